@@ -1,0 +1,26 @@
+/** What a subcommand is: a name, a help text with an example, what it may touch, and a function. */
+import type { Permissions } from './permissions.ts';
+
+/** Where a command reads and writes. Given by `main.ts`, so that tests can look. */
+export interface CommandIo {
+  readonly stdin: NodeJS.ReadableStream;
+  readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Aborted on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** 0 done, 1 failed (or a check that did not hold), 2 wrong usage. */
+export type ExitCode = number;
+
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** Whole help text, with a line that starts with `Example:`. */
+  readonly help: string;
+  readonly permissions: Permissions;
+  run(args: readonly string[], io: CommandIo): Promise<ExitCode>;
+}

@@ -1,0 +1,82 @@
+/** Command line shell: help, version, dispatch, signals, and one place where errors become text and exit codes. */
+import { describeError, UsageError } from '../rules/errors.ts';
+import { VERSION } from '../rules/version.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { COMMANDS } from './table.ts';
+
+/** Runs `args` as the program `pullwright` would, and gives the exit code. */
+export async function runMain(args: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
+  const [name, ...rest] = args;
+  if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
+    io.stdout.write(overview());
+    return name === undefined ? 2 : 0;
+  }
+  if (name === '--version') {
+    io.stdout.write(`pullwright ${VERSION}\n`);
+    return 0;
+  }
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (entry !== undefined) return runCommand(await entry.load(), rest, io);
+  io.stderr.write(`Unknown command "${name}": wanted one of ${Object.keys(COMMANDS).join(', ')}\n`);
+  return 2;
+}
+
+async function runCommand(command: Command, args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  if (args.includes('--help') || args.includes('-h')) {
+    io.stdout.write(`${command.help.trim()}\n`);
+    return 0;
+  }
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    return reportFailure(error, command.name, io);
+  }
+}
+
+function reportFailure(error: unknown, name: string, io: CommandIo): ExitCode {
+  if (isBrokenPipe(error)) return 0;
+  io.stderr.write(`${describeError(error)}\n`);
+  if (!isUsage(error)) return 1;
+  io.stderr.write(`Run "pullwright ${name} --help" for usage\n`);
+  return 2;
+}
+
+function isUsage(error: unknown): boolean {
+  if (error instanceof UsageError) return true;
+  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+}
+
+function overview(): string {
+  const width = Math.max(0, ...Object.keys(COMMANDS).map((name) => name.length));
+  const lines = Object.entries(COMMANDS).map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`);
+  return [
+    'Pull credentials as code for Kubernetes and OpenShift fleets.',
+    '',
+    'Usage: pullwright <command> [options]',
+    '',
+    ...lines,
+    '',
+    'Run "pullwright <command> --help" for its options and an example.',
+    '',
+  ].join('\n');
+}
+
+function processIo(): CommandIo {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal));
+  process.stdout.on('error', (error) => {
+    if (isBrokenPipe(error)) process.exit(0);
+  });
+  return {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    signal: controller.signal,
+  };
+}

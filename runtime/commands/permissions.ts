@@ -1,0 +1,16 @@
+/**
+ * What a command may touch, as data. RBAC, the container's security context, Node's `--permission` line and the table in
+ * the README are rendered from it.
+ */
+export interface Permissions {
+  /** Paths or flag names in angle brackets, such as `<--from>`. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Hosts spoken to: `none`, or a description. */
+  readonly hosts: readonly string[];
+  /** API verbs, as `verb resource[/name] (namespace)`. */
+  readonly api: readonly string[];
+}
+
+/** Touches nothing but its arguments and its output. */
+export const NOTHING: Permissions = { reads: [], writes: [], hosts: [], api: [] };

@@ -1,0 +1,188 @@
+/**
+ * The contract between the engine and a reconciler.
+ *
+ * A reconciler is a pure function of the observed world: `(world, key) -> outcome`. It reads from caches, decides, and
+ * says what should be true; the engine watches, applies, prunes, reports and retries. The same function runs offline over
+ * folders of manifests and against live API servers.
+ */
+
+import type { Disposition } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+
+/** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
+export type Role = 'hosted' | 'management';
+
+/** Stands in {@link Read.namespace} for the namespace of the hosted control plane, which differs per scope. */
+export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
+
+/** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
+export const OWNER_LABEL = 'pullwright.dev/owner';
+/** Holds `<scope>|<namespace>|<name>` of the key that wanted the object. */
+export const KEY_ANNOTATION = 'pullwright.dev/key';
+
+/** What is reconciled: one name within one scope. */
+export interface Key {
+  /** `<namespace>/<HostedCluster>`, or `local` for a stand-alone cluster. */
+  readonly scope: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Points at one object. With `uid`, at that very object and no later one of the same name. */
+export interface Ref {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** One kind a reconciler reads, as narrow as can be: the caches hold, and RBAC grants, exactly this. */
+export interface Read {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Exact, or {@link CONTROL_PLANE_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
+  readonly optional?: boolean;
+}
+
+/** Selects cached objects. Only what some {@link Read} of the reconciler covers can be found. */
+export interface Query {
+  readonly role: Role;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The pair of clusters that a key's scope names. */
+export interface Scope {
+  readonly name: string;
+  /** Namespace of the hosted control plane in the management cluster; in a stand-alone cluster the namespace that holds the platform's pull secret. */
+  readonly controlPlaneNamespace: string;
+  /** The HostedCluster, absent when stand-alone. */
+  readonly hostedCluster?: { readonly namespace: string; readonly name: string };
+}
+
+/** A look-up outside the API server. The engine runs it, caches the answer and requeues; offline, `facts.yaml` answers. */
+export interface Need {
+  readonly kind: 'registry-digest';
+  readonly image: string;
+}
+
+/** Answer to a {@link Need}. */
+export type Fact =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly reason: string };
+
+/** What can be seen, synchronously, from caches. Objects are raw JSON; Secret values are `Redacted`. */
+export interface World {
+  readonly scope: Scope;
+  readonly now: Date;
+  get(ref: Ref): KubeObject | undefined;
+  /** Sorted by namespace, then name. */
+  list(query: Query): readonly KubeObject[];
+  fact(need: Need): Fact | undefined;
+  /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */
+  serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
+}
+
+/** An object that should exist. */
+export interface ApplyObject {
+  readonly role: Role;
+  readonly object: KubeObject;
+  /** Take over an object of this name that somebody else made. Without it, such an object is a `ForeignObject` problem. */
+  readonly adopt?: boolean;
+  /** Create it when missing, then leave it alone. */
+  readonly createOnly?: boolean;
+}
+
+/** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */
+export interface ApplyPart {
+  readonly part: Ref & { readonly uid: string };
+  /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */
+  readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
+}
+
+export type Apply = ApplyObject | ApplyPart;
+
+/** Things that are no object. Run under rate limits. */
+export type Action =
+  | {
+      readonly action: 'evict';
+      readonly role: Role;
+      readonly namespace: string;
+      readonly name: string;
+      readonly uid: string;
+      readonly reason: string;
+    }
+  | { readonly action: 'json-patch'; readonly ref: Ref; readonly operations: readonly JsonPatchOperation[] };
+
+export type JsonPatchOperation =
+  | { readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string };
+
+/** The whole status of one object; written by server-side apply on the status subresource, when it differs. */
+export interface StatusPatch {
+  readonly ref: Ref;
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** An event for a person who looks at `regarding`. Sent once per change of (regarding, reason, note). */
+export interface EventNote {
+  readonly regarding: Ref;
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** What was being done: `Merge`, `Validate`, `Label`. */
+  readonly action: string;
+  readonly note: string;
+}
+
+/** A gauge of this key; gone when a later outcome of the key no longer has it. */
+export interface Sample {
+  readonly name: `pullwright_${string}`;
+  readonly help: string;
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** Why the key is not as it should be. */
+export interface Problem {
+  readonly disposition: Disposition;
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly afterMs?: number;
+  readonly regarding?: Ref;
+}
+
+/** What should be true now. Absent lists are empty. */
+export interface Outcome {
+  readonly apply?: readonly Apply[];
+  /** With the uid that was seen. */
+  readonly remove?: readonly (Ref & { readonly uid: string })[];
+  readonly actions?: readonly Action[];
+  readonly needs?: readonly Need[];
+  readonly status?: readonly StatusPatch[];
+  readonly events?: readonly EventNote[];
+  readonly metrics?: readonly Sample[];
+  readonly requeueAfterMs?: number;
+  readonly problems?: readonly Problem[];
+}
+
+export interface Reconciler {
+  /** Folder, field manager (`pullwright-<name>`), metric label and owner label. */
+  readonly name: string;
+  readonly reads: readonly Read[];
+  /** Keys to look at again after `changed` changed. */
+  keysFor(changed: Ref, world: World): readonly Key[];
+  /** Total: never throws for anything that can be in a cluster. */
+  reconcile(world: World, key: Key): Outcome;
+}

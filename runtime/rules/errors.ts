@@ -1,0 +1,79 @@
+/**
+ * Errors that say what to do next.
+ *
+ * Every error that leaves a rule or a shell is a {@link PullwrightError}: a stable `code`, a message of one form
+ * (`Cannot <action> "<subject>": <present state>, <wanted state>`), and what the engine should do with it.
+ * A message never holds a value of a Secret, a token or a response body.
+ */
+
+/** What the engine does: stop until a person acts, wait for something named, or retry with back-off. */
+export type Disposition = 'terminal' | 'waiting' | 'retry';
+
+/** Options of {@link PullwrightError}. */
+export interface ErrorOptions {
+  /** Stable, CamelCase; used as condition and event reason. */
+  readonly code: string;
+  /** @default {'retry'} */
+  readonly disposition?: Disposition;
+  /** For `waiting`: look again after this many milliseconds. */
+  readonly afterMs?: number;
+  /** What the reader should do, in one sentence. Shown after the message. */
+  readonly hint?: string;
+  readonly cause?: unknown;
+}
+
+/**
+ * @example
+ * ```ts
+ * import { PullwrightError, describeError } from './errors.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const error = new PullwrightError('Cannot merge pull secret "kube-system/additional-pull-secret": entry "quay.io" has no auth', {
+ *   code: 'EntryInvalid', disposition: 'terminal', hint: 'Add "auth" to the entry or remove it',
+ * });
+ * assert.match(describeError(error), /Add "auth"/);
+ * ```
+ */
+export class PullwrightError extends Error {
+  readonly code: string;
+  readonly disposition: Disposition;
+  readonly afterMs: number | undefined;
+  readonly hint: string | undefined;
+
+  constructor(message: string, options: ErrorOptions) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'PullwrightError';
+    this.code = options.code;
+    this.disposition = options.disposition ?? 'retry';
+    this.afterMs = options.afterMs;
+    this.hint = options.hint;
+  }
+}
+
+/** A text that does not parse. `line` and `column` count from 1. */
+export class ParseError extends SyntaxError {
+  readonly line: number;
+  readonly column: number;
+
+  constructor(message: string, position: { readonly line: number; readonly column: number }) {
+    super(`${message} (line ${position.line}, column ${position.column})`);
+    this.name = 'ParseError';
+    this.line = position.line;
+    this.column = position.column;
+  }
+}
+
+/** Wrong use of a command: exit code 2. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
+/** One line for a person: the message and, if there is one, the hint. Never a stack trace. */
+export function describeError(error: unknown): string {
+  if (error instanceof PullwrightError && error.hint !== undefined) return `${error.message}. ${error.hint}`;
+  if (error instanceof Error) return error.message;
+  return 'Unknown failure';
+}

@@ -1,0 +1,157 @@
+/** Reads the import statements of every source file and holds them against the directions that the design allows. */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { suite } from '../support/suite.ts';
+
+const test = suite('import directions');
+const root = new URL('../..', import.meta.url).pathname;
+
+const SYSTEMS = [
+  'global-pull-secret',
+  'pull-secret-injection',
+  'registry-overrides',
+  'pull-secret-adapter',
+  'credential-provider',
+];
+const CORE = ['rules', 'kube', 'controller', 'host', 'node', 'telemetry', 'webhook', 'brokers', 'registry'];
+
+/** Folder (the longest match wins) to the folders and packages it may import. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  'runtime/rules': ['runtime/rules'],
+  'runtime/telemetry': ['runtime/rules', 'prom-client'],
+  'runtime/kube': ['runtime/rules', 'runtime/telemetry', '@kubernetes/client-node', 'yaml'],
+  'runtime/host': ['runtime/rules', 'dbus-next'],
+  'runtime/node': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
+  'runtime/registry': ['runtime/rules', 'runtime/telemetry'],
+  'runtime/webhook': ['runtime/rules', 'runtime/telemetry', 'runtime/kube'],
+  'runtime/brokers': ['runtime/rules', 'runtime/telemetry', 'rabbitmq-client', '@google-cloud/pubsub'],
+  'runtime/controller': ['runtime/kube', 'runtime/telemetry', 'runtime/rules', 'yaml'],
+  charts: ['charts', 'runtime/rules', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod'],
+};
+
+function sources(): string[] {
+  return globSync(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts'], { cwd: root }).sort();
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+  const found = text.matchAll(
+    /^(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|^import\s+['"]([^'"]+)['"]/gm,
+  );
+  return [...found]
+    .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+    .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target));
+}
+
+function allowedFor(file: string): readonly string[] | undefined {
+  const folder = Object.keys(ALLOWED)
+    .filter((name) => file.startsWith(`${name}/`))
+    .sort((a, b) => b.length - a.length)[0];
+  if (folder === undefined) return undefined;
+  // Plain object functions are shared with the runtime, so they must not bring cdk8s with them.
+  if (/^charts\/.*\/objects\.ts$/.test(file))
+    return ['runtime/rules', 'charts/shared/objects.ts', `${dirname(file)}/`];
+  return ALLOWED[folder];
+}
+
+function within(target: string, allowed: readonly string[]): boolean {
+  if (target.startsWith('node:')) return true;
+  return allowed.some(
+    (name) =>
+      target === name || target.startsWith(`${name}/`) || (name.endsWith('/') && target.startsWith(name)),
+  );
+}
+
+test('each folder imports only what its row allows', () => {
+  const wrong: string[] = [];
+  for (const file of sources()) {
+    const allowed = allowedFor(file);
+    if (allowed === undefined) continue;
+    for (const target of importsOf(file))
+      if (!within(target, allowed)) wrong.push(`${file} imports ${target}`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('rules import no side effect: nothing of Node but what is pure', () => {
+  const pure = new Set(['node:crypto', 'node:buffer', 'node:util']);
+  const wrong = sources()
+    .filter((file) => file.startsWith('runtime/rules/'))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => target.startsWith('node:') && !pure.has(target))
+        .map((target) => `${file} imports ${target}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('a system imports no other system', () => {
+  const wrong: string[] = [];
+  for (const file of sources()) {
+    const own = SYSTEMS.find((system) => file.includes(`/${system}/`));
+    if (own === undefined) continue;
+    for (const target of importsOf(file)) {
+      const other = SYSTEMS.find((system) => system !== own && target.includes(`/${system}/`));
+      if (other !== undefined) wrong.push(`${file} imports ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test('nothing imports commands, bin or main.ts but themselves', () => {
+  const wrong = sources()
+    .filter(
+      (file) =>
+        file !== 'main.ts' && !file.startsWith('runtime/commands/') && !file.startsWith('runtime/bin/'),
+    )
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => /^(runtime\/(commands|bin)\/|main\.ts)/.test(target))
+        .map((target) => `${file} imports ${target}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('the core knows none of the five systems', () => {
+  const wrong = sources()
+    .filter((file) => CORE.some((folder) => file.startsWith(`runtime/${folder}/`)))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => SYSTEMS.some((system) => target.includes(`/${system}/`)))
+        .map((target) => `${file} imports ${target}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('every source file is under 300 lines', () => {
+  const long = sources().filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 300);
+  assert.deepEqual(long, []);
+});
+
+test('credentials are unwrapped only in the listed files', () => {
+  const callers = sources().filter(
+    (file) =>
+      /\breveal\(/.test(readFileSync(join(root, file), 'utf8')) && file !== 'runtime/rules/redacted.ts',
+  );
+  const listed = readFileSync(join(root, 'test/architecture/reveal-allowed.txt'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  assert.deepEqual(
+    callers.filter((file) => !listed.includes(file)),
+    [],
+    'add a file only where it parses, compares or writes credentials',
+  );
+});
+
+test('the environment is read only by the shells', () => {
+  const wrong = sources().filter(
+    (file) =>
+      file.startsWith('runtime/') &&
+      !/^runtime\/(commands|bin)\//.test(file) &&
+      readFileSync(join(root, file), 'utf8').includes('process.env'),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test.run();

@@ -1,0 +1,29 @@
+// deadline: 600 s
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('conformance cases');
+const here = new URL('.', import.meta.url).pathname;
+
+for (const folder of readdirSync(`${here}cases`).sort()) {
+  for (const file of readdirSync(`${here}cases/${folder}`).sort()) {
+    const name = `${folder}/${file.replace(/\.json$/, '')}`;
+    test(name, async () => {
+      const ran = await runProcess([process.execPath, `${here}run.ts`, '--suite', name], {
+        deadlineMs: 120_000,
+      });
+      assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+      assert.match(ran.stdout, /^ok {3}/);
+    });
+  }
+}
+
+test('a folder without cases fails', async () => {
+  const ran = await runProcess([process.execPath, `${here}run.ts`, '/nonexistent']);
+  assert.equal(ran.code, 1);
+  assert.match(ran.stdout, /No case file in \/nonexistent/);
+});
+
+test.run();

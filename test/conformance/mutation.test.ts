@@ -1,0 +1,52 @@
+// deadline: 900 s
+/** Each suite must notice when the rule behind it is wrong: one source edit per suite, in a copy of the tree. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { suite as testSuite } from '../support/suite.ts';
+import type { ConformanceSuite } from './suite.ts';
+
+const test = testSuite('conformance suites notice a wrong rule');
+const here = new URL('.', import.meta.url).pathname;
+const root = join(here, '..', '..');
+const copy = mkdtempSync(join(tmpdir(), 'pullwright-mutation-'));
+for (const folder of ['runtime', 'charts', 'test', 'package.json']) {
+  cpSync(join(root, folder), join(copy, folder), {
+    recursive: true,
+    filter: (path) => !path.includes('/node_modules'),
+  });
+}
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+
+for (const folder of readdirSync(join(here, 'cases')).sort()) {
+  for (const file of readdirSync(join(here, 'cases', folder)).sort()) {
+    const name = `${folder}/${file.replace(/\.json$/, '')}`;
+    test(name, async () => {
+      const { suite } = (await import(join(here, 'suites', `${name}.ts`))) as { suite: ConformanceSuite };
+      const target = join(copy, suite.mutation.file);
+      const source = readFileSync(target, 'utf8');
+      assert.ok(
+        source.includes(suite.mutation.replace),
+        `${suite.mutation.file} has no "${suite.mutation.replace}"`,
+      );
+      writeFileSync(target, source.replace(suite.mutation.replace, suite.mutation.by));
+      const ran = await runProcess(
+        [process.execPath, join(copy, 'test/conformance/run.ts'), '--suite', name],
+        { deadlineMs: 120_000 },
+      );
+      writeFileSync(target, source);
+      assert.equal(
+        ran.code,
+        1,
+        `the suite passes with "${suite.mutation.replace}" turned into "${suite.mutation.by}"`,
+      );
+      assert.match(ran.stdout, /FAIL/);
+      assert.doesNotMatch(ran.stdout, /cannot read the cases|unknown suite/);
+    });
+  }
+}
+
+test.lastly('the copy is removed', () => rmSync(copy, { recursive: true }));
+test.run();

@@ -1,0 +1,33 @@
+/** What a conformance suite is: how a case file becomes cases, and how our code answers one. */
+
+/** One case: its name, what is asked, and what the existing system answers. */
+export interface ConformanceCase<I = unknown, E = unknown> {
+  readonly name: string;
+  readonly input: I;
+  /** The right answer: `better` or `wanted` where the case is marked as a defect of the peer, else what the peer did. */
+  readonly expected: E;
+}
+
+/** A difference that is meant: for which inputs, and why. Goes into `deviations.ts`. */
+export interface Deviation {
+  /** Judges by the input, never by the case's name. */
+  readonly when: (input: unknown) => boolean;
+  readonly reason: string;
+}
+
+/** A source edit that must make the suite fail: shows that the suite really looks at the rule. */
+export interface Mutation {
+  readonly file: string;
+  readonly replace: string;
+  readonly by: string;
+}
+
+export interface ConformanceSuite<I = unknown, E = unknown> {
+  /** Reads the whole case file. Throws on a shape it does not know: a case that is not understood is not passed over. */
+  cases(document: unknown): readonly ConformanceCase<I, E>[];
+  /** Our answer, in the shape of `expected`. */
+  answer(input: I): E | Promise<E>;
+  /** Whether `actual` is as good as `expected`; default: deep equality of the whole values. */
+  accepts?(actual: E, expected: E, input: I): boolean;
+  readonly mutation: Mutation;
+}

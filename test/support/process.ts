@@ -1,0 +1,57 @@
+/** Runs a program to its end, with a deadline, and collects what it prints. The whole process group is killed at the deadline. */
+import { spawn } from 'node:child_process';
+
+export interface ProcessOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly stdin?: string | Uint8Array;
+  /** @default {60000} */
+  readonly deadlineMs?: number;
+}
+
+export interface ProcessResult {
+  /** Exit code; -1 when a signal ended it. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly timedOut: boolean;
+  readonly seconds: number;
+}
+
+/** Runs `[program, ...args]`. Rejects only when the program cannot be started. */
+export async function runProcess(
+  [program = '', ...args]: readonly string[],
+  options: ProcessOptions = {},
+): Promise<ProcessResult> {
+  const started = performance.now();
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
+  // A program that does not read its input closes the pipe; that is its business.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(options.stdin);
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  }, options.deadlineMs ?? 60_000);
+  const code = await new Promise<number>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (exit) => resolve(exit ?? -1));
+  }).finally(() => clearTimeout(timer));
+  const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');
+  return {
+    code,
+    stdout: text(stdout),
+    stderr: text(stderr),
+    timedOut,
+    seconds: (performance.now() - started) / 1000,
+  };
+}
