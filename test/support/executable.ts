@@ -1,0 +1,68 @@
+/**
+ * The compiled executable, built once for a state of the sources and shared by every test file that runs it.
+ *
+ * It is found by a hash over everything that goes into it. The first process that asks builds; the others wait for it.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Arch } from '../../runtime/bin/base.ts';
+import { compile } from '../../runtime/bin/compile.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const folder = join(tmpdir(), `pullwright-executables-${userInfo().uid}`);
+const KEEP = 4;
+/** Longer than any build: a lock of this age was left by a process that was killed. */
+const STALE_LOCK_MS = 120_000;
+
+/** Path of the executable for `arch`, called `pullwright`. */
+export async function executable(arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'): Promise<string> {
+  const outfile = join(folder, `${sourceHash()}-${arch}`, 'pullwright');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  while (!existsSync(outfile)) {
+    if (!(await locked(() => buildOnce(outfile, arch)))) await delay(100);
+  }
+  return outfile;
+}
+
+function sourceHash(): string {
+  const hash = createHash('sha256');
+  const files = globSync(['runtime/**/*.ts', 'charts/**/*.ts', 'package-lock.json'], { cwd: root }).sort();
+  for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
+  return hash.digest('hex').slice(0, 16);
+}
+
+function buildOnce(outfile: string, arch: Arch): void {
+  if (existsSync(outfile)) return;
+  compile({ root, arch, outfile });
+  forgetOld();
+}
+
+/** Runs `body` under the lock. False when somebody else holds it. */
+async function locked(body: () => void): Promise<boolean> {
+  const lock = join(folder, 'lock');
+  try {
+    mkdirSync(lock);
+  } catch {
+    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > STALE_LOCK_MS) rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+  try {
+    body();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+  return true;
+}
+
+/** Executables are large: only the newest few states of the sources are kept. */
+function forgetOld(): void {
+  const builds = readdirSync(folder)
+    .filter((name) => name !== 'lock')
+    .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  for (const { name } of builds.slice(KEEP)) rmSync(join(folder, name), { recursive: true, force: true });
+}
