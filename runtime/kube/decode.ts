@@ -1,0 +1,69 @@
+/**
+ * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
+ * become text again.
+ */
+import type { KubeObject } from '../rules/kube-object.ts';
+import { Redacted, redact, reveal } from '../rules/redacted.ts';
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Takes a parsed JSON object and wraps what is secret in it: of a Secret the values of `data` and `stringData` and the
+ * annotation `kubectl.kubernetes.io/last-applied-configuration`. `stringData` is folded into `data`, as the API server does
+ * on write. Everything else is the very same object.
+ *
+ * @example
+ * ```ts
+ * import { decodeObject } from './decode.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const secret = decodeObject({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' }, data: { token: 'aHVudGVyMg==' } });
+ * assert.equal(JSON.stringify(secret), '{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"data":{"token":"[redacted]"}}');
+ * ```
+ */
+export function decodeObject(raw: Raw): KubeObject {
+  if (raw['kind'] !== 'Secret' || raw['apiVersion'] !== 'v1') return raw as KubeObject;
+  const { stringData, data, ...rest } = raw;
+  const wrapped = {
+    ...wrapValues(data, (text) => text),
+    ...wrapValues(stringData, (text) => Buffer.from(text).toString('base64')),
+  };
+  const decoded: Record<string, unknown> = { ...rest, ...withoutSecretAnnotation(rest['metadata']) };
+  if (data !== undefined || stringData !== undefined) decoded['data'] = wrapped;
+  return decoded as KubeObject;
+}
+
+function wrapValues(values: unknown, toBase64: (text: string) => string): Record<string, Redacted<string>> {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return {};
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, wrapValue(value, toBase64)]));
+}
+
+function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted<string> {
+  if (value instanceof Redacted) return value as Redacted<string>;
+  // The API server stores null as an empty value; other types cannot come from it, only from a hand-written file.
+  return redact(
+    typeof value === 'string'
+      ? toBase64(value)
+      : value === null || value === undefined
+        ? ''
+        : toBase64(JSON.stringify(value)),
+  );
+}
+
+function withoutSecretAnnotation(metadata: unknown): { metadata?: unknown } {
+  if (typeof metadata !== 'object' || metadata === null || !('annotations' in metadata)) return {};
+  const annotations = metadata.annotations as Raw | null | undefined;
+  const applied = annotations?.[LAST_APPLIED];
+  if (typeof applied !== 'string') return {};
+  return { metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: redact(applied) } } };
+}
+
+/** The raw JSON to send or write: every `Redacted` leaf as its value. Call it where the bytes leave, nowhere else. */
+export function encodeObject(object: unknown): unknown {
+  if (object instanceof Redacted) return reveal(object);
+  if (Array.isArray(object)) return object.map(encodeObject);
+  if (typeof object !== 'object' || object === null) return object;
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, encodeObject(value)]));
+}

@@ -1,0 +1,130 @@
+/**
+ * `metadata.managedFields`, read and written: which fields a manager owns. Source: the FieldsV1 format of the Kubernetes API
+ * (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`).
+ */
+import type { KubeObject, ManagedFieldsEntry } from '../rules/kube-object.ts';
+import { Redacted } from '../rules/redacted.ts';
+import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are left out, as the server does. */
+export function fieldsOf(object: KubeObject): Fields {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
+  const { labels, annotations, finalizers, ownerReferences } = metadata;
+  return {
+    ...fieldsOfMap({ metadata: clean({ labels, annotations, finalizers, ownerReferences }) }),
+    ...fieldsOfMap(rest),
+  };
+}
+
+function clean(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== undefined));
+}
+
+function fieldsOfMap(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(clean(map)).map(([key, value]) => [`f:${key}`, fieldsOfValue(key, value)]),
+  );
+}
+
+function fieldsOfValue(field: string, value: unknown): Record<string, unknown> {
+  if (Array.isArray(value)) return fieldsOfList(field, value);
+  if (typeof value !== 'object' || value === null || value instanceof Redacted) return {};
+  return fieldsOfMap(value as Readonly<Record<string, unknown>>);
+}
+
+function fieldsOfList(field: string, list: readonly unknown[]): Record<string, unknown> {
+  if (isSet(field)) return Object.fromEntries(list.map((value) => [`v:${JSON.stringify(value)}`, {}]));
+  const keys = listKeys(field, list);
+  if (keys === undefined) return {};
+  return Object.fromEntries(
+    list.map((element) => {
+      const id = Object.fromEntries(keys.map((key) => [key, keyValue(element, key)]));
+      return [
+        `k:${JSON.stringify(id)}`,
+        { '.': {}, ...fieldsOfMap(element as Readonly<Record<string, unknown>>) },
+      ];
+    }),
+  );
+}
+
+/** The fields that `manager` owns by apply on the main resource. */
+export function ownedBy(object: KubeObject, manager: string): Fields {
+  return applyEntry(object, manager)?.fieldsV1 ?? {};
+}
+
+function applyEntry(object: KubeObject, manager: string): ManagedFieldsEntry | undefined {
+  return object.metadata.managedFields?.find(
+    (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
+  );
+}
+
+/** Managers that own the field at `path` (plain map keys), with their operation. */
+export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
+  return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
+}
+
+function hasField(fields: Fields, path: readonly string[]): boolean {
+  let node: unknown = fields;
+  for (const key of path) {
+    if (typeof node !== 'object' || node === null || !(`f:${key}` in node)) return false;
+    node = (node as Fields)[`f:${key}`];
+  }
+  return true;
+}
+
+/**
+ * The paths that `owned` covers and `desired` no longer has. Each path ends where the difference begins; an element of a keyed
+ * list is `{ keys }`, a set member `{ value }`.
+ */
+export type Step = string | { readonly keys: Fields } | { readonly value: unknown };
+
+export function givenUp(
+  owned: Fields,
+  desired: unknown,
+  path: readonly Step[] = [],
+): readonly (readonly Step[])[] {
+  return Object.entries(owned).flatMap(([token, below]) => {
+    const step = stepOf(token);
+    if (step === undefined) return [];
+    const child = childOf(desired, step);
+    const inner = (below ?? {}) as Fields;
+    // A map that was only a way to owned leaves is not given up itself; an element or a value is.
+    const whole = Object.keys(inner).length === 0 || '.' in inner;
+    if (child === undefined && whole) return [[...path, step]];
+    return givenUp(inner, child, [...path, step]);
+  });
+}
+
+function stepOf(token: string): Step | undefined {
+  if (token.startsWith('f:')) return token.slice(2);
+  if (token.startsWith('k:')) return { keys: JSON.parse(token.slice(2)) as Fields };
+  if (token.startsWith('v:')) return { value: JSON.parse(token.slice(2)) as unknown };
+  return undefined;
+}
+
+/** What `step` leads to below `node`, or undefined. */
+export function childOf(node: unknown, step: Step): unknown {
+  if (typeof step === 'string')
+    return typeof node === 'object' && node !== null ? (node as Fields)[step] : undefined;
+  if (!Array.isArray(node)) return undefined;
+  if ('value' in step) return node.includes(step.value) ? step.value : undefined;
+  return findByKeys(node, Object.keys(step.keys), step.keys);
+}
+
+/** `object` with the apply entry of `manager` replaced by `fields` (none when empty). Offline only: a server does this itself. */
+export function withManager(object: KubeObject, manager: string, fields: Fields): KubeObject {
+  const others = (object.metadata.managedFields ?? []).filter(
+    (entry) => entry !== applyEntry(object, manager),
+  );
+  const mine: ManagedFieldsEntry = {
+    manager,
+    operation: 'Apply',
+    apiVersion: object.apiVersion,
+    fieldsType: 'FieldsV1',
+    fieldsV1: fields,
+  };
+  const managedFields = Object.keys(fields).length === 0 ? others : [...others, mine];
+  return { ...object, metadata: { ...object.metadata, managedFields } };
+}
