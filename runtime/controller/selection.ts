@@ -1,0 +1,53 @@
+/** Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster. */
+import type { KubeObject } from '../rules/kube-object.ts';
+import { CONTROL_PLANE_NAMESPACE, type Read, type Scope } from './contract.ts';
+
+/** The namespace that `read` means in `scope`, or undefined for all. */
+export function readNamespace(read: Read, scope: Scope): string | undefined {
+  return read.namespace === CONTROL_PLANE_NAMESPACE ? scope.controlPlaneNamespace : read.namespace;
+}
+
+/** Whether `object`, of the cluster of `read.role`, is covered by `read`. */
+export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
+  if (read.apiVersion !== object.apiVersion || read.kind !== object.kind) return false;
+  const namespace = readNamespace(read, scope);
+  if (namespace !== undefined && namespace !== (object.metadata.namespace ?? '')) return false;
+  if (read.name !== undefined && read.name !== object.metadata.name) return false;
+  return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
+}
+
+function matchesLabels(selector: string | undefined, object: KubeObject): boolean {
+  if (selector === undefined) return true;
+  const labels = object.metadata.labels ?? {};
+  return terms(selector).every(([key, value]) =>
+    value === undefined ? key in labels : labels[key] === value,
+  );
+}
+
+/** Only what reads use: `metadata.name`, `metadata.namespace` and `type`. */
+function matchesFields(selector: string | undefined, object: KubeObject): boolean {
+  if (selector === undefined) return true;
+  return terms(selector).every(([path, value]) => {
+    const found = path
+      .split('.')
+      .reduce<unknown>(
+        (node, key) =>
+          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined,
+        object,
+      );
+    return found === value;
+  });
+}
+
+/** Equality terms `a=b,c`, as reads use them; `c` alone means: is there. */
+function terms(selector: string): readonly (readonly [string, string | undefined])[] {
+  return selector
+    .split(',')
+    .filter((term) => term !== '')
+    .map((term) => {
+      const at = term.indexOf('=');
+      return at < 0
+        ? ([term.trim(), undefined] as const)
+        : ([term.slice(0, at).trim(), term.slice(term.lastIndexOf('=') + 1).trim()] as const);
+    });
+}
