@@ -54,7 +54,12 @@ export function changesOf(
 ): readonly Change[] {
   const applies = (outcome.apply ?? []).map((apply) => changeOf(apply, author, stores));
   const wanted = new Set(applies.map((change) => refText(change.ref, stores)));
-  const removals = [...explicitRemovals(outcome, stores), ...prunable(author, stores)];
+  const kept = new Set(outcome.keep === 'all' ? [] : (outcome.keep ?? []).map((ref) => refText(ref, stores)));
+  const pruned =
+    outcome.keep === 'all'
+      ? []
+      : prunable(author, stores).filter((change) => !kept.has(refText(change.ref, stores)));
+  const removals = [...explicitRemovals(outcome, stores), ...pruned];
   const seen = new Set<string>();
   return [
     ...applies,

@@ -15,6 +15,9 @@ export type Role = 'hosted' | 'management';
 /** Stands in {@link Read.namespace} for the namespace of the hosted control plane, which differs per scope. */
 export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
 
+/** Stands in {@link Read.namespace} for the namespace of the HostedCluster and its NodePools. */
+export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
+
 /** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
 export const OWNER_LABEL = 'pullwright.dev/owner';
 /** Holds `<scope>|<namespace>|<name>` of the key that wanted the object. */
@@ -43,7 +46,7 @@ export interface Read {
   readonly role: Role;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Exact, or {@link CONTROL_PLANE_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
+  /** Exact, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
   readonly namespace?: string;
   readonly name?: string;
   readonly labelSelector?: string;
@@ -166,6 +169,8 @@ export interface Problem {
 /** What should be true now. Absent lists are empty. */
 export interface Outcome {
   readonly apply?: readonly Apply[];
+  /** Owned objects that stay as they are although they are not in `apply`: the last good result while input is bad. `all`: remove nothing. */
+  readonly keep?: readonly Ref[] | 'all';
   /** With the uid that was seen. */
   readonly remove?: readonly (Ref & { readonly uid: string })[];
   readonly actions?: readonly Action[];

@@ -1,10 +1,13 @@
 /** Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster. */
 import type { KubeObject } from '../rules/kube-object.ts';
-import { CONTROL_PLANE_NAMESPACE, type Read, type Scope } from './contract.ts';
+import { CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE, type Read, type Scope } from './contract.ts';
 
 /** The namespace that `read` means in `scope`, or undefined for all. */
 export function readNamespace(read: Read, scope: Scope): string | undefined {
-  return read.namespace === CONTROL_PLANE_NAMESPACE ? scope.controlPlaneNamespace : read.namespace;
+  if (read.namespace === CONTROL_PLANE_NAMESPACE) return scope.controlPlaneNamespace;
+  // A stand-alone cluster has no HostedCluster: the name of no namespace, so that nothing is covered.
+  if (read.namespace === HOSTED_CLUSTER_NAMESPACE) return scope.hostedCluster?.namespace ?? '-';
+  return read.namespace;
 }
 
 /** Whether `object`, of the cluster of `read.role`, is covered by `read`. */
