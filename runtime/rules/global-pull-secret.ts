@@ -1,0 +1,27 @@
+/**
+ * Names of the global pull secret system, as HyperShift and its users know them.
+ *
+ * Source: requirement "Global Pull Secret for Hosted Control Planes"; HyperShift's `globalps` controller.
+ */
+export const GLOBAL_PULL_SECRET = {
+  namespace: 'kube-system',
+  /** Guest namespace whose pull secret the syncer's Role may read. */
+  configNamespace: 'openshift-config',
+  /** Copy of the HostedCluster's pull secret. */
+  original: 'original-pull-secret',
+  /** What the tenant adds. */
+  additional: 'additional-pull-secret',
+  /** The merge of both. */
+  global: 'global-pull-secret',
+  /** Secret in the control plane namespace that holds the platform's credentials. */
+  platform: 'pull-secret',
+  dataKey: '.dockerconfigjson',
+  secretType: 'kubernetes.io/dockerconfigjson',
+  /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
+  syncer: 'global-pull-secret-syncer',
+  nodeLabel: 'hypershift.openshift.io/nodepool-globalps-enabled',
+  machineLabel: 'managed.hypershift.openshift.io.hypershift.openshift.io/nodepool-globalps-enabled',
+  /** On a Machine: `<namespace>/<NodePool>`. */
+  nodePoolAnnotation: 'hypershift.openshift.io/nodePool',
+  kubeletFile: '/var/lib/kubelet/config.json',
+} as const;
