@@ -2,7 +2,8 @@
  * From an outcome to the writes it needs: marks on what is made, refusal to touch what others made, removal of what is no
  * longer wanted. Shared by the live and the offline engine.
  */
-import { applied, type Difference, drift } from '../kube/drift.ts';
+import type { Difference } from '../kube/difference.ts';
+import { applied, drift } from '../kube/drift.ts';
 import { describeObject, type KubeObject } from '../rules/kube-object.ts';
 import {
   type Apply,

@@ -4,15 +4,10 @@
  */
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
+import { pathStep } from './diff.ts';
+import type { Difference } from './difference.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
 import { fieldsOf, givenUp, ownedBy, type Step, withManager } from './managed-fields.ts';
-
-/** One place where two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */
-export interface Difference {
-  readonly path: string;
-  readonly before: unknown;
-  readonly after: unknown;
-}
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -65,7 +60,7 @@ function contentOf(object: KubeObject): Map {
 function compareMap(desired: Map, live: Map, path: string): Difference[] {
   return Object.entries(desired).flatMap(([key, value]) => {
     if (value === undefined) return [];
-    return compareValue(key, value, live[key], path === '' ? key : `${path}${keyText(key)}`);
+    return compareValue(key, value, live[key], path === '' ? key : `${path}${pathStep(key)}`);
   });
 }
 
@@ -178,7 +173,7 @@ function valueAt(node: unknown, path: readonly Step[]): unknown {
 function renderPath(path: readonly Step[]): string {
   return path
     .map((step, index) => {
-      if (typeof step === 'string') return index === 0 ? step : keyText(step);
+      if (typeof step === 'string') return index === 0 ? step : pathStep(step);
       return 'value' in step ? `[${String(step.value)}]` : `[${Object.values(step.keys).join('/')}]`;
     })
     .join('');
@@ -186,9 +181,4 @@ function renderPath(path: readonly Step[]): string {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
-
-/** `.name` for plain names, `["a/b"]` for the rest. */
-function keyText(key: string): string {
-  return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `["${key}"]`;
 }
