@@ -1,0 +1,142 @@
+/**
+ * The Job and the binding that the adapter makes for a cluster, as plain objects: rendered by `synth` as an example, applied by the
+ * adapter. No value of a secret goes through here.
+ */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+
+/** Where the pull secret is mounted in the Job's container. */
+export const PULL_SECRET_MOUNT = '/var/run/pullwright/pull-secret';
+/** Key of the temporary Secret. */
+export const PULL_SECRET_KEY = 'pullsecret';
+/** Folder of the result file that a status side-car may read. */
+export const RESULTS_MOUNT = '/results';
+
+/** Input of {@link pullSecretJob}. */
+export interface PullSecretJobInput {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly image: string;
+  readonly serviceAccount: string;
+  /** Plain settings; nothing secret. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The temporary Secret; absent for a Job that only deletes. */
+  readonly dataSecret?: string;
+  readonly passAs: 'file' | 'env';
+  readonly ttlSeconds: number;
+  readonly deadlineSeconds: number;
+  /** Container exit codes that fail the Job at once. */
+  readonly failJobExitCodes: readonly number[];
+}
+
+/**
+ * The Job. One pod, read-only root, no privilege, its own identity, the pull secret as a file of mode 0400.
+ *
+ * @example
+ * ```ts
+ * import { pullSecretJob } from './objects.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const job = pullSecretJob({
+ *   name: 'pullsecret-cls-123-gen1', namespace: 'hyperfleet-system', labels: {}, annotations: {}, image: 'pullwright:1',
+ *   serviceAccount: 'pullsecret-adapter-job', env: {}, dataSecret: 'cluster-cls-123-pullsecret-data', passAs: 'env',
+ *   ttlSeconds: 3600, deadlineSeconds: 310, failJobExitCodes: [65],
+ * });
+ * assert.match(JSON.stringify(job), /"name":"PULL_SECRET_DATA","valueFrom":\{"secretKeyRef"/);
+ * ```
+ */
+export function pullSecretJob(input: PullSecretJobInput): KubeObject {
+  const { name, namespace, labels, annotations } = input;
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, namespace, labels, annotations },
+    spec: {
+      backoffLimit: 3,
+      activeDeadlineSeconds: input.deadlineSeconds,
+      ttlSecondsAfterFinished: input.ttlSeconds,
+      podReplacementPolicy: 'Failed',
+      podFailurePolicy: {
+        rules: [
+          { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+          {
+            action: 'FailJob',
+            onExitCodes: { containerName: 'job', operator: 'In', values: [...input.failJobExitCodes] },
+          },
+        ],
+      },
+      template: { metadata: { labels, annotations }, spec: podSpec(input) },
+    },
+  };
+}
+
+function podSpec(input: PullSecretJobInput): Readonly<Record<string, unknown>> {
+  const byFile = input.dataSecret !== undefined && input.passAs === 'file';
+  const source = { name: 'pull-secret', secret: { secretName: input.dataSecret, defaultMode: 0o400 } };
+  const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
+  return {
+    restartPolicy: 'Never',
+    serviceAccountName: input.serviceAccount,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      runAsGroup: 1000,
+      fsGroup: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [
+      {
+        name: 'job',
+        image: input.image,
+        args: ['job'],
+        env: containerEnv(input),
+        terminationMessagePolicy: 'File',
+        resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: [...(byFile ? [mount] : []), { name: 'results', mountPath: RESULTS_MOUNT }],
+      },
+    ],
+    volumes: [...(byFile ? [source] : []), { name: 'results', emptyDir: { sizeLimit: '1Mi' } }],
+  };
+}
+
+function containerEnv(input: PullSecretJobInput): readonly Readonly<Record<string, unknown>>[] {
+  const plain: readonly Readonly<Record<string, unknown>>[] = Object.entries(input.env).map(
+    ([name, value]) => ({
+      name,
+      value,
+    }),
+  );
+  if (input.dataSecret === undefined) return plain;
+  if (input.passAs === 'file')
+    return [...plain, { name: 'PULL_SECRET_FILE', value: `${PULL_SECRET_MOUNT}/${PULL_SECRET_KEY}` }];
+  const reference = { secretKeyRef: { name: input.dataSecret, key: PULL_SECRET_KEY } };
+  return [...plain, { name: 'PULL_SECRET_DATA', valueFrom: reference }];
+}
+
+/** ClusterRole with the rights on the one Secret; bound per management namespace. */
+export const JOB_CLUSTER_ROLE = 'pullwright-pull-secret-job';
+
+/** Lets the Job's identity write the pull secret in one namespace. */
+export function pullSecretBinding(input: {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly serviceAccount: string;
+  readonly serviceAccountNamespace: string;
+}): KubeObject {
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: input.name, namespace: input.namespace, labels: input.labels },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: JOB_CLUSTER_ROLE },
+    subjects: [
+      { kind: 'ServiceAccount', name: input.serviceAccount, namespace: input.serviceAccountNamespace },
+    ],
+  };
+}

@@ -1,0 +1,85 @@
+/**
+ * What one of the five systems gives to the charts: the schema of its section in the fleet file, and a pure function from
+ * that section to objects.
+ */
+import type { z } from 'zod';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { PolicyRule } from './rbac.ts';
+
+/** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
+export type ClusterKind = 'standalone' | 'management' | 'hosted';
+
+/**
+ * Who keeps the objects of a hosted cluster true. `gitops`: they are rendered, and the reconciler writes only what it
+ * computes. `reconciler`: nothing is rendered for them, the reconciler applies them.
+ */
+export type Delivery = 'gitops' | 'reconciler';
+
+/** A hosted cluster, as its management cluster sees it. */
+export interface HostedCluster {
+  /** Name in the fleet. */
+  readonly name: string;
+  /** Namespace and name of the HostedCluster object. */
+  readonly hostedCluster: { readonly namespace: string; readonly name: string };
+  /** Namespace of its control plane in the management cluster: `<namespace>-<name>` unless said otherwise. */
+  readonly controlPlaneNamespace: string;
+  readonly delivery: Delivery;
+  /** Names of the systems that are on for it. */
+  readonly systems: readonly string[];
+}
+
+/** The cluster that objects are rendered for. */
+export interface ClusterContext {
+  readonly name: string;
+  readonly kind: ClusterKind;
+  readonly delivery: Delivery;
+  /** Namespace of our own pods. */
+  readonly namespace: string;
+  /** The multi-call image. */
+  readonly image: string;
+  /** For `management`: the hosted clusters of the fleet that live in it. Else empty. */
+  readonly hosted: readonly HostedCluster[];
+  /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */
+  readonly discovery: boolean;
+}
+
+/** API access that a system's reconciler needs in this cluster. Rendered as Role or ClusterRole `pullwright-<system>`. */
+export interface Access {
+  /** Absent: cluster-wide. */
+  readonly namespace?: string;
+  readonly rules: readonly PolicyRule[];
+}
+
+/** What a system adds to the one reconciler Deployment of a cluster. */
+export interface ReconcilerPart {
+  /** Name of the reconciler: `--reconcilers` gets it. */
+  readonly name: string;
+  /** Further flags of `pullwright reconcile`. */
+  readonly args?: readonly string[];
+  readonly access: readonly Access[];
+}
+
+export interface ChartSystem<Config = unknown, Input = unknown> {
+  /** Folder name and key under `systems:`. */
+  readonly name: string;
+  /** One sentence for the documentation of the fleet file. */
+  readonly summary: string;
+  /** Schema of the section. Strict: an unknown key is a mistake. Every field has `.describe()`. */
+  readonly config: z.ZodType<Config, Input>;
+  /** Kinds of cluster in which the section makes sense. */
+  readonly kinds: readonly ClusterKind[];
+  /**
+   * Objects for this cluster, in any order, without the reconciler's own Deployment and RBAC. Pure. Objects of API groups
+   * that are not built in land in `overlays/<group>` by themselves.
+   */
+  objects(config: Config, cluster: ClusterContext): readonly KubeObject[];
+  /** What the reconciler of this cluster needs for this system; undefined when nothing. */
+  reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
+  /**
+   * For a management cluster: what the hosted clusters of the fleet add to the reconciler there, with each one's section.
+   */
+  hostedReconciler?(
+    hosted: readonly { readonly config: Config; readonly cluster: HostedCluster }[],
+    management: ClusterContext,
+  ): ReconcilerPart | undefined;
+}

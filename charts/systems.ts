@@ -1,0 +1,23 @@
+/**
+ * The systems that a fleet file can switch on.
+ *
+ * To add a system:
+ * 1. `charts/<system>/objects.ts`: plain functions (import only `runtime/rules`, `charts/shared/objects.ts` and files of the
+ *    same folder that do the same), so that `runtime/<system>` can apply the very same objects.
+ * 2. `charts/<system>/chart.ts`: an interface for the section (each field with a sentence and `@default`), a strict zod
+ *    schema typed by it (`export const schema: z.ZodType<Config, Input> = z.strictObject(...)`), and
+ *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
+ *    `class X extends ObjectGroup { constructor(scope, id, props) { super(scope, id, objectsOf(props)); } }`.
+ * 3. One line in {@link SYSTEMS} and one in {@link SystemInputs}; export the construct from `charts/mod.ts`.
+ *
+ * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
+ * `charts/output.ts`.
+ */
+import type { ChartSystem } from './shared/system.ts';
+
+/** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on. */
+export interface SystemInputs {
+  readonly [name: string]: unknown;
+}
+
+export const SYSTEMS: readonly ChartSystem[] = [];
