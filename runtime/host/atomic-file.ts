@@ -1,0 +1,209 @@
+/**
+ * Files that are always whole: a power cut at any instant leaves the old content or the new one.
+ *
+ * A write goes to a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
+ * does not cross file systems), is synced, renamed over the old name, the folder is synced, and the result is read back.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { PullwrightError } from '../rules/errors.ts';
+import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import { errnoOf, fileError } from './file-errors.ts';
+
+/** A file as it is: its bytes, and who may read it. */
+export interface FileContent {
+  readonly bytes: Redacted<Uint8Array>;
+  /** Permission bits, such as 0o600. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** How {@link replaceFile} writes. */
+export interface ReplaceOptions {
+  /** Permission bits of a file that is not there yet; one that is there keeps its own. @default {0o600} */
+  readonly mode?: number;
+  /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
+  /** False leaves out the syncs: for files that need not survive a power cut. @default {true} */
+  readonly durable?: boolean;
+}
+
+/**
+ * Reads a regular file. Absent: undefined. A symbolic link, a folder or a device is refused.
+ *
+ * @example
+ * ```ts
+ * import { readWhole, replaceFile } from './atomic-file.ts';
+ * import { reveal } from '../rules/redacted.ts';
+ * import assert from 'node:assert/strict';
+ * import { mkdtempSync, rmSync } from 'node:fs';
+ *
+ * const folder = mkdtempSync('/tmp/example-');
+ * assert.equal(readWhole(`${folder}/config.json`), undefined);
+ * replaceFile(`${folder}/config.json`, Buffer.from('{}'));
+ * const content = readWhole(`${folder}/config.json`);
+ * assert.equal(content?.mode, 0o600);
+ * assert.equal(content && Buffer.from(reveal(content.bytes)).toString(), '{}');
+ * rmSync(folder, { recursive: true });
+ * ```
+ */
+export function readWhole(path: string): FileContent | undefined {
+  let fd: number;
+  try {
+    // Without O_NONBLOCK, opening a pipe that somebody put there would wait for ever.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw fileError('read', path, error);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw notAFile('read', path);
+    return {
+      bytes: redact(new Uint8Array(readFileSync(fd))),
+      mode: stat.mode & 0o7777,
+      uid: stat.uid,
+      gid: stat.gid,
+    };
+  } catch (error) {
+    throw fileError('read', path, error);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Puts `bytes` into the file at `path`, whole or not at all. Mode and owner of an existing file are kept. */
+export function replaceFile(
+  path: string,
+  bytes: Uint8Array | Redacted<Uint8Array>,
+  options: ReplaceOptions = {},
+): void {
+  const plain = bytes instanceof Uint8Array ? bytes : reveal(bytes);
+  const temporary = join(dirname(path), `${temporaryPrefix(path)}${randomBytes(8).toString('hex')}`);
+  try {
+    const old = existing(path);
+    writeNew(temporary, plain, { ...options, ...options.owner, ...old });
+    renameSync(temporary, path);
+    if (options.durable !== false) syncFolder(dirname(path));
+  } catch (error) {
+    removeQuietly(temporary);
+    throw fileError('write', path, error);
+  }
+  readBack(path, plain);
+}
+
+/** Removes the file, durably. An absent file is fine. */
+export function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw fileError('remove', path, error);
+  }
+}
+
+/**
+ * Removes what killed runs left beside `path`, and gives how many files that were. `olderThanMs` (with the time `nowMs`)
+ * spares the temporary files of runs that are still writing.
+ */
+export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Date.now()): number {
+  const folder = dirname(path);
+  let removed = 0;
+  try {
+    for (const name of readdirSync(folder)) {
+      if (!name.startsWith(temporaryPrefix(path))) continue;
+      const stat = lstatSync(join(folder, name), { throwIfNoEntry: false });
+      if (stat === undefined || stat.isDirectory() || nowMs - stat.mtimeMs < olderThanMs) continue;
+      removeQuietly(join(folder, name));
+      removed += 1;
+    }
+  } catch (error) {
+    throw fileError('list', folder, error);
+  }
+  return removed;
+}
+
+function temporaryPrefix(path: string): string {
+  return `.${basename(path)}.tmp-`;
+}
+
+function existing(path: string): { mode: number; uid: number; gid: number } | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  if (stat.isSymbolicLink())
+    throw fileError('write', path, Object.assign(new Error('symlink'), { code: 'ELOOP' }));
+  if (!stat.isFile()) throw notAFile('write', path);
+  return { mode: stat.mode & 0o7777, uid: stat.uid, gid: stat.gid };
+}
+
+interface NewFile extends ReplaceOptions {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+function writeNew(path: string, bytes: Uint8Array, options: NewFile): void {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    const { uid, gid } = options;
+    const own = fstatSync(fd);
+    if (uid !== undefined && gid !== undefined && (own.uid !== uid || own.gid !== gid))
+      fchownSync(fd, uid, gid);
+    // After the owner, because a change of owner clears bits; and the umask does not count here.
+    fchmodSync(fd, options.mode ?? 0o600);
+    if (options.durable !== false) fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function readBack(path: string, wanted: Uint8Array): void {
+  const found = readWhole(path);
+  if (found !== undefined && Buffer.compare(reveal(found.bytes), wanted) === 0) return;
+  throw new PullwrightError(`Cannot write "${path}": it holds something else right after the write`, {
+    code: 'WriteNotSeen',
+    hint: 'Look for another program that writes this file',
+  });
+}
+
+function notAFile(action: string, path: string): PullwrightError {
+  return new PullwrightError(`Cannot ${action} "${path}": it is no regular file`, {
+    code: 'NotAFile',
+    disposition: 'terminal',
+    hint: 'Remove what is there',
+  });
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It was renamed, or never made; the next sweep looks again.
+  }
+}
