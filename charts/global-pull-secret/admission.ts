@@ -1,0 +1,60 @@
+/**
+ * Says at write time what the reconciler would say later: an `additional-pull-secret` of the wrong type, or without its key.
+ *
+ * By default the author gets a warning and the audit log a line; nothing is refused, because a tenant's mistake is no reason
+ * to break the tenant's pipeline. `deny` refuses, but spares updates of Secrets that already have another type: a type cannot
+ * be changed, so that a refusal would leave no way but deletion.
+ */
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { admissionPolicy, labels, type Validation } from '../shared/objects.ts';
+
+/** `off` renders no policy. */
+export type Enforcement = 'warn' | 'deny' | 'off';
+
+/** Name of the policy that warns; the one that denies has `-deny` at its end. */
+export const POLICY_NAME = 'additional-pull-secret.pullwright.dev';
+
+/** ValidatingAdmissionPolicies and their bindings. */
+export function additionalSecretPolicies(enforce: Enforcement): readonly KubeObject[] {
+  if (enforce === 'off') return [];
+  const warn = policy(POLICY_NAME, ['Warn', 'Audit'], [HAS_TYPE, HAS_KEY]);
+  if (enforce === 'warn') return warn;
+  const spared = `(request.operation == 'UPDATE' && oldObject.type != '${NAMES.secretType}')`;
+  const deny = [HAS_TYPE, HAS_KEY].map((validation) => ({
+    ...validation,
+    expression: `${spared} || (${validation.expression})`,
+  }));
+  return [...warn, ...policy(`${POLICY_NAME}-deny`, ['Deny'], deny)];
+}
+
+const SUBJECT = `Secret ${NAMES.namespace}/${NAMES.additional}`;
+
+const HAS_TYPE: Validation = {
+  expression: `object.type == '${NAMES.secretType}'`,
+  message: `${SUBJECT} has another type than ${NAMES.secretType}: delete it and create it with that type`,
+  messageExpression: `'${SUBJECT} has type ' + object.type + ', wanted ${NAMES.secretType}: delete it and create it with that type'`,
+};
+
+const HAS_KEY: Validation = {
+  expression: `has(object.data) && '${NAMES.dataKey}' in object.data`,
+  message: `${SUBJECT} has no key ${NAMES.dataKey}: nothing of it is merged until it has one`,
+};
+
+function policy(
+  name: string,
+  actions: readonly ('Deny' | 'Warn' | 'Audit')[],
+  validations: readonly Validation[],
+): readonly KubeObject[] {
+  return admissionPolicy({
+    metadata: { name, labels: labels({ name: NAMES.additional, component: 'global-pull-secret' }) },
+    apiGroup: '',
+    apiVersion: 'v1',
+    resource: 'secrets',
+    resourceNames: [NAMES.additional],
+    namespace: NAMES.namespace,
+    operations: ['CREATE', 'UPDATE'],
+    validations,
+    actions,
+  });
+}

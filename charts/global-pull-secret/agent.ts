@@ -1,0 +1,186 @@
+/**
+ * The DaemonSet `global-pull-secret-syncer`, in two shapes.
+ *
+ * Source of the rule: requirement 1 ("Deployment process", "Node-level synchronization") and the DaemonSet that HyperShift's
+ * operator makes. Ours differs where that one hurts: both secrets are always mounted and no content hash stands in the pod
+ * template, so that a changed credential reaches the nodes by the mount and replaces no pod; the pod uses the node's network,
+ * so that a node without a working network plugin still gets its credentials; readiness says whether the file is in place.
+ */
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import {
+  type Container,
+  daemonSet,
+  labels,
+  type PodSpec,
+  type Volume,
+  type VolumeMount,
+} from '../shared/objects.ts';
+import { agentCommand } from './agent-command.ts';
+import {
+  type AgentOptions,
+  DEFAULT_HEALTH_PORT,
+  DEFAULT_PRIORITY_CLASS,
+  HASH_LABEL,
+  type UpstreamState,
+} from './options.ts';
+
+const SELECTOR = { name: NAMES.syncer };
+
+/** The DaemonSet of the node agent. */
+export function agentDaemonSet(options: AgentOptions): KubeObject {
+  return daemonSet({
+    metadata: {
+      name: NAMES.syncer,
+      namespace: NAMES.namespace,
+      labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
+    },
+    selector: SELECTOR,
+    maxUnavailable: options.maxUnavailable ?? '10%',
+    template: { metadata: { labels: SELECTOR }, spec: agentPod(options) },
+  });
+}
+
+/**
+ * The DaemonSet exactly as HyperShift's operator makes it: for clusters where something depends on that shape.
+ *
+ * @example
+ * ```ts
+ * import { upstreamDaemonSet } from './agent.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = upstreamDaemonSet({ image: 'cpo:1' }, { configHash: '96cb5903', merged: false });
+ * assert.equal((object.spec as { template: { spec: { volumes: unknown[] } } }).template.spec.volumes.length, 3);
+ * ```
+ */
+export function upstreamDaemonSet(options: Pick<AgentOptions, 'image'>, state: UpstreamState): KubeObject {
+  const names = state.merged ? [NAMES.original, NAMES.global] : [NAMES.original];
+  return daemonSet({
+    metadata: { name: NAMES.syncer, namespace: NAMES.namespace },
+    selector: SELECTOR,
+    template: {
+      metadata: { labels: { ...SELECTOR, [HASH_LABEL]: state.configHash } },
+      spec: {
+        ...basePod(),
+        securityContext: {},
+        priorityClassName: DEFAULT_PRIORITY_CLASS,
+        tolerations: [{ operator: 'Exists' }],
+        nodeSelector: { [NAMES.nodeLabel]: 'true' },
+        containers: [
+          {
+            name: NAMES.syncer,
+            image: options.image,
+            imagePullPolicy: 'IfNotPresent',
+            command: ['/usr/bin/control-plane-operator'],
+            args: ['sync-global-pullsecret'],
+            securityContext: { privileged: true },
+            terminationMessagePolicy: 'FallbackToLogsOnError',
+            resources: { requests: { memory: '35Mi', cpu: '5m' } },
+            volumeMounts: mounts(names),
+          },
+        ],
+        volumes: volumes(names),
+      },
+    },
+  });
+}
+
+function basePod(): Pick<PodSpec, 'serviceAccountName' | 'automountServiceAccountToken' | 'dnsPolicy'> {
+  return { serviceAccountName: NAMES.syncer, automountServiceAccountToken: false, dnsPolicy: 'Default' };
+}
+
+function agentPod(options: AgentOptions): PodSpec {
+  const names = [NAMES.original, NAMES.global];
+  return {
+    ...basePod(),
+    // Only the slots need the API, and only then is there a token to steal.
+    automountServiceAccountToken: options.restartSlots !== undefined,
+    hostNetwork: true,
+    enableServiceLinks: false,
+    securityContext: {},
+    priorityClassName: options.priorityClassName ?? DEFAULT_PRIORITY_CLASS,
+    tolerations: options.tolerations ?? [{ operator: 'Exists' }],
+    ...placement(options),
+    // Two restarts of a kubelet that does not come up, their pauses, and the way back.
+    terminationGracePeriodSeconds: 60,
+    containers: [agentContainer(options, names)],
+    volumes: volumes(names),
+  };
+}
+
+/** A nodeSelector where it suffices (upstream's form), an affinity where several kinds of nodes are wanted. */
+function placement(options: AgentOptions): Pick<PodSpec, 'nodeSelector' | 'affinity'> {
+  const eligible = { [NAMES.nodeLabel]: 'true' };
+  const also = options.alsoNodes ?? [];
+  if (also.length === 0) return { nodeSelector: eligible };
+  const nodeSelectorTerms = [eligible, ...also].map((wanted) => ({
+    matchExpressions: Object.entries(wanted).map(([key, value]) => ({
+      key,
+      operator: 'In',
+      values: [value],
+    })),
+  }));
+  return {
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+  };
+}
+
+function agentContainer(options: AgentOptions, secrets: readonly string[]): Container {
+  const probe = (path: string) => ({
+    httpGet: { path, port: options.healthPort ?? DEFAULT_HEALTH_PORT, host: '127.0.0.1' },
+  });
+  return {
+    name: NAMES.syncer,
+    image: options.image,
+    imagePullPolicy: 'IfNotPresent',
+    command: agentCommand(options),
+    env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+    securityContext: securityContext(options),
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    resources: options.resources ?? { requests: { memory: '35Mi', cpu: '5m' } },
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
+    livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
+    volumeMounts: mounts(secrets),
+  };
+}
+
+/**
+ * Privileged as in the requirement. The restricted form keeps what the work takes: root's own files on the host
+ * (`DAC_OVERRIDE`, `FOWNER`, `CHOWN` for an atomic replacement with the owner kept); the bus asks for uid 0 and no capability.
+ */
+function securityContext(options: AgentOptions): Readonly<Record<string, unknown>> {
+  if ((options.security ?? 'privileged') === 'privileged')
+    return { privileged: true, readOnlyRootFilesystem: true };
+  return {
+    privileged: false,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsUser: 0,
+    capabilities: { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] },
+    seccompProfile: { type: 'RuntimeDefault' },
+    ...(options.seLinuxType === undefined ? {} : { seLinuxOptions: { type: options.seLinuxType } }),
+  };
+}
+
+/** An atomic rename needs the folder of the file, so that the whole of `/var/lib/kubelet` is mounted. */
+function volumes(secrets: readonly string[]): readonly Volume[] {
+  return [
+    { name: 'kubelet-config', hostPath: { path: KUBELET_FOLDER, type: 'Directory' } },
+    { name: 'dbus', hostPath: { path: DBUS_FOLDER, type: 'Directory' } },
+    ...secrets.map((name) => ({
+      name,
+      secret: { secretName: name, ...(name === NAMES.global ? { optional: true } : {}) },
+    })),
+  ];
+}
+
+function mounts(secrets: readonly string[]): readonly VolumeMount[] {
+  return [
+    { name: 'kubelet-config', mountPath: KUBELET_FOLDER },
+    { name: 'dbus', mountPath: DBUS_FOLDER },
+    ...secrets.map((name) => ({ name, mountPath: `/etc/${name}`, readOnly: true })),
+  ];
+}
+
+const KUBELET_FOLDER = NAMES.kubeletFile.slice(0, NAMES.kubeletFile.lastIndexOf('/'));
+const DBUS_FOLDER = '/var/run/dbus';

@@ -1,0 +1,51 @@
+/** Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use. */
+import type { Resources, Toleration } from '../shared/objects.ts';
+
+/** How the DaemonSet looks: ours, or the one of HyperShift's operator, field by field. */
+export type Shape = 'pullwright' | 'upstream';
+
+/** The node agent: one pod per eligible node. */
+export interface AgentOptions {
+  /** Image of the DaemonSet. */
+  readonly image: string;
+  /** `upstream` mounts the merged secret only when there is one and rolls the pods with every change. @default {'pullwright'} */
+  readonly shape?: Shape;
+  /** `restricted` drops all but the needed capabilities; untested on hosts with SELinux. @default {'privileged'} */
+  readonly security?: 'privileged' | 'restricted';
+  /** SELinux type of the container, for `restricted` on hosts with SELinux. */
+  readonly seLinuxType?: string;
+  /** What happens to entries that others put into the kubelet's file. @default {'drop'} */
+  readonly foreign?: 'drop' | 'keep';
+  /** When the kubelet is restarted. @default {'on-change'} */
+  readonly restart?: 'on-change' | 'on-removal' | 'never';
+  /** Window over which the restarts of a fleet spread, such as `5m`. @default {'5m'} */
+  readonly restartWindow?: string;
+  /** Never more restarts than this at once, by Leases; needs an API token in the pod. @default none: the window alone spreads */
+  readonly restartSlots?: number;
+  /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
+  readonly maxUnavailable?: number | string;
+  /** @default {'openshift-user-critical'} */
+  readonly priorityClassName?: string;
+  readonly resources?: Resources;
+  /** Which nodes tolerate it. @default every taint */
+  readonly tolerations?: readonly Toleration[];
+  /** Nodes beside those with the eligibility label: any of these label maps. Replaces the nodeSelector by an affinity. */
+  readonly alsoNodes?: readonly Readonly<Record<string, string>>[];
+  /** Port of the probes, on loopback of the node. @default {9447} */
+  readonly healthPort?: number;
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
+  /** Removes CRI-O auth files that nothing uses any more. @default {false} */
+  readonly janitor?: boolean;
+}
+
+/** Only for `shape: upstream`, and only known at run time. */
+export interface UpstreamState {
+  /** Label value: 8 hexadecimal digits. */
+  readonly configHash: string;
+  /** Whether an additional secret is there, so that the merged one is mounted. */
+  readonly merged: boolean;
+}
+
+export const DEFAULT_HEALTH_PORT = 9447;
+export const DEFAULT_PRIORITY_CLASS = 'openshift-user-critical';
+export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
