@@ -1,0 +1,182 @@
+/** People and programs that may do only what a test lets them: client certificates, and service accounts with signed tokens. */
+import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { type Requester, requester } from './request.ts';
+import { type Authority, signToken } from './x509.ts';
+
+/** A rule as RBAC writes it. */
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+export interface UserInput {
+  readonly name: string;
+  /** Rules in the whole cluster. */
+  readonly cluster?: readonly Rule[];
+  /** Rules by namespace. */
+  readonly namespaces?: Readonly<Record<string, readonly Rule[]>>;
+  /**
+   * `certificate`, or `token` of a service account in `kube-system`.
+   * @default {'certificate'}
+   */
+  readonly by?: 'certificate' | 'token';
+  /** A token ends after this many seconds. @default {3600} */
+  readonly tokenSeconds?: number;
+}
+
+export interface User {
+  readonly kubeconfig: string;
+  /** File that the kubeconfig names as `tokenFile` (with `by: 'token'`). */
+  readonly tokenFile: string;
+  readonly client: Requester;
+  /** Writes a new token, as kubelet does; returns it. */
+  renewToken(seconds: number): Promise<string>;
+  /** Takes all rights away, and gives them back. */
+  revoke(): Promise<void>;
+  grant(): Promise<void>;
+}
+
+/** What {@link makeUser} needs of a control plane. */
+export interface UserHost {
+  readonly server: string;
+  readonly folder: string;
+  readonly authority: Authority;
+  readonly serviceAccountKey: string;
+  readonly admin: Requester;
+}
+
+/** Text of a kubeconfig with one cluster, user and context. */
+export function kubeconfigText(server: string, ca: string, user: Readonly<Record<string, unknown>>): string {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': base64(ca) } }],
+    users: [{ name: 'test', user }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    'current-context': 'test',
+  });
+}
+
+/** Makes the user, with its roles and a kubeconfig file. */
+export async function makeUser(host: UserHost, input: UserInput): Promise<User> {
+  const kubeconfig = join(host.folder, `${input.name}.kubeconfig`);
+  const tokenFile = join(host.folder, `${input.name}.token`);
+  const byToken = input.by === 'token';
+  const subject = byToken
+    ? { kind: 'ServiceAccount', name: input.name, namespace: 'kube-system' }
+    : { kind: 'User', name: input.name, apiGroup: 'rbac.authorization.k8s.io' };
+  const uid = byToken ? await makeServiceAccount(host.admin, input.name) : '';
+  const renewToken = (seconds: number): Promise<string> => {
+    const token = tokenFor(host, { name: input.name, uid, seconds });
+    writeFileSync(tokenFile, token, { mode: 0o600 });
+    return Promise.resolve(token);
+  };
+  const roles = rolesOf(input, subject);
+  const grant = async (): Promise<void> => {
+    for (const object of roles) await apply(host.admin, object);
+  };
+  const revoke = async (): Promise<void> => {
+    for (const object of roles.filter(({ kind }) => kind.endsWith('Binding')))
+      await host.admin.request('DELETE', pathOf(object));
+  };
+  await grant();
+  const ca = host.authority.certificate;
+  if (byToken) {
+    const token = await renewToken(input.tokenSeconds ?? 3600);
+    writeFileSync(kubeconfig, kubeconfigText(host.server, ca, { tokenFile }), { mode: 0o600 });
+    return {
+      kubeconfig,
+      tokenFile,
+      renewToken,
+      revoke,
+      grant,
+      client: requester({ server: host.server, ca, token }),
+    };
+  }
+  rmSync(tokenFile, { force: true });
+  const identity = host.authority.issue({ commonName: input.name });
+  const user = {
+    'client-certificate-data': base64(identity.certificate),
+    'client-key-data': base64(identity.key),
+  };
+  writeFileSync(kubeconfig, kubeconfigText(host.server, ca, user), { mode: 0o600 });
+  const client = requester({ server: host.server, ca, cert: identity.certificate, key: identity.key });
+  return { kubeconfig, tokenFile, renewToken, revoke, grant, client };
+}
+
+async function makeServiceAccount(admin: Requester, name: string): Promise<string> {
+  const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'kube-system' } };
+  const { body } = await admin.request(
+    'PATCH',
+    `/api/v1/namespaces/kube-system/serviceaccounts/${name}?fieldManager=test`,
+    object,
+    'application/apply-patch+yaml',
+  );
+  return body.metadata.uid as string;
+}
+
+function tokenFor(
+  host: UserHost,
+  account: { readonly name: string; readonly uid: string; readonly seconds: number },
+): string {
+  const now = Math.floor(Date.now() / 1000);
+  return signToken(host.serviceAccountKey, {
+    iss: ISSUER,
+    aud: [ISSUER],
+    sub: `system:serviceaccount:kube-system:${account.name}`,
+    iat: now - 60,
+    nbf: now - 60,
+    exp: now + account.seconds,
+    jti: randomUUID(),
+    'kubernetes.io': { namespace: 'kube-system', serviceaccount: { name: account.name, uid: account.uid } },
+  });
+}
+
+/** `--service-account-issuer` of the API server. */
+export const ISSUER = 'https://kubernetes.default.svc';
+
+interface RbacObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+function rolesOf(input: UserInput, subject: object): readonly RbacObject[] {
+  const cluster = input.cluster === undefined ? [] : pairOf({ name: input.name }, input.cluster, subject);
+  const rest = Object.entries(input.namespaces ?? {}).flatMap(([namespace, rules]) =>
+    pairOf({ name: input.name, namespace }, rules, subject),
+  );
+  return [...cluster, ...rest];
+}
+
+function pairOf(metadata: RbacObject['metadata'], rules: readonly Rule[], subject: object): RbacObject[] {
+  const kind = metadata.namespace === undefined ? 'ClusterRole' : 'Role';
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name };
+  return [
+    { apiVersion, kind, metadata, rules } as RbacObject,
+    { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subject] } as RbacObject,
+  ];
+}
+
+function pathOf({ kind, metadata }: RbacObject): string {
+  const scope = metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
+  return `/apis/rbac.authorization.k8s.io/v1/${scope}${kind.toLowerCase()}s/${metadata.name}`;
+}
+
+async function apply(admin: Requester, object: RbacObject): Promise<void> {
+  const { namespace } = object.metadata;
+  if (namespace !== undefined)
+    await admin.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+  const path = `${pathOf(object)}?fieldManager=test&force=true`;
+  const answer = await admin.request('PATCH', path, object, 'application/apply-patch+yaml');
+  if (answer.status >= 300) throw new Error(`Cannot apply ${pathOf(object)}: ${answer.body.message}`);
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
