@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kube-object.ts';
 import { refOf } from './changes.ts';
+import { withIdentity } from './identity.ts';
 import { type Manifest, type ManifestProblem, parseManifests } from './manifests.ts';
 import { ObjectStore } from './store.ts';
 
@@ -49,7 +50,7 @@ export function folderOf(
       continue;
     }
     places.set(id, manifest);
-    store.set(manifest.object);
+    store.set(withIdentity(manifest.object));
   }
   return { store, manifests, problems, skipped: parsed.reduce((sum, one) => sum + one.skipped, 0) };
 }

@@ -2,7 +2,6 @@
  * The engine without a cluster: runs every reconciler over object stores until nothing changes any more. The stores are
  * changed in place, as a cluster would be; what happened on the way is the result.
  */
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { withManager } from '../kube/managed-fields.ts';
 import { PullwrightError } from '../rules/errors.ts';
@@ -23,6 +22,7 @@ import type {
   Scope,
   World,
 } from './contract.ts';
+import { withIdentity, withoutSyntheticIdentity } from './identity.ts';
 import { covers } from './selection.ts';
 import { kindKey, type ObjectStore } from './store.ts';
 import { worldView } from './world.ts';
@@ -252,24 +252,12 @@ function reportOf(author: Author, outcome: Outcome, refused: readonly Problem[])
   };
 }
 
-/** What a server would add on creation, the same in every run. */
-function withIdentity(object: KubeObject): KubeObject {
-  const { kind, apiVersion, metadata } = object;
-  const digest = createHash('sha256')
-    .update(`${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`)
-    .digest('hex');
-  const uid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-4${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
-  return { ...object, metadata: { ...metadata, uid } };
-}
-
 /** The object as people want to read it: without what only engines look at. */
 export function withoutBookkeeping(object: KubeObject, reconcilers: readonly string[]): KubeObject {
   const bare = reconcilers.reduce((rest, name) => withManager(rest, fieldManager(name), {}), object);
   const { managedFields, ...metadata } = bare.metadata;
-  return {
-    ...bare,
-    metadata: managedFields === undefined || managedFields.length === 0 ? metadata : bare.metadata,
-  };
+  const none = managedFields === undefined || managedFields.length === 0;
+  return withoutSyntheticIdentity({ ...bare, metadata: none ? metadata : bare.metadata });
 }
 
 function refText(ref: Ref): string {
