@@ -6,4 +6,9 @@ export interface TableEntry {
   load(): Promise<Command>;
 }
 
-export const COMMANDS: Readonly<Record<string, TableEntry>> = {};
+export const COMMANDS: Readonly<Record<string, TableEntry>> = {
+  provider: {
+    summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
+    load: async () => (await import('./provider.ts')).command,
+  },
+};

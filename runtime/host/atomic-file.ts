@@ -42,6 +42,8 @@ export interface ReplaceOptions {
   readonly owner?: { readonly uid: number; readonly gid: number };
   /** False leaves out the syncs: for files that need not survive a power cut. @default {true} */
   readonly durable?: boolean;
+  /** False leaves out reading back: for files that another program takes away as soon as they are there. @default {true} */
+  readonly verify?: boolean;
 }
 
 /**
@@ -105,7 +107,7 @@ export function replaceFile(
     removeQuietly(temporary);
     throw fileError('write', path, error);
   }
-  readBack(path, plain);
+  if (options.verify !== false) readBack(path, plain);
 }
 
 /** Removes the file, durably. An absent file is fine. */

@@ -1,0 +1,87 @@
+/** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
+import { readFileSync } from 'node:fs';
+import { errnoOf } from '../host/file-errors.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import { redact } from '../rules/redacted.ts';
+import { apiClient } from './api-client.ts';
+import { findApiServer } from './api-server.ts';
+import { readConfFiles } from './conf-files.ts';
+import type { NodeView } from './decide.ts';
+import { hasJournal, sendToJournal } from './journal.ts';
+import { collectingLog, type Log } from './log.ts';
+import type { ProviderOptions } from './options.ts';
+import { type ProvideResult, provide } from './provide.ts';
+
+export interface RunContext {
+  /** Value of CONTAINERS_REGISTRIES_CONF_OVERRIDE. */
+  readonly override: string | undefined;
+  readonly signal: AbortSignal;
+  readonly writeError: (line: string) => void;
+  /** Makes later requests go straight to their host. */
+  readonly leaveProxy: () => void;
+}
+
+/** One run for the kubelet. Never rejects. */
+export async function runProvider(options: ProviderOptions, context: RunContext): Promise<ProvideResult> {
+  const budget = new AbortController();
+  const timer = setTimeout(() => budget.abort(), options.budgetMs);
+  const log = collectingLog(options.verbose, ({ text }) => context.writeError(`${text}\n`));
+  const signal = AbortSignal.any([budget.signal, context.signal]);
+  const result = await provide(nodeView(options, { ...context, signal }, log), options, log);
+  clearTimeout(timer);
+  if (hasJournal()) await sendToJournal('crio-credential-provider', log.lines);
+  return result;
+}
+
+/** The node as it is. */
+export function nodeView(
+  options: ProviderOptions,
+  context: Pick<RunContext, 'override' | 'signal' | 'leaveProxy'>,
+  log: Log,
+): NodeView {
+  return {
+    stdin: readStdin,
+    confFiles: () => readConfFiles(options, context.override),
+    globalAuth: () => textIfThere(options.globalAuthFile),
+    connect: (token) => {
+      const server = findApiServer(options);
+      log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
+      if (LOOPBACK.test(server.url)) context.leaveProxy();
+      return apiClient(server, token, context.signal);
+    },
+  };
+}
+
+const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
+
+/** All of stdin, in one call as a rule; a pipe that is set not to block is asked again. */
+async function readStdin(): Promise<string> {
+  for (;;) {
+    try {
+      return readFileSync(0, 'utf8');
+    } catch (error) {
+      if (errnoOf(error) !== 'EAGAIN') throw unreadable(error);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+function unreadable(error: unknown): PullwrightError {
+  return new PullwrightError(
+    `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
+    {
+      code: 'RequestUnreadable',
+      disposition: 'terminal',
+      hint: 'The kubelet writes a CredentialProviderRequest on stdin',
+    },
+  );
+}
+
+function textIfThere(path: string): ReturnType<NodeView['globalAuth']> {
+  try {
+    return redact(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * `registries.conf` (version 2) as containers/image reads it: which registry has which mirrors, and which files are refused.
+ *
+ * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
+ * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
+ */
+import { PullwrightError } from './errors.ts';
+
+/** When a mirror may be used. */
+export type PullFrom = 'all' | 'digest-only' | 'tag-only';
+
+export interface Mirror {
+  /** Host with optional port and path, no scheme, no trailing slash. */
+  readonly location: string;
+  readonly pullFrom: PullFrom;
+}
+
+/** One `[[registry]]` table. */
+export interface Registry {
+  /** What an image is matched with: host and path, or `*.example.org`. */
+  readonly prefix: string;
+  /** What replaces the prefix; empty only for a wildcard prefix, which then is not rewritten. */
+  readonly location: string;
+  /** The location itself is never contacted; the mirrors are. */
+  readonly blocked: boolean;
+  readonly insecure: boolean;
+  readonly mirrors: readonly Mirror[];
+}
+
+/** Text to tables; throws for text that is no TOML. */
+export type TomlParser = (text: string) => unknown;
+
+/** The file is one that the runtime itself refuses, with its reason. */
+export function refuse(reason: string): PullwrightError {
+  return new PullwrightError(reason, { code: 'RegistriesConfRefused', disposition: 'terminal' });
+}
+
+type Table = Readonly<Record<string, unknown>>;
+
+const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];
+const SHORT_NAME_MODES: readonly string[] = ['', 'enforcing', 'permissive', 'disabled'];
+const SEARCH_DOMAIN =
+  /^(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*(?::[0-9]+)?$/;
+
+/**
+ * Reads one file. Gives its registries in file order, the first of equal prefixes only; throws a PullwrightError with the
+ * runtime's own reason where the runtime refuses the file.
+ *
+ * @example
+ * ```ts
+ * import { parseRegistriesConf } from './registries-conf.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const tables = { registry: [{ location: 'quay.io', mirror: [{ location: 'mirror.example.com/quay' }] }] };
+ * const [registry] = parseRegistriesConf('(text)', () => tables);
+ * assert.equal(registry?.prefix, 'quay.io');
+ * assert.throws(() => parseRegistriesConf('', () => ({ registry: [{}] })), /both location and prefix are unset/);
+ * ```
+ */
+export function parseRegistriesConf(text: string, parseToml: TomlParser): readonly Registry[] {
+  let tables: unknown;
+  try {
+    tables = parseToml(text);
+  } catch (error) {
+    // A TOML error quotes the text around it; a registries.conf holds no secret.
+    throw refuse(`toml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not TOML'}`);
+  }
+  return registriesOf(asTable(tables, 'the file'));
+}
+
+/** The registries of parsed tables; same refusals as {@link parseRegistriesConf}. */
+export function registriesOf(file: Table): readonly Registry[] {
+  refuseVersion1(file);
+  const registries = tablesOf(file, 'registry').map(registryOf);
+  refuseContradictions(registries);
+  checkSearch(file);
+  const wrong = registries.find(({ prefix }) => prefix.startsWith('*.') && /[/@:]/.test(prefix));
+  if (wrong !== undefined) {
+    throw refuse(
+      `Wildcarded prefix should be in the format: *.example.com. Current prefix "${wrong.prefix}" is incorrectly formatted`,
+    );
+  }
+  const seen = new Set<string>();
+  return registries.filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
+}
+
+function registryOf(table: Table): Registry {
+  const location = locationOf(table, 'location');
+  const prefix = locationOf(table, 'prefix') || location;
+  if (prefix === '') throw refuse('invalid condition: both location and prefix are unset');
+  if (location === '' && !prefix.startsWith('*.'))
+    throw refuse('invalid condition: location is unset and prefix is not in the format: *.example.com');
+  if (stringOf(table, 'pull-from-mirror') !== '')
+    throw refuse(`pull-from-mirror must not be set for a non-mirror registry "${prefix}"`);
+  const digestOnly = flagOf(table, 'mirror-by-digest-only');
+  return {
+    prefix,
+    location,
+    blocked: flagOf(table, 'blocked'),
+    insecure: flagOf(table, 'insecure'),
+    mirrors: tablesOf(table, 'mirror').map((mirror) => mirrorOf(mirror, prefix, digestOnly)),
+  };
+}
+
+function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
+  const location = locationOf(table, 'location');
+  if (location === '') throw refuse('invalid condition: mirror location is unset');
+  flagOf(table, 'insecure');
+  const from = stringOf(table, 'pull-from-mirror');
+  if (digestOnly && from !== '') {
+    throw refuse(
+      `cannot set mirror usage mirror-by-digest-only for the registry ("${prefix}") and pull-from-mirror for per-mirror ("${location}") at the same time`,
+    );
+  }
+  if (from !== '' && !PULL_FROM.includes(from))
+    throw refuse(`unsupported pull-from-mirror value "${from}" for mirror "${location}"`);
+  return { location, pullFrom: digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom) };
+}
+
+/** One location may be named by several prefixes, but not with different switches. */
+function refuseContradictions(registries: readonly Registry[]): void {
+  const first = new Map<string, Registry>();
+  for (const registry of registries) {
+    const place = registry.location || registry.prefix;
+    const other = first.get(place);
+    if (other === undefined) first.set(place, registry);
+    else if (other.insecure !== registry.insecure)
+      throw refuse(
+        `registry '${registry.location}' is defined multiple times with conflicting 'insecure' setting`,
+      );
+    else if (other.blocked !== registry.blocked)
+      throw refuse(
+        `registry '${registry.location}' is defined multiple times with conflicting 'blocked' setting`,
+      );
+  }
+}
+
+function refuseVersion1(file: Table): void {
+  const old = file['registries'];
+  if (typeof old !== 'object' || old === null) return;
+  const set = ['search', 'insecure', 'block'].some((part) => {
+    const table = (old as Table)[part];
+    return typeof table === 'object' && table !== null && 'registries' in table;
+  });
+  if (set) throw refuse('registries.conf must be in v2 format but is in v1');
+}
+
+function checkSearch(file: Table): void {
+  for (const entry of listOf(file, 'unqualified-search-registries')) {
+    if (typeof entry !== 'string') throw mismatch('unqualified-search-registries', 'string', entry);
+    const place = withoutSlash(entry);
+    if (!SEARCH_DOMAIN.test(place)) throw refuse(`Invalid unqualified-search-registries entry "${place}"`);
+  }
+  const mode = stringOf(file, 'short-name-mode');
+  if (!SHORT_NAME_MODES.includes(mode)) throw refuse(`invalid short-name mode: "${mode}"`);
+}
+
+function locationOf(table: Table, key: string): string {
+  return withoutSlash(stringOf(table, key));
+}
+
+function withoutSlash(place: string): string {
+  const trimmed = place.replace(/\/+$/, '');
+  if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
+  throw refuse(`invalid location '${place}': URI schemes are not supported`);
+}
+
+function stringOf(table: Table, key: string): string {
+  const value = table[key];
+  if (value === undefined) return '';
+  if (typeof value !== 'string') throw mismatch(key, 'string', value);
+  return value;
+}
+
+function flagOf(table: Table, key: string): boolean {
+  const value = table[key];
+  if (value === undefined) return false;
+  if (typeof value !== 'boolean') throw mismatch(key, 'bool', value);
+  return value;
+}
+
+function listOf(table: Table, key: string): readonly unknown[] {
+  const value = table[key];
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw mismatch(key, 'array', value);
+  return value;
+}
+
+function tablesOf(table: Table, key: string): readonly Table[] {
+  return listOf(table, key).map((entry) => asTable(entry, key));
+}
+
+function asTable(value: unknown, key: string): Table {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Table;
+  throw mismatch(key, 'table', value);
+}
+
+function mismatch(key: string, wanted: string, found: unknown): PullwrightError {
+  return refuse(
+    `toml: incompatible types: ${key} is ${Array.isArray(found) ? 'array' : typeof found}, wanted ${wanted}`,
+  );
+}
