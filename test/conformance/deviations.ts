@@ -5,4 +5,50 @@
  */
 import type { Deviation } from './suite.ts';
 
-export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {};
+/** A field of an input that is an object of texts. */
+function text(input: unknown, field: string): string {
+  const value = (input as Readonly<Record<string, unknown>>)[field];
+  return typeof value === 'string' ? value : '';
+}
+
+const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
+  'overrides/mirror-override-resolve': [
+    {
+      when: (input) => text(input, 'source').startsWith('*.'),
+      reason:
+        'a wildcard source covers every subdomain, as it does for the container runtime; the peer refuses it',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length > 2 && text(input, 'mirror').split('/').length <= 2,
+      reason: 'a mirror may have one path element; the peer cannot compose the reference',
+    },
+    {
+      when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'image')),
+      reason:
+        'an image of the Docker library is looked up with its namespace; the peer cannot compose the reference',
+    },
+  ],
+  'overrides/olm-annotation-overrides': [
+    {
+      when: (input) =>
+        Object.values(input as object).some((value) => /@sha256:(?![0-9a-f]{64}$)/.test(String(value))),
+      reason:
+        'a digest has 64 hexadecimal digits; the peer looks for "@sha256:" only, and the pods fail later',
+    },
+  ],
+  'overrides/olm-catalog-images': [
+    {
+      when: (input) =>
+        Object.keys((input as { overrides?: object | null }).overrides ?? {}).length > 0 &&
+        ((input as { existing?: readonly string[] }).existing ?? []).some((image) =>
+          image.startsWith('registry.redhat.io/redhat/'),
+        ),
+      reason: 'a catalog that no mirror has is taken from its own registry; the peer gives up',
+    },
+  ],
+};
+
+export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
+  ...OVERRIDES,
+};

@@ -1,0 +1,35 @@
+import type { KubeObject } from '../../../../runtime/rules/kube-object.ts';
+import { collectOverrideMap } from '../../../../runtime/rules/registry-overrides-collect.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+import { acceptsPartial, readCases, toConformance, toRecord } from './read.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+function objects(kind: string, apiVersion: string, list: unknown): readonly KubeObject[] {
+  return ((list ?? []) as readonly Entry[]).map(({ name, ...spec }) => ({
+    apiVersion,
+    kind,
+    metadata: { name: typeof name === 'string' ? name : '' },
+    spec,
+  }));
+}
+
+export const suite: ConformanceSuite<Entry> = {
+  cases: (document) => readCases(document).map((one) => toConformance(one)),
+  answer: (input) =>
+    toRecord(
+      collectOverrideMap(
+        [
+          ...objects('ImageDigestMirrorSet', 'config.openshift.io/v1', input['idms']),
+          ...objects('ImageContentSourcePolicy', 'operator.openshift.io/v1alpha1', input['icsp']),
+        ],
+        input['has'] as { icsp: boolean; idms: boolean },
+      ),
+    ),
+  accepts: acceptsPartial,
+  mutation: {
+    file: 'runtime/rules/registry-overrides-collect.ts',
+    replace: 'a.metadata.name < b.metadata.name ? 1 : -1',
+    by: 'a.metadata.name < b.metadata.name ? -1 : 1',
+  },
+};

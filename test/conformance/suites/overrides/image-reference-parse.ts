@@ -1,0 +1,22 @@
+import { joinReference, splitReference } from '../../../../runtime/rules/registry-overrides-reference.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
+
+const NOTHING = { exact: '', id: '', name: '', namespace: '', registry: '', string: '', tag: '' };
+
+export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
+  cases: (document) => readCases(document).map((one) => toConformance(one)),
+  answer: (input) => {
+    const parts = splitReference(textOf(input, 'spec'));
+    if ('error' in parts) return { ...NOTHING, error: parts.error };
+    const { digest, ...rest } = parts;
+    const whole = joinReference(parts);
+    return { ...rest, id: digest, exact: whole, string: whole, error: null };
+  },
+  accepts: acceptsPartial,
+  mutation: {
+    file: 'runtime/rules/registry-overrides-reference.ts',
+    replace: "|| first === 'localhost'",
+    by: '',
+  },
+};

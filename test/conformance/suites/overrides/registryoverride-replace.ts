@@ -1,0 +1,14 @@
+import { replaceRegistry } from '../../../../runtime/rules/registry-overrides.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+import { acceptsPartial, readCases, textOf, toConformance, toMap } from './read.ts';
+
+export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
+  cases: (document) => readCases(document).map((one) => toConformance(one)),
+  answer: (input) => ({ result: replaceRegistry(textOf(input, 'image'), toMap<string>(input['overrides'])) }),
+  accepts: acceptsPartial,
+  mutation: {
+    file: 'runtime/rules/registry-overrides.ts',
+    replace: "{ ports: 'exact' }",
+    by: "{ ports: 'runtime' }",
+  },
+};
