@@ -68,6 +68,24 @@ export function namespace(
   };
 }
 
+/**
+ * A Namespace that belongs to the platform and is only rendered so that a first apply finds it: nothing of it is ours, and no
+ * GitOps tool may remove it.
+ */
+export function namespaceReference(name: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name,
+      annotations: {
+        'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+        'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+      },
+    },
+  };
+}
+
 /** A ServiceAccount that mounts no token by itself: pods that need one ask for it. */
 export function serviceAccount(metadata: ObjectMeta): KubeObject {
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false };

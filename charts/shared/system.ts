@@ -52,11 +52,19 @@ export interface Access {
 
 /** What a system adds to the one reconciler Deployment of a cluster. */
 export interface ReconcilerPart {
-  /** Name of the reconciler: `--reconcilers` gets it. */
+  /** Key under `systems:` of the configuration that `reconcile --config` reads. */
   readonly name: string;
-  /** Further flags of `pullwright reconcile`. */
-  readonly args?: readonly string[];
+  /** Its options there, as the system's `parseOptions` takes them. */
+  readonly options: Readonly<Record<string, unknown>>;
   readonly access: readonly Access[];
+}
+
+/** A mistake that a schema cannot see. */
+export interface SectionProblem {
+  /** Below the section: `['agent', 'shape']`. */
+  readonly path: readonly (string | number)[];
+  /** What is there and what is wanted. */
+  readonly text: string;
 }
 
 export interface ChartSystem<Config = unknown, Input = unknown> {
@@ -66,13 +74,17 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly summary: string;
   /** Schema of the section. Strict: an unknown key is a mistake. Every field has `.describe()`. */
   readonly config: z.ZodType<Config, Input>;
-  /** Kinds of cluster in which the section makes sense. */
+  /** Kinds of cluster in which the section makes sense. In `management` it speaks for hosted clusters found by discovery. */
   readonly kinds: readonly ClusterKind[];
+  /** Mistakes that show only together with the cluster. */
+  check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
   /**
    * Objects for this cluster, in any order, without the reconciler's own Deployment and RBAC. Pure. Objects of API groups
    * that are not built in land in `overlays/<group>` by themselves.
    */
   objects(config: Config, cluster: ClusterContext): readonly KubeObject[];
+  /** Files that people keep themselves in the rendered tree (SOPS): listed in a kustomization, never written. */
+  files?(config: Config, cluster: ClusterContext): readonly string[];
   /** What the reconciler of this cluster needs for this system; undefined when nothing. */
   reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
   /**

@@ -1,0 +1,199 @@
+/** Every mistake of a fleet, each with its place, what is there and what is wanted. */
+import type { z } from 'zod';
+import { PullwrightError } from '../runtime/rules/errors.ts';
+
+/** Keys and indexes from the top of the fleet. */
+export type FieldPath = readonly (string | number)[];
+
+/** One mistake. */
+export interface FleetProblem {
+  readonly path: FieldPath;
+  /** `wanted one of "gitops", "reconciler", got "git"` */
+  readonly text: string;
+}
+
+/** A mistake and where it stands in a file. */
+export interface LocatedProblem extends FleetProblem {
+  /** Counts from 1; absent for fleets that are no file. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A fleet with mistakes. The message lists all of them, one per line. */
+export class FleetError extends PullwrightError {
+  readonly problems: readonly LocatedProblem[];
+
+  constructor(source: string, problems: readonly LocatedProblem[]) {
+    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+    const lines = problems.map((problem) => `  ${describeProblem(source, problem)}`);
+    super([`Cannot read fleet "${source}": ${count}`, ...lines].join('\n'), {
+      code: 'FleetInvalid',
+      disposition: 'terminal',
+    });
+    this.name = 'FleetError';
+    this.problems = problems;
+  }
+}
+
+/**
+ * `fleet.yaml:4:11 clusters[0].kind: wanted ...`, which editors and terminals can jump to.
+ *
+ * @example
+ * ```ts
+ * import { describeProblem } from './fleet-problems.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(
+ *   describeProblem('fleet.yaml', { path: ['clusters', 0, 'kind'], text: 'missing', line: 4, column: 11 }),
+ *   'fleet.yaml:4:11 clusters[0].kind: missing',
+ * );
+ * ```
+ */
+export function describeProblem(source: string, problem: LocatedProblem): string {
+  const place = problem.line === undefined ? '' : `${source}:${problem.line}:${problem.column} `;
+  const path = pathText(problem.path);
+  return `${place}${path === '' ? '' : `${path}: `}${problem.text}`;
+}
+
+/** `clusters[0].systems.global-pull-secret` */
+export function pathText(path: FieldPath): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${part}`))
+    .join('');
+}
+
+/** Checks `value` and gives what the schema makes of it, or every mistake. `at` is where the value stands. */
+export function check<T>(
+  schema: z.ZodType<T>,
+  value: unknown,
+  at: FieldPath,
+): { readonly value?: T; readonly problems: readonly FleetProblem[] } {
+  const known = new Map<unknown, readonly string[]>();
+  const parsed = schema.safeParse(value, {
+    error: (issue) => {
+      if (issue.code === 'unrecognized_keys') known.set(issue['keys'], fieldsOf(issue.inst));
+      return undefined;
+    },
+  });
+  if (parsed.success) return { value: parsed.data, problems: [] };
+  const problems = parsed.error.issues.flatMap((issue) => {
+    const path = [...at, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
+    if (issue.code !== 'unrecognized_keys')
+      return [{ path, text: textOf(issue, valueAt(value, issue.path)) }];
+    const fields = known.get(issue.keys) ?? [];
+    return issue.keys.map((key) => ({ path: [...path, key], text: unknownField(key, fields) }));
+  });
+  return { problems };
+}
+
+/** `unknown field, did you mean "delivery"?`, or the fields there are. */
+export function unknownField(key: string, known: readonly string[]): string {
+  if (CREDENTIAL_FIELDS.has(key.toLowerCase()))
+    return 'a credential may not stand in a fleet: name a source (externalSecret, sealedSecret, sops) and remove it from the history';
+  return `unknown field, ${suggestion(key, known)}`;
+}
+
+/** `did you mean "x"?` for a near miss, else `wanted one of ...`. */
+export function suggestion(word: string, known: readonly string[]): string {
+  const near = known.find((candidate) => distance(word.toLowerCase(), candidate.toLowerCase()) <= 2);
+  return near === undefined ? `wanted one of ${known.map(quote).join(', ')}` : `did you mean ${quote(near)}?`;
+}
+
+const CREDENTIAL_FIELDS: ReadonlySet<string> = new Set([
+  '.dockerconfigjson',
+  'dockerconfigjson',
+  'auth',
+  'auths',
+  'data',
+  'password',
+  'stringdata',
+  'token',
+  'value',
+]);
+
+function fieldsOf(schema: unknown): readonly string[] {
+  const shape = (schema as { def?: { shape?: object } } | undefined)?.def?.shape;
+  return Object.keys(shape ?? {});
+}
+
+function textOf(issue: z.core.$ZodIssue, value: unknown): string {
+  if (issue.code === 'invalid_type') {
+    const wanted = article(issue.expected);
+    return value === undefined
+      ? `missing, wanted ${wanted}`
+      : `wanted ${wanted}, got ${shown(value, issue.path)}`;
+  }
+  if (issue.code === 'invalid_value') {
+    const wanted = issue.values.map((one) => JSON.stringify(one)).join(', ');
+    const near = typeof value === 'string' ? nearValue(value, issue.values) : '';
+    const one = issue.values.length === 1 ? wanted : `one of ${wanted}`;
+    return value === undefined
+      ? `missing, wanted ${one}`
+      : `wanted ${one}, got ${shown(value, issue.path)}${near}`;
+  }
+  const missing = value === undefined ? 'missing, ' : '';
+  const got = value === undefined || issue.code === 'custom' ? '' : `, got ${shown(value, issue.path)}`;
+  return `${missing}${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}${got}`;
+}
+
+function nearValue(value: string, values: readonly unknown[]): string {
+  const words = values.filter((one): one is string => typeof one === 'string');
+  const near = words.find((word) => distance(value.toLowerCase(), word.toLowerCase()) <= 2);
+  return near === undefined ? '' : `: did you mean ${quote(near)}?`;
+}
+
+const ARTICLES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a map',
+  record: 'a map',
+  array: 'a list',
+};
+
+function article(type: string): string {
+  return ARTICLES[type] ?? type;
+}
+
+/** What is there: short texts and numbers as they are, but nothing that stands where somebody may have pasted a credential. */
+function shown(value: unknown, path: readonly PropertyKey[]): string {
+  if (value === null) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a map';
+  const hidden = path.some((part) =>
+    /secret$|source|sealed|encrypted|auth|password|token/i.test(
+      String(part).replace('global-pull-secret', ''),
+    ),
+  );
+  if (typeof value === 'string')
+    return hidden || value.length > 80 ? `a text of ${value.length} characters` : quote(value);
+  return typeof value === 'number' || typeof value === 'boolean' ? `${value}` : `a ${typeof value}`;
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (node, part) =>
+      typeof node === 'object' && node !== null ? (node as Record<PropertyKey, unknown>)[part] : undefined,
+    value,
+  );
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** Levenshtein distance, given up at 3. */
+function distance(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 2) return 3;
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 3;
+}

@@ -1,0 +1,104 @@
+/** A fleet as YAML text: its value, and where in the text a field stands. */
+import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
+
+/** What {@link readFleetYaml} gives. */
+export interface FleetYaml {
+  /** Undefined when the text is no YAML at all. */
+  readonly value: unknown;
+  /** Mistakes of the text itself: tabs, duplicate keys, more than one document. */
+  readonly problems: readonly LocatedProblem[];
+  /** Adds line and column: those of the field, or of the nearest field above that is there. */
+  locate(problem: FleetProblem): LocatedProblem;
+}
+
+/**
+ * Reads YAML text. Never throws.
+ *
+ * @example
+ * ```ts
+ * import { readFleetYaml } from './fleet-yaml.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const fleet = readFleetYaml('clusters:\n  - name: a\n');
+ * const { line, column } = fleet.locate({ path: ['clusters', 0, 'name'], text: '' });
+ * assert.deepEqual([line, column], [2, 11]);
+ * ```
+ */
+export function readFleetYaml(text: string): FleetYaml {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true });
+  const at = (offset: number): { line: number; column: number } => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const locate =
+    (document: Document | undefined) =>
+    (problem: FleetProblem): LocatedProblem => ({ ...problem, ...at(offsetOf(document, problem.path)) });
+  if (!Array.isArray(documents) || documents.length === 0)
+    return {
+      value: undefined,
+      problems: [{ path: [], text: 'the file is empty' }],
+      locate: locate(undefined),
+    };
+  const [document, second] = documents as unknown as readonly [Document, Document | undefined];
+  const problems: LocatedProblem[] = document.errors.map((error) => ({
+    path: [],
+    text: yamlMistake(error.code, error.message),
+    ...at(error.pos[0]),
+  }));
+  if (second !== undefined)
+    problems.push({
+      path: [],
+      text: `the file holds ${documents.length} documents, wanted one`,
+      ...at(second.range?.[0] ?? 0),
+    });
+  return { ...valueOf(document, problems), locate: locate(document) };
+}
+
+function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
+  // A duplicate key leaves the rest readable; anything else would only lead to mistakes that are none.
+  if (document.errors.some((error) => error.code !== 'DUPLICATE_KEY')) return { value: undefined, problems };
+  try {
+    return { value: document.toJS({ maxAliasCount: 100 }), problems };
+  } catch {
+    return {
+      value: undefined,
+      problems: [...problems, { path: [], text: 'more than 100 uses of aliases, wanted fewer' }],
+    };
+  }
+}
+
+/** The library's message without its drawing of the place. */
+function yamlMistake(code: string, message: string): string {
+  const text = message.split(' at line ')[0] ?? message;
+  return code === 'TAB_AS_INDENT' ? 'a tab as indentation, wanted spaces' : `not valid YAML: ${text}`;
+}
+
+/** Start of the node at `path`; for a key that is there its key, else the deepest node above. */
+function offsetOf(document: Document | undefined, path: FieldPath): number {
+  let node: unknown = document?.contents;
+  let offset = 0;
+  for (const part of path) {
+    const step = stepInto(node, part);
+    if (step === undefined) break;
+    offset = step.offset;
+    node = step.node;
+  }
+  return offset;
+}
+
+function stepInto(node: unknown, part: string | number): { node: unknown; offset: number } | undefined {
+  if (isSeq(node)) {
+    const item = node.items[Number(part)];
+    return item === undefined ? undefined : { node: item, offset: startOf(item) };
+  }
+  if (!isMap(node)) return undefined;
+  const pair = node.items.find((one) => isScalar(one.key) && String(one.key.value) === String(part));
+  if (pair === undefined) return undefined;
+  return { node: pair.value, offset: isScalar(pair.value) ? startOf(pair.value) : startOf(pair.key) };
+}
+
+function startOf(node: unknown): number {
+  return (node as { range?: readonly number[] | null }).range?.[0] ?? 0;
+}

@@ -1,0 +1,152 @@
+/**
+ * Holds a rendered tree against a folder, and writes it there: what is ours and no longer wanted goes, what is not ours stays.
+ *
+ * A file is ours when its first line names the very path it stands at. So there is no index that two branches could both
+ * change, a copy of a rendered file under another name belongs to whoever made it, and a folder can hold anything else.
+ */
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PullwrightError } from '../runtime/rules/errors.ts';
+import type { ManifestTree } from './output.ts';
+
+/** How a folder differs from a tree. Paths with `/`, relative to the folder, sorted. */
+export interface TreeDifference {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  /** Ours, and no longer wanted. */
+  readonly stale: readonly string[];
+  /** Wanted, but somebody else's file (or a symbolic link, or a folder) stands there. */
+  readonly inTheWay: readonly string[];
+  readonly unchanged: number;
+}
+
+/** First line of every file of ours. */
+export function headerOf(path: string): string {
+  return `# Rendered by pullwright as ${path}; change the fleet, not this file.\n`;
+}
+
+/** Compares without writing. A folder that does not exist is empty. */
+export function compareTree(folder: string, tree: ManifestTree): TreeDifference {
+  const present = existsSync(folder) ? listFiles(folder) : new Set<string>();
+  const difference = {
+    added: [] as string[],
+    changed: [] as string[],
+    inTheWay: [] as string[],
+    unchanged: 0,
+  };
+  const judge = { added: difference.added, changed: difference.changed, 'in the way': difference.inTheWay };
+  for (const [path, text] of tree) {
+    const state = stateOf(folder, path, { text: headerOf(path) + text, listed: present.has(path) });
+    if (state === 'unchanged') difference.unchanged += 1;
+    else judge[state].push(path);
+  }
+  const stale = [...present].filter((path) => !tree.has(path) && isOurs(folder, path)).sort();
+  return { ...difference, stale };
+}
+
+/**
+ * Writes what is added and changed and removes what is stale, with folders that became empty.
+ *
+ * @param overwrite take the place of files that are in the way
+ * @throws PullwrightError `ForeignFile` before anything is written, when a file is in the way
+ */
+export function writeTree(
+  folder: string,
+  tree: ManifestTree,
+  options: { readonly overwrite?: boolean } = {},
+): TreeDifference {
+  const difference = compareTree(folder, tree);
+  const replaced = options.overwrite === true ? difference.inTheWay : [];
+  if (replaced.length < difference.inTheWay.length) throw inTheWay(folder, difference.inTheWay);
+  for (const path of replaced) rmSync(join(folder, path), { force: true });
+  for (const path of difference.stale) removeFile(folder, path);
+  for (const path of [...difference.added, ...difference.changed, ...replaced]) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), headerOf(path) + tree.get(path));
+  }
+  return difference;
+}
+
+type State = 'added' | 'changed' | 'unchanged' | 'in the way';
+
+function stateOf(folder: string, path: string, wanted: { text: string; listed: boolean }): State {
+  if (!wanted.listed) return isBlocked(folder, path) ? 'in the way' : 'added';
+  const present = readFileSync(join(folder, path), 'utf8');
+  if (present === wanted.text) return 'unchanged';
+  // An empty file holds nothing that could be lost: most likely a run that was cut short.
+  return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'in the way';
+}
+
+/** Whether something that is no plain file stands at the path or at a folder above it. */
+function isBlocked(folder: string, path: string): boolean {
+  const parts = path.split('/');
+  return parts.some((_, index) => {
+    const stat = lstatSync(join(folder, ...parts.slice(0, index + 1)), { throwIfNoEntry: false });
+    if (stat === undefined) return false;
+    return index === parts.length - 1 || !stat.isDirectory();
+  });
+}
+
+function isOurs(folder: string, path: string): boolean {
+  if (!path.endsWith('.yaml')) return false;
+  const header = headerOf(path);
+  const start = Buffer.alloc(Buffer.byteLength(header) + 2);
+  const file = openSync(join(folder, path), 'r');
+  try {
+    const length = readSync(file, start, 0, start.length, 0);
+    return firstLine(start.toString('utf8', 0, length)) === firstLine(header);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Without the line end, which git may change to CRLF. */
+function firstLine(text: string): string {
+  return (text.split('\n', 1)[0] ?? '').replace(/\r$/, '');
+}
+
+/** Plain files below `folder`. Symbolic links are not followed; folders that begin with a dot are somebody else's. */
+function listFiles(folder: string): Set<string> {
+  const found = new Set<string>();
+  const walk = (relative: string): void => {
+    for (const entry of readdirSync(join(folder, relative), { withFileTypes: true })) {
+      const path = relative === '' ? entry.name : `${relative}/${entry.name}`;
+      if (entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules') walk(path);
+      else if (entry.isFile()) found.add(path);
+    }
+  };
+  walk('');
+  return found;
+}
+
+function removeFile(folder: string, path: string): void {
+  rmSync(join(folder, path));
+  for (let parent = dirname(path); parent !== '.'; parent = dirname(parent)) {
+    if (readdirSync(join(folder, parent)).length > 0) return;
+    rmdirSync(join(folder, parent));
+  }
+}
+
+function inTheWay(folder: string, paths: readonly string[]): PullwrightError {
+  const shown = paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
+  return new PullwrightError(
+    `Cannot write to "${folder}": ${paths.length} paths hold something that was not rendered there: ${shown}`,
+    {
+      code: 'ForeignFile',
+      disposition: 'terminal',
+      hint: 'Move them away, or pass --overwrite to lose them. Nothing was written',
+    },
+  );
+}

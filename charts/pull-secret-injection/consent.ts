@@ -1,0 +1,102 @@
+/**
+ * Admission policies that keep distribution honest: an author of a profile must be allowed to read what it distributes,
+ * and the reconciler's own account may write nothing but copies.
+ */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { MAX_SECRETS, MAX_SOURCES } from '../../runtime/rules/pull-secret-profile.ts';
+import { admissionPolicy, labels, type Validation } from '../shared/objects.ts';
+
+export const CONSENT_POLICY_NAME = 'pullwright-pull-secret-profile-consent';
+export const GUARD_POLICY_NAME = 'pullwright-pull-secret-copies';
+
+/**
+ * Who writes a `PullSecretProfile` must be allowed to `get` each of its source Secrets; the request is refused otherwise.
+ *
+ * One check per place in the lists, because the API server allows two authorizer checks per expression. Without the
+ * policy's answer the request is refused as well: consent is not optional.
+ */
+export function consentPolicy(): readonly KubeObject[] {
+  const metadata = {
+    name: CONSENT_POLICY_NAME,
+    labels: labels({ name: CONSENT_POLICY_NAME, component: 'pull-secret-injection' }),
+  };
+  return admissionPolicy({
+    metadata,
+    apiGroup: 'pullwright.dev',
+    apiVersion: '*',
+    resource: 'pullsecretprofiles',
+    operations: ['CREATE', 'UPDATE'],
+    failurePolicy: 'Fail',
+    matchConditions: [
+      {
+        name: 'spec-changes',
+        expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
+      },
+    ],
+    validations: Array.from({ length: MAX_SECRETS * MAX_SOURCES }, (_, index) =>
+      sourceCheck(Math.floor(index / MAX_SOURCES), index % MAX_SOURCES),
+    ),
+    actions: ['Deny'],
+  });
+}
+
+function sourceCheck(secret: number, source: number): Validation {
+  const sources = `object.spec.secrets[${secret}].sources`;
+  const at = `${sources}[${source}]`;
+  const absent = `size(object.spec.secrets) <= ${secret} || !has(${sources}) || size(${sources}) <= ${source}`;
+  const check = `authorizer.group('').resource('secrets').namespace(${at}.namespace).name(${at}.name).check('get').allowed()`;
+  return {
+    expression: `${absent} || ${check}`,
+    message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
+    messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
+  };
+}
+
+/** Input of {@link guardPolicy}. */
+export interface GuardInput {
+  /** Of the reconciler. */
+  readonly serviceAccount: { readonly namespace: string; readonly name: string };
+  /** Namespaces in which the account may write other Secrets, for other systems. */
+  readonly exemptNamespaces: readonly string[];
+}
+
+/**
+ * RBAC cannot say "only Secrets that you made": this does. Whatever goes wrong in the reconciler, a Secret without its mark
+ * is neither overwritten nor deleted by its account.
+ */
+export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): readonly KubeObject[] {
+  const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
+  const metadata = {
+    name: GUARD_POLICY_NAME,
+    labels: labels({ name: GUARD_POLICY_NAME, component: 'pull-secret-injection' }),
+  };
+  const owned = (object: string): string =>
+    `${object}.metadata.?labels[?'pullwright.dev/owner'].orValue('') != ''`;
+  return admissionPolicy({
+    metadata,
+    apiGroup: '',
+    apiVersion: 'v1',
+    resource: 'secrets',
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    failurePolicy: 'Fail',
+    matchConditions: [
+      { name: 'reconciler', expression: `request.userInfo.username == '${username}'` },
+      {
+        name: 'not-exempt',
+        expression: `!(request.namespace in ${JSON.stringify([...exemptNamespaces].sort())})`,
+      },
+    ],
+    validations: [
+      {
+        expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && ${owned('object')})`,
+        message:
+          'the reconciler of Pullwright writes only pull secrets that carry the label pullwright.dev/owner',
+      },
+      {
+        expression: `request.operation == 'CREATE' || ${owned('oldObject')}`,
+        message: 'the reconciler of Pullwright changes and deletes only Secrets that it made',
+      },
+    ],
+    actions: ['Deny'],
+  });
+}

@@ -1,0 +1,144 @@
+/** The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`. */
+import { z } from 'zod';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import {
+  MAX_SECRETS,
+  MAX_SOURCES,
+  MAX_SOURCES_IN_ALL,
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  PROFILE_MODES,
+} from '../../runtime/rules/pull-secret-profile.ts';
+import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
+import { labels } from '../shared/metadata.ts';
+import { labelSelectorSchema } from './label-selector-schema.ts';
+
+const secretName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/);
+
+const source = z.strictObject({
+  namespace: z
+    .string()
+    .min(1)
+    .max(63)
+    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
+    .describe('Namespace of the source Secret'),
+  name: secretName.describe('Name of the source Secret, of type kubernetes.io/dockerconfigjson'),
+});
+
+const secret = z.strictObject({
+  name: secretName.describe('Name of the Secret in the namespace of the pod'),
+  sources: z
+    .array(source)
+    .max(MAX_SOURCES)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .describe(
+      'Merged in this order, the first one wins. Each must carry the annotation pullwright.dev/grant-namespaces. Empty: the Secret is brought by somebody else',
+    )
+    .optional(),
+  onCollision: z
+    .enum(['FirstWins', 'Fail'])
+    .meta({ default: 'FirstWins' })
+    .describe(
+      'Two sources name one registry with different credentials: the first one counts, or nothing is written',
+    )
+    .optional(),
+});
+
+const spec = z
+  .strictObject({
+    order: z
+      .int()
+      .min(-1_000_000)
+      .max(1_000_000)
+      .meta({ format: 'int32', default: 0 })
+      .describe('Lower ones are appended to a pod first and win collisions; equal ones go by name')
+      .optional(),
+    namespaceSelector: labelSelectorSchema().describe('Namespaces that are served; {} selects all'),
+    selector: labelSelectorSchema().describe('Pods that get the names; absent or {} selects all').optional(),
+    mode: z
+      .enum(PROFILE_MODES)
+      .meta({ default: 'InjectAndDistribute' })
+      .describe('Whether pods get the names, namespaces get the Secrets, or both')
+      .optional(),
+    secrets: z
+      .array(secret)
+      .min(1)
+      .max(MAX_SECRETS)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+      .describe('In the order in which they are appended to a pod'),
+    repair: z
+      .enum(['Report', 'Evict'])
+      .meta({ default: 'Report' })
+      .describe('What happens to pods that cannot pull for want of these names: reported, or also evicted')
+      .optional(),
+    suspend: z.boolean().describe('Stops everything; copies stay as they are').optional(),
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
+        message: `at most ${MAX_SOURCES_IN_ALL} sources in all; split the profile`,
+      },
+      {
+        rule: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
+        message: 'mode Distribute needs sources for every secret',
+      },
+    ],
+  });
+
+const count = z.int().min(0).meta({ format: 'int32' });
+
+const status = z
+  .strictObject({
+    observedGeneration: z.int().meta({ format: 'int64', default: -1 }).optional(),
+    namespaces: z
+      .strictObject({
+        selected: count.describe('Namespaces that the profile selects'),
+        current: count.describe('Of these, the ones that hold every Secret as it should be'),
+      })
+      .optional(),
+    copies: z.string().max(32).describe('current/selected').optional(),
+    conditions: conditionsSchema().optional(),
+  })
+  // A new object is in progress until somebody has looked at it.
+  .meta({ default: { observedGeneration: -1 } })
+  .optional();
+
+/** The CustomResourceDefinition of `PullSecretProfile`. */
+export function pullSecretProfileCrd(): KubeObject {
+  const [group = '', version = ''] = PROFILE_API_VERSION.split('/');
+  return crd({
+    group,
+    kind: PROFILE_KIND,
+    shortNames: ['pprof'],
+    categories: [CATEGORY],
+    scope: 'Cluster',
+    labels: labels({ name: 'pullsecretprofile', component: 'crd' }),
+    versions: [
+      {
+        name: version,
+        schema: z.strictObject({ spec, status }).meta({
+          description:
+            'Says which pods get which pull secrets, and where the secrets come from. Only imagePullSecrets are injected, never containers.',
+        }),
+        printerColumns: [
+          { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
+          { name: 'Copies', type: 'string', jsonPath: '.status.copies' },
+          { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+          { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+          {
+            name: 'Message',
+            type: 'string',
+            jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+            priority: 1,
+          },
+          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+        ],
+      },
+    ],
+  });
+}

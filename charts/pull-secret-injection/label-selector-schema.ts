@@ -1,0 +1,35 @@
+/** metav1.LabelSelector as a schema, bounded so that rules over it stay cheap. */
+import { z } from 'zod';
+
+const key = z.string().min(1).max(317);
+const value = z
+  .string()
+  .max(63)
+  .regex(/^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/);
+
+/** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
+export function labelSelectorSchema(): z.ZodType {
+  return z.strictObject({
+    matchLabels: z.record(z.string().max(317), value).meta({ maxProperties: 16 }).optional(),
+    matchExpressions: z
+      .array(
+        z
+          .strictObject({
+            key,
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+            values: z.array(value).max(64).meta({ 'x-kubernetes-list-type': 'atomic' }).optional(),
+          })
+          .meta({
+            'x-kubernetes-validations': [
+              {
+                rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+                message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
+              },
+            ],
+          }),
+      )
+      .max(16)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .optional(),
+  });
+}

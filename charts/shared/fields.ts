@@ -1,0 +1,51 @@
+/** Field types that several sections of the fleet file share. Each error says what is wanted. */
+import { z } from 'zod';
+
+/** A DNS label: names of clusters, namespaces, Secrets' short names. */
+export function dnsLabel(): z.ZodType<string, string> {
+  return z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'wanted lower-case letters, digits and "-", at most 63');
+}
+
+/** A DNS subdomain: names of most objects. */
+export function dnsName(): z.ZodType<string, string> {
+  return z
+    .string()
+    .max(253)
+    .regex(
+      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+      'wanted lower-case letters, digits, "-" and "."',
+    );
+}
+
+/** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */
+export function duration(): z.ZodType<string, string> {
+  return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'wanted a duration such as "30s", "5m" or "1h30m"');
+}
+
+/** An image with a tag or a digest: without one, pods of one rollout could run different programs. */
+export function imageReference(): z.ZodType<string, string> {
+  return z
+    .string()
+    .regex(
+      /^[a-z0-9][\w.-]*(:\d+)?(\/[a-z0-9][a-z0-9._-]*)+(:[\w][\w.-]{0,127})?(@sha256:[a-f0-9]{64})?$/i,
+      IMAGE,
+    )
+    .regex(/(:[\w][\w.-]{0,127}|@sha256:[a-f0-9]{64})$/, IMAGE);
+}
+
+/** A number of pods or a share of them. */
+export function countOrPercent(): z.ZodType<number | string, number | string> {
+  return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]?\d)%$/)], {
+    error: 'wanted a number of at least 1 or a share such as "10%"',
+  });
+}
+
+/** Labels: names to values. */
+export function labelMap(): z.ZodType<Record<string, string>, Record<string, string>> {
+  return z.record(z.string().min(1).max(317), z.string().max(63));
+}
+
+const IMAGE =
+  'wanted an image with registry and tag or digest, such as "registry.example.com/team/pullwright:0.1.0"';
