@@ -6,6 +6,8 @@ export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
+  /** Writes to the descriptor at once, without the streams, whose making takes longer than a whole provider run. */
+  readonly writeNow?: (fd: 1 | 2, text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Aborted on SIGINT and SIGTERM. */

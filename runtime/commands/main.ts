@@ -1,4 +1,5 @@
 /** Command line shell: help, version, dispatch, signals, and one place where errors become text and exit codes. */
+import { writeSync } from 'node:fs';
 import { describeError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -65,18 +66,40 @@ function overview(): string {
   ].join('\n');
 }
 
+/** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */
 function processIo(): CommandIo {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal));
-  process.stdout.on('error', (error) => {
-    if (isBrokenPipe(error)) process.exit(0);
-  });
   return {
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
+    get stdin() {
+      return process.stdin;
+    },
+    get stdout() {
+      return openStdout();
+    },
+    get stderr() {
+      return process.stderr;
+    },
+    writeNow: writeWhole,
     env: process.env,
     cwd: process.cwd(),
     signal: controller.signal,
   };
+}
+
+let isWatched = false;
+
+function openStdout(): NodeJS.WriteStream {
+  if (!isWatched) {
+    process.stdout.on('error', (error) => {
+      if (isBrokenPipe(error)) process.exit(0);
+    });
+  }
+  isWatched = true;
+  return process.stdout;
+}
+
+function writeWhole(fd: 1 | 2, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }

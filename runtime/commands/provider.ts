@@ -57,7 +57,9 @@ export const command: Command = {
 async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const parsed = parseArguments(args, io.env['HOME'], (path) => readFileSync(path, 'utf8'));
   if (parsed.version !== undefined) {
-    io.stdout.write(
+    write(
+      io,
+      1,
       parsed.version === 'json' ? `${JSON.stringify({ version: VERSION })}\n` : `Version: ${VERSION}\n`,
     );
     return 0;
@@ -66,11 +68,16 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
   const result = await runProvider(parsed.options, {
     override: io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'],
     signal: io.signal,
-    writeError: (line) => io.stderr.write(line),
+    writeError: (line) => write(io, 2, line),
     leaveProxy,
   });
-  io.stdout.write(result.stdout);
+  write(io, 1, result.stdout);
   return result.exitCode;
+}
+
+function write(io: CommandIo, fd: 1 | 2, text: string): void {
+  if (io.writeNow === undefined) (fd === 1 ? io.stdout : io.stderr).write(text);
+  else if (text !== '') io.writeNow(fd, text);
 }
 
 /** The compiled runtime sends even loopback through a proxy, and obeys nothing but the absence of these variables. */

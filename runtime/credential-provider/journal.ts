@@ -1,24 +1,17 @@
 /** Sends lines to the journal over its stream socket, as a service's stdout would go there. */
-import { existsSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import type { LogLine } from './log.ts';
 
-const SOCKET = '/run/systemd/journal/stdout';
 const PATIENCE_MS = 200;
-
-/** Whether there is a journal to write to. */
-export function hasJournal(socket: string = SOCKET): boolean {
-  return existsSync(socket);
-}
 
 /**
  * Sends the lines under `identifier`; gives up quietly, because a journal that is away must not fail a pull. The first lines
  * of the stream are its header: identifier, unit, default priority, whether lines carry a priority, and no forwarding.
  */
 export async function sendToJournal(
+  socket: string,
   identifier: string,
   lines: readonly LogLine[],
-  socket: string = SOCKET,
 ): Promise<void> {
   const body = lines.map(({ priority, text }) => `<${priority}>${text}\n`).join('');
   await new Promise<void>((resolve) => {

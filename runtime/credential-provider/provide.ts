@@ -1,8 +1,8 @@
 /** One run for the kubelet: decide, write or remove the auth file, answer. */
-import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { replaceFile } from '../host/atomic-file.ts';
 import { errnoOf, fileError } from '../host/file-errors.ts';
+import { sha256Hex } from '../host/sha256.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
 import { type Decision, decide, type NodeView } from './decide.ts';
@@ -35,7 +35,7 @@ export function authFilePath(dir: string, namespace: string, image: string): str
   if (!dir.startsWith('/')) throw noPath(`provided "${dir}" directory is not an absolute path`);
   if (namespace === '') throw noPath('no namespace provided');
   if (image === '') throw noPath('no image ref provided');
-  const hash = createHash('sha256').update(image).digest('hex');
+  const hash = sha256Hex(image);
   return `${dir === '/' ? '' : dir.replace(/\/+$/, '')}/${namespace}-${hash}.json`;
 }
 

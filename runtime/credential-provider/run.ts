@@ -1,5 +1,5 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { errnoOf } from '../host/file-errors.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
@@ -7,7 +7,6 @@ import { apiClient } from './api-client.ts';
 import { findApiServer } from './api-server.ts';
 import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
-import { hasJournal, sendToJournal } from './journal.ts';
 import { collectingLog, type Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProvideResult, provide } from './provide.ts';
@@ -21,6 +20,9 @@ export interface RunContext {
   readonly leaveProxy: () => void;
 }
 
+/** Where journald takes lines as from a service's stdout. */
+const JOURNAL = '/run/systemd/journal/stdout';
+
 /** One run for the kubelet. Never rejects. */
 export async function runProvider(options: ProviderOptions, context: RunContext): Promise<ProvideResult> {
   const budget = new AbortController();
@@ -29,7 +31,8 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   const signal = AbortSignal.any([budget.signal, context.signal]);
   const result = await provide(nodeView(options, { ...context, signal }, log), options, log);
   clearTimeout(timer);
-  if (hasJournal()) await sendToJournal('crio-credential-provider', log.lines);
+  if (existsSync(JOURNAL))
+    await (await import('./journal.ts')).sendToJournal(JOURNAL, 'crio-credential-provider', log.lines);
   return result;
 }
 

@@ -4,7 +4,6 @@
  * A write goes to a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
  * does not cross file systems), is synced, renamed over the old name, the folder is synced, and the result is read back.
  */
-import { randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -97,7 +96,7 @@ export function replaceFile(
   options: ReplaceOptions = {},
 ): void {
   const plain = bytes instanceof Uint8Array ? bytes : reveal(bytes);
-  const temporary = join(dirname(path), `${temporaryPrefix(path)}${randomBytes(8).toString('hex')}`);
+  const temporary = join(dirname(path), `${temporaryPrefix(path)}${randomName()}`);
   try {
     const old = existing(path);
     writeNew(temporary, plain, { ...options, ...options.owner, ...old });
@@ -139,6 +138,11 @@ export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Da
     throw fileError('list', folder, error);
   }
   return removed;
+}
+
+/** From the global: loading node:crypto takes a tenth of a whole credential provider run. */
+function randomName(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
 }
 
 function temporaryPrefix(path: string): string {
