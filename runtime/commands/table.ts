@@ -7,6 +7,10 @@ export interface TableEntry {
 }
 
 export const COMMANDS: Readonly<Record<string, TableEntry>> = {
+  agent: {
+    summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
+    load: async () => (await import('./agent.ts')).command,
+  },
   provider: {
     summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
     load: async () => (await import('./provider.ts')).command,

@@ -1,0 +1,269 @@
+/**
+ * Keeps one file of a node true: looks, lets the rollout machine decide, takes the step, and stores the journal before and
+ * after it. Everything that is decided here is decided by runtime/rules/rollout.ts.
+ */
+import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
+import type { Clock } from '../host/clock.ts';
+import type { Systemd } from '../host/systemd.ts';
+import { describeError, PullwrightError } from '../rules/errors.ts';
+import { after, type Decision, decide, type Ended, type Policy, type Step } from '../rules/rollout.ts';
+import type { Journal } from '../rules/rollout-journal.ts';
+import { type NodeEvent, type NodeState, stateOf } from './events.ts';
+import {
+  attemptRestart,
+  type RestartEnd,
+  type RestartOptions,
+  recoverUnit,
+  type UnitHealth,
+} from './restart.ts';
+import type { Slots } from './slots.ts';
+import type { StateFolder, Stored } from './state-folder.ts';
+import type { Ledger, Look, NodeTask } from './task.ts';
+
+/** What the engine works with. */
+export interface EngineOptions {
+  readonly task: NodeTask;
+  readonly folder: StateFolder;
+  readonly systemd: Systemd;
+  readonly policy: Policy;
+  readonly clock: Clock;
+  readonly settleMs: number;
+  readonly health?: UnitHealth;
+  readonly slots?: Slots;
+  readonly report: (event: NodeEvent) => void;
+}
+
+/** How a pass ended: nothing more to do now, look again in so many milliseconds at the latest. */
+export interface Rest {
+  readonly state: NodeState;
+  readonly lookInMs?: number;
+  /** A change is under way and goes on by itself. */
+  readonly waiting?: boolean;
+}
+
+export class NodeEngine {
+  readonly #options: EngineOptions;
+  #journal: Journal;
+  #ledger: Ledger;
+
+  /** Reads the journal, and sweeps what killed runs left. */
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { journal, ledger, damaged } = options.folder.load();
+    this.#journal = journal;
+    this.#ledger = ledger;
+    if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
+    if (journal.change !== undefined) options.report({ event: 'resumed', phase: journal.change.phase });
+    const swept = sweepLeftovers(options.task.file) + options.folder.sweep();
+    if (swept > 0) options.report({ event: 'swept', files: swept });
+  }
+
+  /** Takes steps until there is nothing to do now. Never throws for what the node does; stops early when `signal` says so. */
+  async pass(signal: AbortSignal): Promise<Rest> {
+    for (;;) {
+      const { look, decision } = lookAndDecide(this.#options, {
+        journal: this.#journal,
+        ledger: this.#ledger,
+      });
+      const { step } = decision;
+      if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
+      if (signal.aborted) return { state: stateOf(step, look) };
+      const failure = await this.#take(step, decision, look, signal);
+      if (failure !== undefined) return failure;
+    }
+  }
+
+  /** What a pass would do first. Touches nothing. */
+  static preview(
+    options: Omit<EngineOptions, 'report'>,
+    stored: Stored,
+  ): { readonly look: Look; readonly decision: Decision; readonly state: NodeState } {
+    const { look, decision } = lookAndDecide(options, stored);
+    return { look, decision, state: stateOf(decision.step, look) };
+  }
+
+  #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Look): Rest {
+    const state = stateOf(step, look);
+    try {
+      const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
+      this.#store(decision.journal, ledger ?? this.#ledger);
+      if (decision.journal.change === undefined) this.#options.folder.dropCopy();
+    } catch (error) {
+      return this.#troubled(asProblem(error), state);
+    }
+    if (step.do === 'wait') return { state, lookInMs: step.ms, waiting: true };
+    return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
+  }
+
+  /** Takes one step. Gives a rest when the journal could not be stored, or the step was told to stop. */
+  async #take(step: Acting, decision: Decision, look: Look, signal: AbortSignal): Promise<Rest | undefined> {
+    const { clock, policy } = this.#options;
+    const state = stateOf(step, look);
+    try {
+      this.#begin(step, decision, look);
+    } catch (error) {
+      return this.#troubled(asProblem(error), state);
+    }
+    const ended = await this.#perform(step, look, signal);
+    if (ended === 'stopped') return { state };
+    const journal = after(this.#journal, ended, clock.now(), policy);
+    try {
+      this.#store(journal, this.#ledger);
+      return undefined;
+    } catch (error) {
+      // What was done is done; the stored journal is behind, which only repeats a step after a kill.
+      this.#journal = journal;
+      return this.#troubled(asProblem(error), state);
+    }
+  }
+
+  /** The journal goes first; before it only the copy, which the journal says is there. */
+  #begin(step: Acting, decision: Decision, look: Look): void {
+    const { folder, task } = this.#options;
+    if (step.do !== 'write') return this.#store(decision.journal, this.#ledger);
+    if (step.save) folder.saveCopy(readWhole(task.file));
+    // Until the change is settled, entries of the old and of the new content are ours.
+    this.#store(decision.journal, look.wanted?.ledgerDuring ?? this.#ledger);
+  }
+
+  async #perform(step: Acting, look: Look, signal: AbortSignal): Promise<Ended | 'stopped'> {
+    switch (step.do) {
+      case 'write':
+        return this.#write(look);
+      case 'roll-back':
+        return this.#rollBack();
+      case 'restart':
+        return this.#restart(step, signal);
+      default:
+        return this.#recover(step, signal);
+    }
+  }
+
+  async #write(look: Look): Promise<Ended> {
+    const { task, systemd, report } = this.#options;
+    try {
+      if (look.wanted === undefined)
+        throw new PullwrightError('Cannot write: nothing is wanted', { code: 'NoSource' });
+      replaceFile(task.file, look.wanted.bytes);
+    } catch (error) {
+      report({ event: 'write-failed', file: task.file, error: asProblem(error) });
+      return { step: 'write', ok: false, kind: 'bus' };
+    }
+    report({
+      event: 'written',
+      file: task.file,
+      from: look.from ?? '',
+      entries: look.entries ?? 0,
+      foreign: look.foreign ?? 0,
+    });
+    if (this.#journal.change?.restart !== true) return { step: 'write', ok: true, invocation: '' };
+    const invocation = await systemd.state(task.unit).then(
+      (state) => (state.active === 'active' ? state.invocation : ''),
+      () => '',
+    );
+    return { step: 'write', ok: true, invocation };
+  }
+
+  #rollBack(): Ended {
+    const { task, folder, report } = this.#options;
+    try {
+      const copy = folder.loadCopy();
+      if (copy === 'absent') removeFile(task.file);
+      else if (copy !== 'none') replaceFile(task.file, copy.bytes, { mode: copy.mode, owner: copy });
+      report({
+        event: 'rolled-back',
+        file: task.file,
+        to: copy === 'absent' || copy === 'none' ? copy : 'saved',
+      });
+      return { step: 'roll-back', ok: true };
+    } catch (error) {
+      report({ event: 'write-failed', file: task.file, error: asProblem(error) });
+      return { step: 'roll-back', ok: false, kind: 'bus' };
+    }
+  }
+
+  async #restart(step: Step & { do: 'restart' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
+    const { task, systemd, report, slots } = this.#options;
+    const slot = await slots?.take(signal);
+    const started = this.#options.clock.monotonic();
+    report({ event: 'restarting', unit: task.unit, attempt: step.attempt });
+    const end = await attemptRestart(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
+    await slot?.release();
+    const ms = Math.round(this.#options.clock.monotonic() - started);
+    return this.#judged('restart', end, { attempt: step.attempt, ms });
+  }
+
+  async #recover(step: Step & { do: 'recover' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
+    const { systemd } = this.#options;
+    const end = await recoverUnit(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
+    return this.#judged('recover', end, { attempt: (this.#journal.change?.failures ?? 0) + 1, ms: 0 });
+  }
+
+  #judged(
+    step: 'restart' | 'recover',
+    end: RestartEnd,
+    numbers: { attempt: number; ms: number },
+  ): Ended | 'stopped' {
+    const { task, report } = this.#options;
+    if (end.ok) {
+      const event = step === 'recover' ? 'recovered' : 'restarted';
+      report({ event, unit: task.unit, ...numbers, byUs: end.restarted });
+      return { step, ok: true };
+    }
+    if (end.kind === 'stopped') return 'stopped';
+    report({
+      event: step === 'recover' ? 'recover-failed' : 'restart-failed',
+      unit: task.unit,
+      ...numbers,
+      error: end.error,
+    });
+    return { step, ok: false, kind: end.kind };
+  }
+
+  #restartOptions(): RestartOptions {
+    const { task, settleMs, health, clock } = this.#options;
+    return { unit: task.unit, settleMs, clock, ...(health === undefined ? {} : { health }) };
+  }
+
+  #troubled(problem: PullwrightError, state: NodeState): Rest {
+    this.#options.report({ event: 'state-failed', error: problem });
+    return {
+      state: { ...state, ready: false, reason: problem.code, message: describeError(problem) },
+      lookInMs: 5000,
+    };
+  }
+
+  #store(journal: Journal, ledger: Ledger): void {
+    if (same(journal, this.#journal) && same(ledger, this.#ledger)) return;
+    this.#options.folder.store({ journal, ledger });
+    this.#journal = journal;
+    this.#ledger = ledger;
+  }
+}
+
+function lookAndDecide(
+  { task, clock, policy }: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
+  { journal, ledger }: Stored,
+): { look: Look; decision: Decision } {
+  let look: Look;
+  try {
+    look = task.look(readWhole(task.file), ledger);
+  } catch (error) {
+    // A file that cannot be read is not one that can be judged: nothing is wanted until it can.
+    look = { present: 'unreadable', wanted: undefined, problem: asProblem(error) };
+  }
+  const seen = { now: clock.now(), wanted: look.wanted, present: look.present };
+  return { look, decision: decide(journal, seen, policy) };
+}
+
+type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
+
+function same(a: unknown, b: unknown): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function asProblem(error: unknown): PullwrightError {
+  return error instanceof PullwrightError
+    ? error
+    : new PullwrightError(describeError(error), { code: 'Unknown' });
+}

@@ -1,0 +1,81 @@
+/** What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it. */
+import { describeError, type PullwrightError } from '../rules/errors.ts';
+import type { Step } from '../rules/rollout.ts';
+import type { Look } from './task.ts';
+
+/** One thing that happened. */
+export type NodeEvent =
+  | {
+      readonly event: 'written';
+      readonly file: string;
+      readonly from: string;
+      readonly entries: number;
+      readonly foreign: number;
+    }
+  | { readonly event: 'write-failed'; readonly file: string; readonly error: PullwrightError }
+  | { readonly event: 'restarting'; readonly unit: string; readonly attempt: number }
+  | {
+      readonly event: 'restarted' | 'recovered';
+      readonly unit: string;
+      readonly attempt: number;
+      readonly ms: number;
+      /** False when the unit had been restarted by somebody else since the write, or ran untouched. */
+      readonly byUs: boolean;
+    }
+  | {
+      readonly event: 'restart-failed' | 'recover-failed';
+      readonly unit: string;
+      readonly attempt: number;
+      readonly ms: number;
+      readonly error: PullwrightError;
+    }
+  | { readonly event: 'rolled-back'; readonly file: string; readonly to: 'saved' | 'absent' | 'none' }
+  | { readonly event: 'state-failed'; readonly error: PullwrightError }
+  | { readonly event: 'journal-damaged'; readonly path: string }
+  | { readonly event: 'resumed'; readonly phase: string }
+  | { readonly event: 'swept'; readonly files: number };
+
+/** Whether the node is as it should be, and why not. */
+export interface NodeState {
+  readonly ready: boolean;
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** For a person; holds no value of a Secret. */
+  readonly message: string;
+}
+
+const WAITING: Readonly<Record<string, string>> = {
+  Spread: 'The file is written; the restart waits for its turn in the window',
+  BackOff: 'The last attempt failed; the next one follows',
+  RateLimit: 'The file is written; the unit was restarted too often lately, so the restart waits',
+};
+
+const ACTING: Readonly<Record<string, readonly [string, string]>> = {
+  write: ['Writing', 'The file differs from what is wanted'],
+  restart: ['Restarting', 'The unit is being restarted'],
+  'roll-back': ['RollingBack', 'The unit did not come up with the new content; the old content is put back'],
+  recover: ['Recovering', 'The old content is back; the unit is being brought up with it'],
+};
+
+/** The state that goes with a step that is about to be taken. */
+export function stateOf(step: Step, look: Look): NodeState {
+  if (step.do === 'wait') return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '' };
+  if (step.do !== 'rest') {
+    const [reason, message] = ACTING[step.do] ?? ['Working', ''];
+    return { ready: false, reason, message };
+  }
+  if (step.reason === 'Settled')
+    return { ready: true, reason: 'InSync', message: 'The file means what is wanted' };
+  if (step.reason === 'BreakerOpen') {
+    const again =
+      step.wakeInMs === undefined ? 'only other content will be tried' : 'it is tried again later';
+    return {
+      ready: false,
+      reason: 'BreakerOpen',
+      message: `The unit did not come up with this content; ${again}`,
+    };
+  }
+  const { problem } = look;
+  if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
+  return { ready: false, reason: problem.code, message: describeError(problem) };
+}

@@ -1,0 +1,51 @@
+/** `/readyz`, `/healthz` and `/metrics` of a node agent. */
+import { createServer, type Server } from 'node:http';
+import { PullwrightError } from '../rules/errors.ts';
+import type { NodeState } from './events.ts';
+
+export interface ProbeOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly state: () => NodeState;
+  /** Whether the loop still goes round. */
+  readonly alive: () => boolean;
+  readonly metrics: () => string;
+}
+
+/** Listens. The server does not keep the process alive. */
+export async function serveProbes(options: ProbeOptions): Promise<Server> {
+  const server = createServer((request, response) => {
+    const [status, body] = answer(options, request.url ?? '');
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  });
+  server.unref();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(busy(options, error)));
+    server.listen(options.port, options.host, () => resolve());
+  });
+  return server;
+}
+
+function answer(options: ProbeOptions, url: string): readonly [number, string] {
+  switch (url.split('?')[0]) {
+    case '/readyz': {
+      const state = options.state();
+      return [state.ready ? 200 : 503, `${state.reason}: ${state.message}\n`];
+    }
+    case '/healthz':
+      return options.alive() ? [200, 'ok\n'] : [500, 'the loop stands still\n'];
+    case '/metrics':
+      return [200, options.metrics()];
+    default:
+      return [404, 'wanted /readyz, /healthz or /metrics\n'];
+  }
+}
+
+function busy(options: ProbeOptions, error: Error): PullwrightError {
+  const code = 'code' in error ? String(error.code) : error.message;
+  return new PullwrightError(`Cannot listen on ${options.host}:${options.port}: ${code}`, {
+    code: 'CannotListen',
+    hint: 'Choose another port with --health-port',
+  });
+}

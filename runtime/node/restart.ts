@@ -1,0 +1,138 @@
+/** One attempt to restart a unit, believed only when the unit has stayed up; and seeing to it that a unit runs. */
+import type { Clock } from '../host/clock.ts';
+import type { Systemd, UnitState } from '../host/systemd.ts';
+import { describeError, PullwrightError } from '../rules/errors.ts';
+import type { FailureKind } from '../rules/rollout-breaker.ts';
+
+/** What is restarted, and when it counts as up. */
+export interface RestartOptions {
+  readonly unit: string;
+  /** How long the unit must stay up. Milliseconds. */
+  readonly settleMs: number;
+  readonly health?: UnitHealth;
+  readonly clock: Clock;
+}
+
+/** The unit's own word on its health, where it can be asked. */
+export interface UnitHealth {
+  /** Called before each attempt. */
+  before(): Promise<void>;
+  /** Called when the unit has stayed up. Rejects when the unit should be healthy by now and is not. */
+  after(signal: AbortSignal): Promise<void>;
+}
+
+export type RestartEnd =
+  | {
+      readonly ok: true /** False when somebody else had restarted the unit since the write. */;
+      readonly restarted: boolean;
+    }
+  | { readonly ok: false; readonly kind: FailureKind | 'stopped'; readonly error: PullwrightError };
+
+/** Result words of systemd that mean: somebody else is busy with the unit. */
+const HINTS: Readonly<Record<string, string>> = {
+  timeout: 'The unit did not become ready within its own start timeout',
+  canceled: 'Another job replaced this one: look for another program that restarts the unit',
+  dependency: 'A unit that it needs failed',
+};
+
+/**
+ * Restarts the unit, unless it runs under another invocation than `before` already: then it was started after the write,
+ * and has read what was written.
+ */
+export async function attemptRestart(
+  systemd: Systemd,
+  options: RestartOptions & { readonly before: string },
+  signal: AbortSignal,
+): Promise<RestartEnd> {
+  try {
+    await options.health?.before();
+    const present = await systemd.state(options.unit);
+    const done =
+      options.before !== '' && present.active === 'active' && present.invocation !== options.before;
+    if (!done) await restart(systemd, options, present, signal);
+    await staysUp(systemd, options, signal);
+    return { ok: true, restarted: !done };
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+/** Sees to it that the unit runs, and with the file that is there now: restarts it when it was started after the bad write. */
+export async function recoverUnit(
+  systemd: Systemd,
+  options: RestartOptions & { readonly before: string },
+  signal: AbortSignal,
+): Promise<RestartEnd> {
+  try {
+    const present = await systemd.state(options.unit);
+    const untouched =
+      present.active === 'active' && (options.before === '' || present.invocation === options.before);
+    if (untouched) return { ok: true, restarted: false };
+    await restart(systemd, options, present, signal);
+    await staysUp(systemd, options, signal);
+    return { ok: true, restarted: true };
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+async function restart(
+  systemd: Systemd,
+  options: RestartOptions,
+  present: UnitState,
+  signal: AbortSignal,
+): Promise<void> {
+  if (present.active === 'failed') await systemd.resetFailed(options.unit);
+  const end = await systemd.job('RestartUnit', options.unit, signal);
+  if (end.result === 'done') return;
+  throw new PullwrightError(
+    `Cannot restart "${options.unit}": its job ended with "${end.result}", wanted "done"`,
+    {
+      code: 'JobFailed',
+      hint: HINTS[end.result] ?? `Look at "journalctl -u ${options.unit}" on the node`,
+    },
+  );
+}
+
+/** A unit whose job is done may die a moment later. Looks a few times, and wants the same invocation to be up each time. */
+async function staysUp(systemd: Systemd, options: RestartOptions, signal: AbortSignal): Promise<void> {
+  const first = up(await systemd.state(options.unit), options.unit);
+  for (const share of [0.1, 0.4, 0.5]) {
+    if (!(await options.clock.sleep(options.settleMs * share, signal))) throw stopped();
+    const later = up(await systemd.state(options.unit), options.unit);
+    if (later.invocation !== first.invocation) throw downAgain(options.unit, later);
+  }
+  await options.health?.after(signal);
+}
+
+function up(state: UnitState, unit: string): UnitState {
+  if (state.active === 'active' || state.active === 'reloading') return state;
+  throw downAgain(unit, state);
+}
+
+function downAgain(unit: string, state: UnitState): PullwrightError {
+  return new PullwrightError(
+    `Cannot restart "${unit}": it is ${state.active} (${state.sub}) after the job, wanted active`,
+    {
+      code: 'UnitDown',
+      hint: `Look at "journalctl -u ${unit}" on the node`,
+    },
+  );
+}
+
+function stopped(): PullwrightError {
+  return new PullwrightError('Cannot wait for the unit: this program is told to stop', { code: 'Stopped' });
+}
+
+/** Errors that say that systemd was not reached, so that nothing was restarted. */
+const BUS_CODES: readonly string[] = ['BusUnreachable', 'BusLost', 'BusTimeout'];
+const BUS_ERRORS = /AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply/;
+
+function failure(error: unknown): RestartEnd {
+  const wrapped =
+    error instanceof PullwrightError ? error : new PullwrightError(describeError(error), { code: 'Unknown' });
+  if (wrapped.code === 'Stopped') return { ok: false, kind: 'stopped', error: wrapped };
+  const bus =
+    BUS_CODES.includes(wrapped.code) || (wrapped.code === 'BusRefused' && BUS_ERRORS.test(wrapped.message));
+  return { ok: false, kind: bus ? 'bus' : 'unit', error: wrapped };
+}

@@ -1,0 +1,113 @@
+/**
+ * At most one program at a time works on a file of a node, also when two pods share nothing but the folder.
+ *
+ * The lock is a listening socket in the folder: the kernel closes it with its owner, however that one dies, so a lock is
+ * stale exactly when nobody answers. Process ids would mean nothing here, since every pod has its own.
+ */
+import { randomBytes } from 'node:crypto';
+import { linkSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { errnoOf, fileError } from '../host/file-errors.ts';
+
+export interface Hold {
+  /** Whether the lock is still ours: somebody may have removed it. */
+  held(): boolean;
+  release(): void;
+}
+
+/** Takes the lock `name` in `folder`, or gives a promise of when it is worth trying again. */
+export async function takeSingle(folder: string, name: string = 'lock'): Promise<Hold | Busy> {
+  const path = join(folder, name);
+  const own = join(folder, `.${name}.${randomBytes(6).toString('hex')}`);
+  const server = await listen(own);
+  try {
+    linkSync(own, path);
+  } catch (error) {
+    server.close();
+    unlinkQuietly(own);
+    if (errnoOf(error) === 'EEXIST') return holder(path);
+    // The present holder swept our file away between the two calls.
+    if (errnoOf(error) === 'ENOENT') return { busy: Promise.resolve() };
+    throw fileError('lock', path, error);
+  }
+  const { ino } = lstatSync(own);
+  sweep(folder, name);
+  server.unref();
+  const held = (): boolean => inodeOf(path) === ino;
+  return {
+    held,
+    release: () => {
+      if (held()) unlinkQuietly(path);
+      server.close();
+    },
+  };
+}
+
+/** Somebody else holds the lock. */
+export interface Busy {
+  /** Resolves when the holder is gone. */
+  readonly busy: Promise<void>;
+}
+
+function listen(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    // Who waits for the lock holds a connection, and sees it end.
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.unref();
+    });
+    server.once('error', (error) => reject(fileError('lock', path, error)));
+    server.listen(path, () => resolve(server));
+  });
+}
+
+async function holder(path: string): Promise<Busy> {
+  const ino = inodeOf(path);
+  const socket = connect(path);
+  const answered = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+  });
+  if (!answered) {
+    if (ino !== undefined) moveStaleAway(path, ino);
+    return { busy: Promise.resolve() };
+  }
+  const busy = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  socket.on('error', () => undefined);
+  socket.resume();
+  return { busy };
+}
+
+/** Removes the lock whose inode is `ino`. Should another one be there by now, it is put back. */
+function moveStaleAway(path: string, ino: number): void {
+  const moved = `${path}.stale-${randomBytes(6).toString('hex')}`;
+  try {
+    renameSync(path, moved);
+    if (inodeOf(moved) !== ino) linkSync(moved, path);
+  } catch {
+    // Somebody else moved it first.
+  }
+  unlinkQuietly(moved);
+}
+
+/** Removes what killed runs left. */
+function sweep(folder: string, name: string): void {
+  for (const entry of readdirSync(folder))
+    if (entry.startsWith(`.${name}.`) || entry.startsWith(`${name}.stale-`))
+      unlinkQuietly(join(folder, entry));
+}
+
+function inodeOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function unlinkQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone.
+  }
+}

@@ -1,0 +1,38 @@
+/** What a node task is: one file, one unit that reads it, and a function that says what should be in the file. */
+import type { FileContent } from '../host/atomic-file.ts';
+import type { PullwrightError } from '../rules/errors.ts';
+import type { Redacted } from '../rules/redacted.ts';
+import type { Wanted } from '../rules/rollout.ts';
+
+/** Which entries of the file are ours: entry to digests of what we wrote. Kept by the engine, understood by the task. */
+export type Ledger = Readonly<Record<string, readonly string[]>>;
+
+/** What the file should be, and how to get there. */
+export interface WantedContent extends Wanted {
+  readonly bytes: Redacted<Uint8Array>;
+  /** Stored before the write: whatever is ours before or after it. */
+  readonly ledgerDuring: Ledger;
+  /** Stored when the change is settled. */
+  readonly ledgerAfter: Ledger;
+}
+
+/** One look at the sources and the file. */
+export interface Look {
+  /** Digest of the file, or `absent`. */
+  readonly present: string;
+  readonly wanted: WantedContent | undefined;
+  /** Why nothing is wanted, or why the file cannot be read. */
+  readonly problem?: PullwrightError;
+  /** For people: which source was taken, how many entries are wanted, and how many of them belong to others. */
+  readonly from?: string;
+  readonly entries?: number;
+  readonly foreign?: number;
+}
+
+export interface NodeTask {
+  readonly name: string;
+  readonly file: string;
+  readonly unit: string;
+  /** Looks at the sources. Never throws for what they hold. */
+  look(present: FileContent | undefined, ledger: Ledger): Look;
+}
