@@ -11,6 +11,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     load: async () => (await import('./agent.ts')).command,
   },
+  mirrors: {
+    summary: 'Show where an image is pulled from, in order, and why',
+    load: async () => (await import('./mirrors.ts')).command,
+  },
   provider: {
     summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
     load: async () => (await import('./provider.ts')).command,
