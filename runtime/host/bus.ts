@@ -38,10 +38,13 @@ export interface Bus {
 /** The bus answered with an error. `busError` is its name, such as `org.freedesktop.DBus.Error.AccessDenied`. */
 export class BusRefused extends PullwrightError {
   readonly busError: string;
+  /** What the bus says, without the rest of the message. */
+  readonly text: string;
 
   constructor(member: string, busError: string, text: string) {
     super(`Cannot call ${member}: ${text} (${busError})`, { code: 'BusRefused' });
     this.busError = busError;
+    this.text = text;
   }
 }
 

@@ -1,0 +1,65 @@
+/** One restart over D-Bus, as the node agent of HyperShift words its end. */
+import { BusRefused } from '../../../../runtime/host/bus.ts';
+import { systemdOverBus } from '../../../../runtime/host/systemd.ts';
+import { attemptRestart } from '../../../../runtime/node/restart.ts';
+import type { PullwrightError } from '../../../../runtime/rules/errors.ts';
+import { fakeClock } from '../../../support/fake-clock.ts';
+import { scriptedBus } from '../../../support/scripted-bus.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly restartUnitError?: string | null;
+  readonly jobResult?: string | null;
+}
+
+interface Expected {
+  readonly error: string | null;
+}
+
+interface Recorded {
+  readonly name: string;
+  readonly input: Input;
+  readonly expected: Expected;
+  readonly wanted?: Expected;
+}
+
+export const suite: ConformanceSuite<Input, Expected> = {
+  cases: (document) =>
+    (document as { readonly cases: readonly Recorded[] }).cases.map(({ name, input, expected, wanted }) => ({
+      name,
+      input,
+      expected: { error: (wanted ?? expected).error },
+    })),
+  answer: async (input) => {
+    const clock = fakeClock();
+    const hangs = input.jobResult === null && (input.restartUnitError ?? null) === null;
+    const { connect } = scriptedBus({
+      result: input.jobResult ?? null,
+      ...(input.restartUnitError
+        ? { refused: ['org.freedesktop.systemd1.Failed', input.restartUnitError] }
+        : {}),
+      before: { active: 'active', invocation: 'aa' },
+      after: { active: 'active', invocation: input.jobResult === 'done' ? 'bb' : 'aa', busy: hangs },
+    });
+    const end = await attemptRestart(
+      systemdOverBus({ connect, clock }),
+      { unit: 'kubelet.service', before: 'aa', settleMs: 0, clock },
+      new AbortController().signal,
+    );
+    return { error: end.ok ? null : inTheirWords(end.error) };
+  },
+  accepts: (actual, expected) => {
+    // What follows the colon of a refused call are the bus's own words.
+    const head = (text: string | null): string | null =>
+      text?.replace(/^(failed to restart kubelet): .*/s, '$1:') ?? null;
+    return head(actual.error) === head(expected.error);
+  },
+  mutation: { file: 'runtime/node/restart.ts', replace: "end.result === 'done'", by: "end.result !== ''" },
+};
+
+function inTheirWords(error: PullwrightError): string {
+  if (error.code === 'JobOverdue') return 'timeout';
+  if (error instanceof BusRefused) return `failed to restart kubelet: ${error.text}`;
+  const result = /its job ended with "(\w+)"/.exec(error.message)?.[1];
+  return result === undefined ? error.message : `failed to restart kubelet, result: ${result}`;
+}
