@@ -1,0 +1,73 @@
+/**
+ * What the program wants of an API server: raw JSON objects, Secrets already wrapped. Every failure is a `PullwrightError`
+ * whose text is safe to show.
+ */
+import type { KubeObject } from '../rules/kube-object.ts';
+import type { Collection, ObjectRef } from './resources.ts';
+
+/** Narrows a list or a watch. */
+export interface Selector {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ListPage {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  /** Token of the next page. */
+  readonly next?: string;
+}
+
+/** One line of a watch. A bookmark has only a resource version. */
+export type WatchEvent =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject }
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
+
+export interface ListOptions extends Selector {
+  readonly limit?: number;
+  readonly next?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface WatchOptions extends Selector {
+  readonly resourceVersion: string;
+  /** The server ends the watch after this time. */
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ApplyOptions {
+  readonly manager: string;
+  /** Take fields from other managers. @default {false} */
+  readonly force?: boolean;
+  readonly subresource?: 'status';
+  readonly dryRun?: boolean;
+}
+
+export interface RemoveOptions {
+  /** Only the object with this uid. */
+  readonly uid?: string;
+}
+
+export interface KubeClient {
+  /** `host:port`, for messages and metrics. */
+  readonly host: string;
+  /** The object, or undefined when there is none (or no such kind). */
+  get(ref: ObjectRef): Promise<KubeObject | undefined>;
+  /** @throws PullwrightError `KindNotServed` */
+  list(collection: Collection, options?: ListOptions): Promise<ListPage>;
+  /** Resolves once the server has accepted it; ends when the server ends it. Throws ApiError 410 when the resource version is too old. */
+  watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>>;
+  /** Server-side apply. Gives the object as stored. */
+  apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject>;
+  /** Fails with 409 `AlreadyExists` when there is one. */
+  create(object: KubeObject, manager: string): Promise<KubeObject>;
+  /** Replaces exactly the `metadata.resourceVersion` that is given. */
+  replace(object: KubeObject, manager: string): Promise<KubeObject>;
+  jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject>;
+  mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject>;
+  /** Nothing happens when it is gone. */
+  remove(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
+  evict(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
+  close(): void;
+}

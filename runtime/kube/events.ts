@@ -1,0 +1,159 @@
+/**
+ * Events for people (events.k8s.io/v1). An event has a name made of what it says, so that the same event is one object however
+ * often it is said and whoever says it: repeated, it becomes a series; after a restart, nothing is sent.
+ */
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { isApiError } from './api-error.ts';
+import type { KubeClient } from './client.ts';
+
+/** What is said about whom. */
+export interface EventInput {
+  readonly regarding: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+  };
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+}
+
+export interface EventRecorderOptions {
+  readonly client: KubeClient;
+  /** `pullwright.dev/<reconciler>` */
+  readonly controller: string;
+  /** Pod name or the like. */
+  readonly instance: string;
+  readonly now: () => number;
+}
+
+/** A series that is older than this begins anew: the API server forgets events after an hour. */
+const SERIES_MS = 6 * 60_000;
+/** Events remembered at most. */
+const REMEMBERED = 4096;
+/** An object may have so many different events in a row, then one per {@link REFILL_MS}: client-go's spam filter. */
+const BURST = 25;
+const REFILL_MS = 300_000;
+const MANAGER = 'pullwright-events';
+
+interface Known {
+  readonly at: number;
+  readonly count: number;
+}
+
+interface Allowance {
+  tokens: number;
+  at: number;
+}
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #allowances = new Map<string, Allowance>();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Sends `input`, or counts it as a repetition. Gives what was done. Rejects as the client does. */
+  async record(input: EventInput): Promise<'created' | 'repeated' | 'known' | 'dropped'> {
+    const name = eventName(input);
+    const now = this.#options.now();
+    const known = this.#known.get(name);
+    if (known !== undefined && now - known.at < SERIES_MS) return this.#repeat(input, name, known);
+    if (!this.#allowed(input, now)) return 'dropped';
+    remember(this.#known, name, { at: now, count: 1 });
+    try {
+      await this.#options.client.create(this.#eventObject(input, name), MANAGER);
+      return 'created';
+    } catch (error) {
+      if (isApiError(error, 409)) return 'known';
+      this.#known.delete(name);
+      throw error;
+    }
+  }
+
+  async #repeat(input: EventInput, name: string, known: Known): Promise<'repeated' | 'created'> {
+    const count = known.count + 1;
+    remember(this.#known, name, { at: this.#options.now(), count });
+    const namespace = namespaceOf(input);
+    const series = { count, lastObservedTime: microTime(this.#options.now()) };
+    try {
+      const ref = { apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace, name };
+      await this.#options.client.mergePatch(ref, { series }, MANAGER);
+      return 'repeated';
+    } catch (error) {
+      if (!isApiError(error, 404)) throw error;
+      await this.#options.client.create(this.#eventObject(input, name), MANAGER);
+      return 'created';
+    }
+  }
+
+  #allowed({ regarding }: EventInput, now: number): boolean {
+    const id = `${regarding.kind} ${regarding.namespace ?? ''} ${regarding.name}`;
+    const before = this.#allowances.get(id) ?? { tokens: BURST, at: now };
+    const tokens = Math.min(BURST, before.tokens + Math.max(0, now - before.at) / REFILL_MS);
+    remember(this.#allowances, id, { tokens: Math.max(0, tokens - 1), at: now });
+    return tokens >= 1;
+  }
+
+  #eventObject(input: EventInput, name: string): KubeObject {
+    const { controller, instance, now } = this.#options;
+    const { regarding, type, reason, action, note } = input;
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { name, namespace: namespaceOf(input) },
+      eventTime: microTime(now()),
+      reportingController: controller,
+      reportingInstance: instance.slice(0, 128),
+      action: action.slice(0, 128),
+      reason: reason.slice(0, 128),
+      type,
+      note: note.length > 1024 ? `${note.slice(0, 1021)}...` : note,
+      regarding: {
+        apiVersion: regarding.apiVersion,
+        kind: regarding.kind,
+        name: regarding.name,
+        ...(regarding.namespace === undefined ? {} : { namespace: regarding.namespace }),
+        ...(regarding.uid === undefined ? {} : { uid: regarding.uid }),
+      },
+    };
+  }
+}
+
+function eventName({ regarding, type, reason, action, note }: EventInput): string {
+  const text = JSON.stringify([
+    regarding.apiVersion,
+    regarding.kind,
+    regarding.uid,
+    type,
+    reason,
+    action,
+    note,
+  ]);
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return `${regarding.name.toLowerCase().slice(0, 230)}.${hash}`;
+}
+
+/** Where kubectl looks for events of what has no namespace. */
+function namespaceOf({ regarding }: EventInput): string {
+  return regarding.namespace ?? 'default';
+}
+
+/** Sets, as the youngest; forgets the oldest. */
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > REMEMBERED && oldest !== undefined) map.delete(oldest);
+}
+
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,254 @@
+/** {@link KubeClient} over a transport: paths, headers, retries, and errors that hold no body. */
+import { PullwrightError } from '../rules/errors.ts';
+import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { apiErrorOf } from './api-error.ts';
+import type {
+  ApplyOptions,
+  KubeClient,
+  ListOptions,
+  ListPage,
+  RemoveOptions,
+  WatchEvent,
+  WatchOptions,
+} from './client.ts';
+import { decodeObject, encodeObject } from './decode.ts';
+import { jsonLines } from './lines.ts';
+import { Requester, type RequesterOptions } from './requester.ts';
+import { type Collection, type ObjectRef, objectRef, ResourceMap } from './resources.ts';
+
+/** See {@link KubeClient}. */
+export class HttpKubeClient implements KubeClient {
+  readonly host: string;
+  readonly #requester: Requester;
+  readonly #resources: ResourceMap;
+
+  constructor(options: RequesterOptions) {
+    this.host = new URL(options.connection.server).host;
+    this.#requester = new Requester(options);
+    this.#resources = new ResourceMap((path) => this.#discover(path));
+  }
+
+  async get(ref: ObjectRef): Promise<KubeObject | undefined> {
+    const path = await this.#resources.objectPath(ref);
+    if (path === undefined) return undefined;
+    const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
+    const { status, body } = await this.#requester.json(call);
+    return status === 404 ? undefined : decode(body);
+  }
+
+  async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
+    const { body } = await this.#requester.json({
+      verb: 'list',
+      subject: describeCollection(collection),
+      method: 'GET',
+      path: await this.#collectionPath(collection),
+      query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+    const { items, metadata } = body as RawList;
+    const next = metadata.continue ?? '';
+    const { apiVersion, kind } = collection;
+    return {
+      // The items of a typed list carry neither.
+      items: (items ?? []).map((item) => decodeObject({ ...(item as object), apiVersion, kind })),
+      resourceVersion: metadata.resourceVersion ?? '',
+      ...(next === '' ? {} : { next }),
+    };
+  }
+
+  async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
+    const subject = describeCollection(collection);
+    const chunks = await this.#requester.stream({
+      verb: 'watch',
+      subject,
+      method: 'GET',
+      path: await this.#collectionPath(collection),
+      query: {
+        ...selectorQuery(options),
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        resourceVersion: options.resourceVersion,
+        timeoutSeconds: options.seconds,
+      },
+      signal: options.signal,
+    });
+    return watchEvents(chunks, subject);
+  }
+
+  async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
+    const suffix = options.subresource === undefined ? '' : `/${options.subresource}`;
+    return this.#write(objectRef(object), {
+      verb: 'apply',
+      method: 'PATCH',
+      suffix,
+      contentType: 'application/apply-patch+yaml',
+      query: {
+        fieldManager: options.manager,
+        force: options.force === true ? 'true' : 'false',
+        dryRun: options.dryRun === true ? 'All' : undefined,
+      },
+      body: encodeObject(object),
+    });
+  }
+
+  async create(object: KubeObject, manager: string): Promise<KubeObject> {
+    const ref = objectRef(object);
+    const { body } = await this.#requester.json({
+      verb: 'create',
+      subject: describeObject(ref),
+      method: 'POST',
+      path: await this.#collectionPath(ref),
+      query: { fieldManager: manager },
+      body: encodeObject(object),
+      // A second try of a create that got through would be refused as AlreadyExists.
+      once: true,
+    });
+    return decode(body);
+  }
+
+  async replace(object: KubeObject, manager: string): Promise<KubeObject> {
+    const query = { fieldManager: manager };
+    return this.#write(objectRef(object), {
+      verb: 'update',
+      method: 'PUT',
+      query,
+      body: encodeObject(object),
+      once: true,
+    });
+  }
+
+  async jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject> {
+    return this.#write(ref, {
+      verb: 'patch',
+      method: 'PATCH',
+      contentType: 'application/json-patch+json',
+      query: { fieldManager: manager },
+      body: encodeObject(operations),
+      once: true,
+    });
+  }
+
+  async mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject> {
+    return this.#write(ref, {
+      verb: 'patch',
+      method: 'PATCH',
+      contentType: 'application/merge-patch+json',
+      query: { fieldManager: manager },
+      body: encodeObject(patch),
+    });
+  }
+
+  async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
+    const path = await this.#resources.objectPath(ref);
+    if (path === undefined) return;
+    const body = { propagationPolicy: 'Background', ...preconditions(options) };
+    const subject = describeObject(ref);
+    await this.#requester.json({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
+  }
+
+  async evict(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
+    const path = `${await this.#objectPath(ref)}/eviction`;
+    const metadata = { name: ref.name, namespace: ref.namespace };
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata,
+      deleteOptions: preconditions(options),
+    };
+    const subject = describeObject(ref);
+    await this.#requester.json({
+      verb: 'evict',
+      subject,
+      method: 'POST',
+      path,
+      body,
+      allow: [404],
+      once: true,
+    });
+  }
+
+  close(): void {
+    this.#requester.close();
+  }
+
+  async #write(ref: ObjectRef, call: WriteCall): Promise<KubeObject> {
+    const { suffix = '', ...rest } = call;
+    const path = (await this.#objectPath(ref)) + suffix;
+    const { body } = await this.#requester.json({ ...rest, subject: describeObject(ref), path });
+    return decode(body);
+  }
+
+  async #objectPath(ref: ObjectRef): Promise<string> {
+    return (await this.#resources.objectPath(ref)) ?? notServed(ref);
+  }
+
+  async #collectionPath(collection: Collection): Promise<string> {
+    return (await this.#resources.collectionPath(collection)) ?? notServed(collection);
+  }
+
+  async #discover(path: string): Promise<unknown> {
+    const call = { verb: 'discover', subject: path, method: 'GET', path, allow: [404] };
+    const { status, body } = await this.#requester.json(call);
+    return status === 404 ? undefined : body;
+  }
+}
+
+interface WriteCall {
+  readonly verb: string;
+  readonly method: string;
+  readonly suffix?: string;
+  readonly contentType?: string;
+  readonly query: Readonly<Record<string, string | number | undefined>>;
+  readonly body: unknown;
+  readonly once?: boolean;
+}
+
+interface RawList {
+  readonly items?: readonly unknown[] | null;
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+interface RawEvent {
+  readonly type: string;
+  readonly object: Readonly<Record<string, unknown>> & {
+    readonly code?: number;
+    readonly metadata?: { readonly resourceVersion?: string };
+  };
+}
+
+async function* watchEvents(chunks: AsyncIterable<Uint8Array>, subject: string): AsyncGenerator<WatchEvent> {
+  for await (const line of jsonLines(chunks)) yield watchEventOf(line as RawEvent, subject);
+}
+
+function watchEventOf({ type, object }: RawEvent, subject: string): WatchEvent {
+  if (type === 'ERROR')
+    throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
+  if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
+  return { type: type as 'ADDED', object: decodeObject(object) };
+}
+
+function decode(body: unknown): KubeObject {
+  return decodeObject(body as Readonly<Record<string, unknown>>);
+}
+
+function selectorQuery(options: ListOptions): Record<string, string | undefined> {
+  return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
+}
+
+function preconditions({ uid }: RemoveOptions): object {
+  return uid === undefined ? {} : { preconditions: { uid } };
+}
+
+/** `Secret in kube-system` */
+function describeCollection({ kind, namespace }: Collection): string {
+  return namespace === undefined ? kind : `${kind} in ${namespace}`;
+}
+
+function notServed({ apiVersion, kind }: Collection): never {
+  throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the cluster does not serve it`, {
+    code: 'KindNotServed',
+    disposition: 'waiting',
+    afterMs: 60_000,
+    hint: 'Install its CustomResourceDefinition',
+  });
+}

@@ -1,0 +1,186 @@
+/**
+ * Keeps a copy of one collection: lists it in pages, then follows a watch with bookmarks, resumes after every kind of
+ * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
+ */
+import type { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { isApiError } from './api-error.ts';
+import { type BackOff, backOffMs, pause } from './back-off.ts';
+import type { KubeClient, Selector, WatchEvent } from './client.ts';
+import { asPullwrightError } from './failure.ts';
+import { leanObject } from './lean.ts';
+import type { Collection } from './resources.ts';
+
+/** What an informer does with what it sees. Called in order, never twice at once. */
+export interface InformerSink {
+  /** The whole collection, after a list. */
+  replace(objects: readonly KubeObject[]): void;
+  set(object: KubeObject): void;
+  delete(object: KubeObject): void;
+  /** `synced` after every list; `missing`: the cluster does not serve the kind; `failing`: with what, once per change of it. */
+  state(state: InformerState): void;
+}
+
+export type InformerState =
+  | { readonly is: 'synced' | 'missing' }
+  | { readonly is: 'failing'; readonly error: PullwrightError };
+
+export interface InformerOptions {
+  readonly client: KubeClient;
+  readonly collection: Collection;
+  readonly selector: Selector;
+  readonly sink: InformerSink;
+  readonly timing?: Partial<InformerTiming>;
+  readonly random?: () => number;
+}
+
+export interface InformerTiming {
+  /** Objects per page of a list. @default {500} */
+  readonly pageSize: number;
+  /** The server ends a watch after this time, up to twice as much. @default {300} */
+  readonly watchSeconds: number;
+  /** A watch on which nothing came for so long, no bookmark either (the server sends one a minute), is broken. @default {150000} */
+  readonly silenceMs: number;
+  /** @default {{ firstMs: 200, maxMs: 30000 }} */
+  readonly backOff: BackOff;
+  /** A kind that the cluster does not serve is looked for again after this time. @default {60000} */
+  readonly missingMs: number;
+}
+
+const TIMING: InformerTiming = {
+  pageSize: 500,
+  watchSeconds: 300,
+  silenceMs: 150_000,
+  backOff: { firstMs: 200, maxMs: 30_000 },
+  missingMs: 60_000,
+};
+
+/** A watch that lived so long was a good one: the next is opened at once. */
+const GOOD_WATCH_MS = 5000;
+
+export class Informer {
+  readonly #options: InformerOptions;
+  readonly #timing: InformerTiming;
+  readonly #random: () => number;
+  readonly #stop = new AbortController();
+  #synced = false;
+  #failures = 0;
+  #lastFailure = '';
+
+  constructor(options: InformerOptions) {
+    this.#options = options;
+    this.#timing = { ...TIMING, ...options.timing };
+    this.#random = options.random ?? Math.random;
+  }
+
+  /** Runs until {@link stop}. Never rejects. */
+  async run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      try {
+        await this.#follow(await this.#list());
+      } catch (error) {
+        await this.#afterFailure(error);
+      }
+    }
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Lists all pages; gives the resource version to watch from. */
+  async #list(): Promise<string> {
+    const { client, collection, selector, sink } = this.#options;
+    const objects: KubeObject[] = [];
+    let next: string | undefined;
+    let resourceVersion = '';
+    do {
+      const page = await client.list(collection, {
+        ...selector,
+        limit: this.#timing.pageSize,
+        signal: this.#stop.signal,
+        ...(next === undefined ? {} : { next }),
+      });
+      objects.push(...page.items.map(leanObject));
+      ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
+    } while (next !== undefined);
+    sink.replace(objects);
+    this.#succeeded();
+    return resourceVersion;
+  }
+
+  /** Watches, and watches again from where it ended, until the server has forgotten that place. */
+  async #follow(from: string): Promise<void> {
+    let resourceVersion = from;
+    while (!this.#stop.signal.aborted) {
+      const started = performance.now();
+      try {
+        for await (const event of this.#watch(resourceVersion)) resourceVersion = this.#take(event);
+      } catch (error) {
+        if (isApiError(error, 410)) return;
+        await this.#afterFailure(error);
+      }
+      // A server that ends every watch at once must not be asked in a tight loop.
+      if (performance.now() - started < GOOD_WATCH_MS)
+        await pause(backOffMs(this.#timing.backOff, 0, this.#random()), this.#stop.signal);
+    }
+  }
+
+  /** One watch, ended when nothing comes any more. */
+  async *#watch(resourceVersion: string): AsyncGenerator<WatchEvent> {
+    const { client, collection, selector } = this.#options;
+    const control = new AbortController();
+    const abort = (): void => control.abort();
+    this.#stop.signal.addEventListener('abort', abort, { once: true });
+    let timer = setTimeout(abort, this.#timing.silenceMs);
+    try {
+      const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
+      const signal = control.signal;
+      const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
+      this.#succeeded();
+      for await (const event of events) {
+        clearTimeout(timer);
+        timer = setTimeout(abort, this.#timing.silenceMs);
+        yield event;
+      }
+    } catch (error) {
+      // Ending it on purpose is no failure.
+      if (!control.signal.aborted) throw error;
+    } finally {
+      clearTimeout(timer);
+      this.#stop.signal.removeEventListener('abort', abort);
+      control.abort();
+    }
+  }
+
+  #take(event: WatchEvent): string {
+    if (event.type === 'BOOKMARK') return event.resourceVersion;
+    const { sink } = this.#options;
+    if (event.type === 'DELETED') sink.delete(event.object);
+    else sink.set(leanObject(event.object));
+    return event.object.metadata.resourceVersion ?? '';
+  }
+
+  #succeeded(): void {
+    if (this.#failures === 0 && this.#synced) return;
+    this.#synced = true;
+    this.#failures = 0;
+    this.#lastFailure = '';
+    this.#options.sink.state({ is: 'synced' });
+  }
+
+  async #afterFailure(error: unknown): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    const failure = asPullwrightError(error);
+    const missing = failure.code === 'KindNotServed' || isApiError(failure, 404);
+    if (this.#lastFailure !== failure.message) {
+      this.#lastFailure = failure.message;
+      this.#options.sink.state(missing ? { is: 'missing' } : { is: 'failing', error: failure });
+    }
+    const waitMs = missing
+      ? this.#timing.missingMs
+      : backOffMs(this.#timing.backOff, this.#failures, this.#random());
+    this.#failures += 1;
+    await pause(waitMs, this.#stop.signal);
+  }
+}

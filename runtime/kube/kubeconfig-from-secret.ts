@@ -1,0 +1,111 @@
+/**
+ * A kubeconfig that comes out of a Secret was written by somebody else: it may hold an https server and inline CA,
+ * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
+ */
+import { PullwrightError } from '../rules/errors.ts';
+import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import type { Connection } from './connection.ts';
+
+type Map = Readonly<Record<string, unknown>>;
+
+const CLUSTER_FIELDS: readonly string[] = ['server', 'certificate-authority-data', 'tls-server-name'];
+const USER_FIELDS: readonly string[] = ['client-certificate-data', 'client-key-data', 'token'];
+
+/** Input of {@link connectionFromSecret}. */
+export interface SecretKubeconfig {
+  /** `Secret/ns/name`, for messages. */
+  readonly subject: string;
+  readonly text: Redacted<string>;
+  readonly parse: (text: string) => unknown;
+}
+
+/**
+ * The connection that the current context describes.
+ *
+ * @throws PullwrightError `KubeconfigRefused`, naming every field that is not allowed; never a value
+ */
+export function connectionFromSecret(input: SecretKubeconfig): Connection {
+  const config = parsed(input);
+  const context = named(config['contexts'], config['current-context'], 'context');
+  const cluster = named(config['clusters'], context?.['cluster'], 'cluster');
+  const user = named(config['users'], context?.['user'], 'user');
+  if (cluster === undefined || user === undefined)
+    throw refused(input, ['current-context: it names no context with a cluster and a user']);
+  const problems = [
+    ...notAllowed('cluster', cluster, CLUSTER_FIELDS),
+    ...notAllowed('user', user, USER_FIELDS),
+    ...serverProblems(cluster['server']),
+  ];
+  if (problems.length > 0) throw refused(input, problems);
+  return connectionOf(cluster, user);
+}
+
+function connectionOf(cluster: Map, user: Map): Connection {
+  const ca = base64Text(cluster['certificate-authority-data']);
+  const certificate = base64Text(user['client-certificate-data']);
+  const key = base64Text(user['client-key-data']);
+  const token = text(user['token']);
+  const serverName = text(cluster['tls-server-name']);
+  const credentials = {
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(key === undefined ? {} : { key: redact(key) }),
+    ...(token === undefined ? {} : { token: redact(token) }),
+  };
+  return {
+    server: String(cluster['server']),
+    ...(ca === undefined ? {} : { ca }),
+    ...(serverName === undefined ? {} : { serverName }),
+    credentials: () => Promise.resolve(credentials),
+  };
+}
+
+function parsed(input: SecretKubeconfig): Map {
+  let value: unknown;
+  try {
+    value = input.parse(reveal(input.text));
+  } catch {
+    throw refused(input, ['it is not valid YAML']);
+  }
+  if (!isMap(value)) throw refused(input, ['it is no map']);
+  return value;
+}
+
+function named(list: unknown, name: unknown, field: string): Map | undefined {
+  if (!Array.isArray(list)) return undefined;
+  const entry: unknown = list.find((one) => isMap(one) && one['name'] === name);
+  const value = isMap(entry) ? entry[field] : undefined;
+  return isMap(value) ? value : undefined;
+}
+
+function notAllowed(what: string, map: Map, allowed: readonly string[]): string[] {
+  return Object.keys(map)
+    .filter((field) => !allowed.includes(field) && map[field] !== false)
+    .map((field) => `${what}.${/^[\w-]{1,40}$/.test(field) ? field : '(unreadable name)'} is not allowed`);
+}
+
+function serverProblems(server: unknown): string[] {
+  if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is no URL'];
+  const url = new URL(server);
+  if (url.protocol !== 'https:') return ['cluster.server is not https'];
+  return url.username === '' && url.password === '' ? [] : ['cluster.server holds a user name'];
+}
+
+function refused(input: SecretKubeconfig, problems: readonly string[]): PullwrightError {
+  return new PullwrightError(`Cannot use the kubeconfig in "${input.subject}": ${problems.join('; ')}`, {
+    code: 'KubeconfigRefused',
+    disposition: 'terminal',
+    hint: `Allowed are ${[...CLUSTER_FIELDS, ...USER_FIELDS].join(', ')}, all inline`,
+  });
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function base64Text(value: unknown): string | undefined {
+  return text(value) === undefined ? undefined : Buffer.from(String(value), 'base64').toString('utf8');
+}
+
+function isMap(value: unknown): value is Map {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

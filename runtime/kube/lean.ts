@@ -1,0 +1,40 @@
+/** Objects without what nobody here reads, so that a cache of many is small. */
+import type { KubeObject } from '../rules/kube-object.ts';
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * Leaves out kubectl's copy of the object, the managed fields of status writers, and of a Node the list of its images and
+ * volumes (most of its bytes).
+ *
+ * @example
+ * ```ts
+ * import { leanObject } from './lean.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' }, status: { images: [{}], phase: 'x' } };
+ * assert.deepEqual(leanObject(node).status, { phase: 'x' });
+ * ```
+ */
+export function leanObject(object: KubeObject): KubeObject {
+  const { annotations, managedFields, ...rest } = object.metadata;
+  const fields = managedFields?.filter((entry) => (entry.subresource ?? '') === '');
+  const metadata = {
+    ...rest,
+    ...(annotations === undefined ? {} : { annotations: without(annotations, LAST_APPLIED) }),
+    ...(fields === undefined ? {} : { managedFields: fields }),
+  };
+  if (object.kind !== 'Node') return { ...object, metadata };
+  const {
+    images: _images,
+    volumesInUse: _inUse,
+    volumesAttached: _attached,
+    ...status
+  } = (object.status ?? {}) as Record<string, unknown>;
+  return { ...object, metadata, status };
+}
+
+function without<V>(map: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {
+  if (!(key in map)) return map;
+  return Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));
+}

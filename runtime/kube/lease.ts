@@ -1,0 +1,184 @@
+/**
+ * Leader election with a coordination.k8s.io Lease, as client-go does it: who holds it renews it; who sees it unchanged for its
+ * whole duration, by its own clock, takes it.
+ */
+import type { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { isApiError } from './api-error.ts';
+import { jitterMs } from './back-off.ts';
+import type { KubeClient } from './client.ts';
+import { asPullwrightError } from './failure.ts';
+
+/** Time for the election, so that tests can make it jump. */
+export interface LeaseClock {
+  /** Milliseconds since 1970, for the record. */
+  now(): number;
+  /** Milliseconds that never go back, for durations. */
+  monotonic(): number;
+  sleep(ms: number, signal: AbortSignal): Promise<unknown>;
+}
+
+export interface LeaseOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique per process. */
+  readonly identity: string;
+  readonly clock: LeaseClock;
+  /** @default {15} */
+  readonly leaseSeconds?: number;
+  /** @default {10} */
+  readonly renewSeconds?: number;
+  /** @default {2} */
+  readonly retrySeconds?: number;
+  readonly random?: () => number;
+  /** Told once per change of what goes wrong. */
+  readonly onError?: (error: PullwrightError) => void;
+}
+
+interface LeaseSpec {
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+}
+
+const MANAGER = 'pullwright-leader-election';
+
+export class LeaderElection {
+  readonly #options: LeaseOptions;
+  readonly #leaseMs: number;
+  readonly #renewMs: number;
+  readonly #retryMs: number;
+  /** The record as last seen, and when it was first seen so. */
+  #seen: { readonly text: string; readonly at: number } | undefined;
+  #renewedAt: number | undefined;
+  #lastError = '';
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+    this.#leaseMs = (options.leaseSeconds ?? 15) * 1000;
+    this.#renewMs = (options.renewSeconds ?? 10) * 1000;
+    this.#retryMs = (options.retrySeconds ?? 2) * 1000;
+  }
+
+  /**
+   * Whether this process may write now. False as soon as the renewal is overdue: a process that was frozen knows before its
+   * next write, without asking anybody.
+   */
+  isLeader(): boolean {
+    return this.#renewedAt !== undefined && this.#options.clock.monotonic() - this.#renewedAt < this.#renewMs;
+  }
+
+  /** Tries until this process leads. False when `signal` ended it before. */
+  async acquire(signal: AbortSignal): Promise<boolean> {
+    const { clock, random = Math.random } = this.#options;
+    while (!signal.aborted) {
+      if (await this.#try()) return true;
+      await clock.sleep(jitterMs(this.#retryMs, 0.2, random()), signal);
+    }
+    return false;
+  }
+
+  /** Keeps leading; returns when that is lost or `signal` ends it. */
+  async keep(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.isLeader()) {
+      await this.#options.clock.sleep(this.#retryMs, signal);
+      if (!signal.aborted) await this.#try();
+    }
+  }
+
+  /** Gives it up, so that another need not wait. */
+  async release(): Promise<void> {
+    if (!this.isLeader()) return;
+    this.#renewedAt = undefined;
+    const { client, identity, clock } = this.#options;
+    const lease = await client.get(this.#ref);
+    if (lease === undefined || specOf(lease).holderIdentity !== identity) return;
+    const time = microTime(clock.now());
+    const spec = {
+      ...specOf(lease),
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: time,
+      acquireTime: time,
+    };
+    await client.replace({ ...lease, spec }, MANAGER);
+  }
+
+  async #try(): Promise<boolean> {
+    try {
+      const started = this.#options.clock.monotonic();
+      const mine = await this.#acquireOrRenew();
+      // Counted from before the request: the others may have counted from then.
+      if (mine) this.#renewedAt = started;
+      this.#lastError = '';
+      return mine;
+    } catch (error) {
+      const failure = asPullwrightError(error);
+      // Somebody else was faster.
+      if (isApiError(error, 409)) return false;
+      if (failure.message !== this.#lastError) this.#options.onError?.(failure);
+      this.#lastError = failure.message;
+      return false;
+    }
+  }
+
+  async #acquireOrRenew(): Promise<boolean> {
+    const { client, identity } = this.#options;
+    const lease = await client.get(this.#ref);
+    if (lease === undefined) {
+      await client.create({ ...this.#identityOfLease, spec: this.#spec({}) }, MANAGER);
+      return true;
+    }
+    const spec = specOf(lease);
+    if (spec.holderIdentity !== identity && !this.#expired(spec)) {
+      this.#renewedAt = undefined;
+      return false;
+    }
+    await client.replace({ ...lease, spec: this.#spec(spec) }, MANAGER);
+    return true;
+  }
+
+  /** By our own clock, since the record last changed: clocks of other machines are not believed. */
+  #expired(spec: LeaseSpec): boolean {
+    const text = `${spec.holderIdentity} ${spec.renewTime} ${spec.leaseTransitions}`;
+    const now = this.#options.clock.monotonic();
+    if (this.#seen?.text !== text) this.#seen = { text, at: now };
+    if ((spec.holderIdentity ?? '') === '') return true;
+    return now - this.#seen.at >= (spec.leaseDurationSeconds ?? this.#leaseMs / 1000) * 1000;
+  }
+
+  #spec(before: LeaseSpec): LeaseSpec {
+    const { identity, clock } = this.#options;
+    const time = microTime(clock.now());
+    const renewal = before.holderIdentity === identity;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.round(this.#leaseMs / 1000)),
+      acquireTime: renewal ? (before.acquireTime ?? time) : time,
+      renewTime: time,
+      leaseTransitions:
+        (before.leaseTransitions ?? 0) + (renewal || before.holderIdentity === undefined ? 0 : 1),
+    };
+  }
+
+  get #identityOfLease(): KubeObject {
+    const { namespace, name } = this.#options;
+    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { namespace, name } };
+  }
+
+  get #ref(): { apiVersion: string; kind: string; namespace: string; name: string } {
+    const { namespace, name } = this.#options;
+    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+  }
+}
+
+function specOf(lease: KubeObject): LeaseSpec {
+  return lease.spec ?? {};
+}
+
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

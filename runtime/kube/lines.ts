@@ -1,0 +1,38 @@
+/** JSON values out of a stream of lines, each line at most as long as allowed. Linear also for lines of megabytes. */
+
+/** A line longer than this ends the stream: no object of an API server is that large. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+/** Yields each line's value. Throws on what is no JSON and on a line that is too long. */
+export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      parts.push(chunk.subarray(from, end));
+      from = end + 1;
+      const text = Buffer.concat(parts).toString('utf8');
+      parts = [];
+      size = 0;
+      if (text.trim() !== '') yield JSON.parse(text);
+    }
+    const rest = chunk.subarray(from);
+    size += rest.length;
+    if (size > MAX_LINE_BYTES)
+      throw new RangeError(`A line of the watch is longer than ${MAX_LINE_BYTES} bytes`);
+    if (rest.length > 0) parts.push(rest);
+  }
+}
+
+/** The whole body as text. Throws when it is longer than `limit` bytes. */
+export async function bodyText(chunks: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > limit) throw new RangeError(`The answer is longer than ${limit} bytes`);
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

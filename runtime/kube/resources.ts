@@ -1,0 +1,98 @@
+/** From kinds to URLs: what a cluster serves, asked once per API version and again when a kind is not known. */
+import type { KubeObject } from '../rules/kube-object.ts';
+
+/** Names an object for a request. */
+export interface ObjectRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** A kind, and optionally a namespace, to list or watch. */
+export interface Collection {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+}
+
+interface Resource {
+  readonly plural: string;
+  readonly namespaced: boolean;
+}
+
+/** Kinds that every cluster serves in the same way: they cost no discovery. */
+const WELL_KNOWN: Readonly<Record<string, Resource>> = Object.fromEntries(
+  [
+    'v1 Secret secrets ns',
+    'v1 ConfigMap configmaps ns',
+    'v1 ServiceAccount serviceaccounts ns',
+    'v1 Pod pods ns',
+    'v1 Namespace namespaces',
+    'v1 Node nodes',
+    'apps/v1 DaemonSet daemonsets ns',
+    'rbac.authorization.k8s.io/v1 Role roles ns',
+    'rbac.authorization.k8s.io/v1 RoleBinding rolebindings ns',
+    'coordination.k8s.io/v1 Lease leases ns',
+    'events.k8s.io/v1 Event events ns',
+  ].map((line) => {
+    const [apiVersion, kind, plural = '', scope] = line.split(' ');
+    return [`${apiVersion} ${kind}`, { plural, namespaced: scope === 'ns' }];
+  }),
+);
+
+/** Gives the JSON of a discovery path, or undefined when the server answers 404. */
+export type Discover = (path: string) => Promise<unknown>;
+
+export class ResourceMap {
+  readonly #discover: Discover;
+  readonly #known = new Map<string, Resource>(Object.entries(WELL_KNOWN));
+
+  constructor(discover: Discover) {
+    this.#discover = discover;
+  }
+
+  /** Path of a collection, or undefined when the cluster does not serve the kind. */
+  async collectionPath(collection: Collection): Promise<string | undefined> {
+    const resource = await this.#find(collection);
+    if (resource === undefined) return undefined;
+    const scope =
+      resource.namespaced && collection.namespace !== undefined
+        ? `/namespaces/${encodeURIComponent(collection.namespace)}`
+        : '';
+    return `${groupPath(collection.apiVersion)}${scope}/${resource.plural}`;
+  }
+
+  /** Path of one object, or undefined when the cluster does not serve the kind. */
+  async objectPath(ref: ObjectRef): Promise<string | undefined> {
+    const path = await this.collectionPath(ref);
+    return path === undefined ? undefined : `${path}/${encodeURIComponent(ref.name)}`;
+  }
+
+  async #find({ apiVersion, kind }: Collection): Promise<Resource | undefined> {
+    const known = this.#known.get(`${apiVersion} ${kind}`);
+    if (known !== undefined) return known;
+    const list = (await this.#discover(groupPath(apiVersion))) as ResourceList | undefined;
+    for (const { name, kind: served, namespaced } of list?.resources ?? [])
+      if (!name.includes('/')) this.#known.set(`${apiVersion} ${served}`, { plural: name, namespaced });
+    return this.#known.get(`${apiVersion} ${kind}`);
+  }
+}
+
+interface ResourceList {
+  readonly resources?: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+  }[];
+}
+
+function groupPath(apiVersion: string): string {
+  return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+}
+
+/** The reference of a whole object. */
+export function objectRef({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
+  const { name, namespace } = metadata;
+  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}

@@ -1,0 +1,73 @@
+/** Requests by `node:https` on connections that are kept. */
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { reveal } from '../rules/redacted.ts';
+import type { Connection, Credentials } from './connection.ts';
+import { type Transport, type TransportRequest, type TransportResponse, urlOf } from './transport.ts';
+
+/** See {@link Transport}. */
+export class NodeTransport implements Transport {
+  readonly #connection: Connection;
+  #agent: Agent | undefined;
+  #identity = '';
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  send(request: TransportRequest): Promise<TransportResponse> {
+    const { method, path, headers, body, signal, credentials } = request;
+    return new Promise((resolve, reject) => {
+      const call = httpsRequest(urlOf(this.#connection, path), {
+        method,
+        headers,
+        signal,
+        agent: this.#agentFor(credentials),
+      });
+      call.once('error', reject);
+      call.once('response', (message) => resolve(responseOf(message)));
+      call.end(body);
+    });
+  }
+
+  close(): void {
+    this.#agent?.destroy();
+  }
+
+  /** One agent as long as the client certificate stays the same. */
+  #agentFor(credentials: Credentials): Agent {
+    const identity = credentials.certificate ?? '';
+    if (this.#agent !== undefined && this.#identity === identity) return this.#agent;
+    // Open watches on the old one go on until they end by themselves.
+    this.#identity = identity;
+    this.#agent = newAgent(this.#connection, credentials);
+    return this.#agent;
+  }
+}
+
+function newAgent(connection: Connection, { certificate, key }: Credentials): Agent {
+  return new Agent({
+    keepAlive: true,
+    keepAliveMsecs: 30_000,
+    maxFreeSockets: 8,
+    // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+    ...(connection.serverName === undefined ? {} : { servername: connection.serverName }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key: reveal(key) }),
+    ...(connection.proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: reveal(connection.proxy) } }),
+  });
+}
+
+function responseOf(message: IncomingMessage): TransportResponse {
+  return {
+    status: message.statusCode ?? 0,
+    header: (name) => {
+      const value = message.headers[name.toLowerCase()];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    body: message,
+  };
+}
