@@ -4,7 +4,7 @@
  * Source of the rule: DockerConfigJSON of k8s.io/kubernetes/pkg/credentialprovider 1.36 (kubelet, and the validation of the
  * hosted cluster operator), dockerConfigFile of go.podman.io/image v5.42 (CRI-O, podman), encoding/json of Go 1.26.
  */
-import { decodeGoBase64 } from './go-base64.ts';
+import { type Base64Result, decodeGoBase64 } from './go-base64.ts';
 import { decodeUtf8 } from './go-bytes.ts';
 import type { JsonNode } from './go-json.ts';
 import { type Redacted, redact } from './redacted.ts';
@@ -165,17 +165,16 @@ export function kubeletEntry(
 ): Decoded<KubeletCredential> {
   const type = 'credentialprovider.dockerConfigEntryWithAuth';
   if (node.kind !== 'object' && node.kind !== 'null') return abort({ value: node.kind, struct, path, type });
-  const read = readTexts(node, ['username', 'password', 'email', 'auth']);
-  if (read.wrong !== undefined) {
+  const { wrong, texts } = readTexts(node, ['username', 'password', 'email', 'auth']);
+  if (wrong !== undefined) {
     const inner = struct === '' ? 'dockerConfigEntryWithAuth' : struct;
-    return abort({
-      value: read.wrong.kind,
-      struct: inner,
-      path: [...path, read.wrong.field],
-      type: 'string',
-    });
+    return abort({ value: wrong.kind, struct: inner, path: [...path, wrong.field], type: 'string' });
   }
-  const { username = '', password = '', email = '', auth = '' } = read.texts;
+  return kubeletCredential(texts);
+}
+
+function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
+  const { username = '', password = '', email = '', auth = '' } = texts;
   if (auth === '') return { ok: true, value: { username, password: redact(password), email } };
   const decoded = decodeKubeletAuth(auth);
   return decoded.ok ? { ok: true, value: { ...decoded.value, email } } : decoded;
@@ -184,8 +183,13 @@ export function kubeletEntry(
 // strings.TrimSpace knows other blanks than String.trim.
 const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
+/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
+export function decodedAuth(auth: string): Base64Result {
+  return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
+}
+
 function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
-  const decoded = decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
+  const decoded = decodedAuth(auth);
   if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
   const colon = decoded.bytes.indexOf(0x3a);
   if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };
@@ -227,20 +231,29 @@ export function containersCredential(node: JsonNode): Decoded<ContainersCredenti
     ok: true,
     value: {
       username: decodeUtf8(decoded.bytes.subarray(0, colon)),
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: containers/image trims exactly these.
-      password: redact(decodeUtf8(decoded.bytes.subarray(colon + 1)).replace(/^\u0000+|\u0000+$/g, '')),
+      password: redact(trimNul(decodeUtf8(decoded.bytes.subarray(colon + 1)))),
       identityToken: redact(identitytoken),
     },
   };
 }
 
-interface Texts {
+/** strings.Trim(text, "\x00"). */
+function trimNul(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) === 0) start += 1;
+  while (end > start && text.charCodeAt(end - 1) === 0) end -= 1;
+  return text.slice(start, end);
+}
+
+/** What {@link readTexts} found. */
+export interface Texts {
   readonly texts: Readonly<Record<string, string>>;
   readonly wrong?: { readonly field: string; readonly kind: JsonNode['kind'] };
 }
 
 /** The text fields of a struct: last wins, null changes nothing, the first wrong type is noted. */
-function readTexts(node: JsonNode, names: readonly string[]): Texts {
+export function readTexts(node: JsonNode, names: readonly string[]): Texts {
   const texts: Record<string, string> = {};
   let wrong: Texts['wrong'];
   for (const member of node.kind === 'object' ? node.members : []) {

@@ -3,6 +3,7 @@
  * one unit (0 to 255) per byte of its UTF-8 form, so that `<` compares as Go does. For ASCII both are the same.
  */
 
+// oxlint-disable-next-line no-control-regex -- ASCII begins with control characters
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /** UTF-8 bytes of `text`, one unit each. */
@@ -36,7 +37,7 @@ function runeAt(buffer: Buffer, at: number): { readonly text: string; readonly s
   const text = buffer.toString('utf8', at, at + size);
   const good =
     Buffer.byteLength(text) === size &&
-    [...text].length === 1 &&
+    Array.from(text).length === 1 &&
     Buffer.from(text).equals(buffer.subarray(at, at + size));
   return good ? { text, size } : { text: '\ufffd', size: 1 };
 }

@@ -130,6 +130,6 @@ function runeAt(bytes: string): { readonly rune: number; readonly size: number }
   const size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   const encoded = Buffer.from(bytes.slice(0, size), 'latin1');
   const text = encoded.toString('utf8');
-  const good = [...text].length === 1 && Buffer.from(text, 'utf8').equals(encoded);
+  const good = Array.from(text).length === 1 && Buffer.from(text, 'utf8').equals(encoded);
   return good ? { rune: text.codePointAt(0) ?? 0, size } : { rune: 0xfffd, size: 1 };
 }

@@ -147,7 +147,10 @@ function afterValue(reader: Reader, stack: Frame[], frame: Frame, value: JsonNod
 function readKey(reader: Reader, frame: Frame & { kind: 'object' }, context: string): void {
   skipSpace(reader);
   frame.keyAt = reader.at;
-  if (reader.text[reader.at] !== '"') return void fail(reader, context, false);
+  if (reader.text[reader.at] !== '"') {
+    fail(reader, context, false);
+    return;
+  }
   const key = readString(reader);
   if (key === undefined) return;
   frame.key = key;
@@ -197,6 +200,7 @@ function readNumber(reader: Reader): JsonNode | undefined {
 }
 
 // Up to the first character that ends a string or needs a closer look.
+// oxlint-disable-next-line no-control-regex -- JSON refuses exactly these
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 
 function readString(reader: Reader): string | undefined {

@@ -54,7 +54,7 @@ export function parseGoUrl(raw: string): GoUrlResult {
 }
 
 function parseFront(front: string): GoUrl {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: Go refuses exactly these.
+  // oxlint-disable-next-line no-control-regex -- Go refuses exactly these
   if (/[\u0000-\u001f\u007f]/.test(front)) throw new UrlFault('net/url: invalid control character in URL');
   const [beforeQuery = ''] = front.slice(front.indexOf('://') + 3).split('?', 1);
   const slash = beforeQuery.indexOf('/');
