@@ -195,7 +195,11 @@ export class NodeEngine {
 
   async #recover(step: Step & { do: 'recover' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
     const { systemd } = this.#options;
-    const end = await recoverUnit(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
+    const end = await recoverUnit(
+      systemd,
+      { ...this.#restartOptions(), before: step.invocation, touched: step.touched },
+      signal,
+    );
     return this.#judged('recover', end, { attempt: (this.#journal.change?.failures ?? 0) + 1, ms: 0 });
   }
 

@@ -60,13 +60,13 @@ export async function attemptRestart(
 /** Sees to it that the unit runs, and with the file that is there now: restarts it when it was started after the bad write. */
 export async function recoverUnit(
   systemd: Systemd,
-  options: RestartOptions & { readonly before: string },
+  options: RestartOptions & { readonly before: string; readonly touched: boolean },
   signal: AbortSignal,
 ): Promise<RestartEnd> {
   try {
     const present = await systemd.state(options.unit);
-    const untouched =
-      present.active === 'active' && (options.before === '' || present.invocation === options.before);
+    const asBefore = options.before === '' ? !options.touched : present.invocation === options.before;
+    const untouched = present.active === 'active' && asBefore;
     if (untouched) return { ok: true, restarted: false };
     await restart(systemd, options, present, signal);
     await staysUp(systemd, options, signal);

@@ -60,7 +60,12 @@ export type Step =
   /** Put back what was saved. */
   | { readonly do: 'roll-back' }
   /** See to it that the unit runs, with the file that is there now. */
-  | { readonly do: 'recover'; readonly invocation: string };
+  | {
+      readonly do: 'recover';
+      readonly invocation: string;
+      /** Whether an attempt reached the unit. */
+      readonly touched: boolean;
+    };
 
 export interface Decision {
   /** To be stored before the step is taken, when it differs. */
@@ -78,10 +83,7 @@ export function decide(journal: Journal, seen: Seen, policy: Policy): Decision {
     case 'rolling-back':
       return { journal, step: waitMs > 0 ? backOff(waitMs) : { do: 'roll-back' } };
     case 'recovering':
-      return {
-        journal,
-        step: waitMs > 0 ? backOff(waitMs) : { do: 'recover', invocation: change.invocation },
-      };
+      return { journal, step: waitMs > 0 ? backOff(waitMs) : recovery(change) };
     default:
       return forward(journal, change, seen, policy);
   }
@@ -134,7 +136,7 @@ function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy)
 }
 
 function forward(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
-  if (seen.present !== change.wanted) return rewrite(journal, change, seen);
+  if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
   if (!change.restart)
     return { journal: settled(journal, change), step: { do: 'rest', ready: true, reason: 'Settled' } };
   if (change.phase === 'writing') {
@@ -160,13 +162,11 @@ function limitedMs(restarts: readonly number[], now: number, policy: Policy): nu
 }
 
 /** The write did not happen yet, or somebody undid it. */
-function rewrite(journal: Journal, change: Change, seen: Seen): Decision {
+function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
   if (seen.wanted === undefined) {
-    // Nothing to write with. If the unit was touched, see to it that it runs; else there is nothing to finish.
-    if (change.phase === 'writing')
-      return fromRest(without(journal), seen, { restart: 'never', delayMs: () => 0 });
-    const next: Change = { ...change, phase: 'recovering', failures: 0, notBefore: seen.now, waitMs: 0 };
-    return { journal: { ...journal, change: next }, step: { do: 'recover', invocation: change.invocation } };
+    if (!change.restart) return fromRest(without(journal), seen, policy);
+    // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with.
+    return forward(journal, { ...change, phase: 'writing', wanted: seen.present }, seen, policy);
   }
   const waitMs = remaining(change, seen.now);
   if (change.phase === 'writing' && change.failures > 0 && waitMs > 0)
@@ -258,6 +258,10 @@ function without(journal: Journal): Journal {
 
 function wantsRestart(policy: Policy, wanted: Wanted): boolean {
   return policy.restart === 'on-change' || (policy.restart === 'on-removal' && wanted.removes);
+}
+
+function recovery({ invocation, failedBy }: Change): Step {
+  return { do: 'recover', invocation, touched: failedBy === 'unit' };
 }
 
 function backOff(ms: number): Step {
