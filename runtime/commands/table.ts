@@ -19,4 +19,12 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
     load: async () => (await import('./provider.ts')).command,
   },
+  reconcile: {
+    summary: 'Keep clusters as declared; with --from, show offline what would change',
+    load: async () => (await import('./reconcile.ts')).command,
+  },
+  synth: {
+    summary: 'Render a fleet into files for a GitOps repository',
+    load: async () => (await import('./synth.ts')).command,
+  },
 };

@@ -55,6 +55,8 @@ export interface KeyReport {
   readonly actions: readonly Action[];
   readonly metrics: readonly Sample[];
   readonly needs: readonly Need[];
+  /** Objects whose status it writes. */
+  readonly status: readonly Ref[];
 }
 
 export interface OfflineResult {
@@ -249,6 +251,7 @@ function reportOf(author: Author, outcome: Outcome, refused: readonly Problem[])
     actions: outcome.actions ?? [],
     metrics: outcome.metrics ?? [],
     needs: outcome.needs ?? [],
+    status: (outcome.status ?? []).map((patch) => patch.ref),
   };
 }
 

@@ -51,4 +51,14 @@ const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
 
 export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   ...OVERRIDES,
+  'globalps/eligibility-and-labels': [
+    {
+      when: (input) => {
+        const { platform, upgradeType } = input as { platform: string; upgradeType?: string };
+        return upgradeType === undefined && !['AWS', 'Azure'].includes(platform);
+      },
+      reason:
+        'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
+    },
+  ],
 };

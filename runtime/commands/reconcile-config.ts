@@ -1,0 +1,53 @@
+/** Configuration file of `reconcile`: which systems run, and with which options. */
+import { parse } from 'yaml';
+import type { Reconciler } from '../controller/contract.ts';
+import { UsageError } from '../rules/errors.ts';
+import { RECONCILERS } from './reconcilers.ts';
+
+/** Options by system; a system that is `false` does not run. */
+export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unknown>> | false>>;
+
+/**
+ * Reads the text of a configuration file. An empty text gives the defaults: every system runs.
+ *
+ * @throws UsageError that lists every wrong place
+ */
+export function parseReconcileConfig(text: string): SystemsConfig {
+  const value: unknown = text.trim() === '' ? {} : parseYaml(text);
+  if (!isMap(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
+  const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
+  const systems = value['systems'] ?? {};
+  if (!isMap(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
+  const problems = [
+    ...wrong.map((key) => `unknown field "${key}"`),
+    ...Object.entries(systems).flatMap(([name, options]) => {
+      if (!Object.hasOwn(RECONCILERS, name))
+        return [`systems.${name}: no such system, wanted one of ${Object.keys(RECONCILERS).join(', ')}`];
+      return options === false || isMap(options) ? [] : [`systems.${name}: wanted a map of options or false`];
+    }),
+  ];
+  if (problems.length > 0) throw new UsageError(`Cannot read the configuration: ${problems.join('; ')}`);
+  return systems as SystemsConfig;
+}
+
+/** Imports and makes the reconcilers that `config` switches on, in the order of the table. */
+export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
+  const loaded: Reconciler[] = [];
+  for (const [name, load] of Object.entries(RECONCILERS)) {
+    const options = config[name] ?? {};
+    if (options !== false) loaded.push(...(await load())(options));
+  }
+  return loaded;
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    throw new UsageError('Cannot read the configuration: it is not valid YAML');
+  }
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

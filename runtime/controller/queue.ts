@@ -1,0 +1,162 @@
+/**
+ * The work queue: each key is in it at most once and never with two workers at the same time; the one that is due earliest comes
+ * first; failures wait longer and longer. Semantics of client-go's workqueue and controller-runtime's priority queue.
+ */
+import { RateLimiter } from './rate-limit.ts';
+
+/** Time for a queue, so that tests own it. */
+export interface QueueClock {
+  /** Milliseconds that never go back. */
+  now(): number;
+  /** Calls `run` after `ms`; gives the way to cancel. */
+  after(ms: number, run: () => void): () => void;
+}
+
+/** Told what metrics want to know. Times in seconds. */
+export interface QueueObserver {
+  added(): void;
+  retried(): void;
+  started(waitedSeconds: number): void;
+  finished(workedSeconds: number): void;
+}
+
+interface Waiting {
+  readonly dueAt: number;
+  /** Order among what is due at the same time. */
+  readonly order: number;
+  readonly addedAt: number;
+}
+
+export class WorkQueue {
+  readonly #clock: QueueClock;
+  readonly #limiter: RateLimiter;
+  readonly #observer: QueueObserver | undefined;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Keys with a worker, and when it took them. */
+  readonly #active = new Map<string, number>();
+  readonly #takers: ((id: string | undefined) => void)[] = [];
+  #cancelTimer: (() => void) | undefined;
+  #order = 0;
+  #closed = false;
+
+  constructor(clock: QueueClock, observer?: QueueObserver) {
+    this.#clock = clock;
+    this.#observer = observer;
+    this.#limiter = new RateLimiter({ now: () => clock.now() });
+  }
+
+  /** Keys that are due and have no worker. */
+  get depth(): number {
+    const now = this.#clock.now();
+    return [...this.#waiting.entries()].filter(([id, { dueAt }]) => dueAt <= now && !this.#active.has(id))
+      .length;
+  }
+
+  get active(): number {
+    return this.#active.size;
+  }
+
+  /** Due now. */
+  add(id: string): void {
+    this.addAfter(id, 0);
+  }
+
+  /** Due in `ms`, unless it is due earlier already. */
+  addAfter(id: string, ms: number): void {
+    if (this.#closed) return;
+    const now = this.#clock.now();
+    const dueAt = now + Math.max(0, ms);
+    const known = this.#waiting.get(id);
+    if (known !== undefined && known.dueAt <= dueAt) return;
+    this.#observer?.added();
+    this.#waiting.set(id, { dueAt, order: this.#order++, addedAt: dueAt });
+    this.#dispatch();
+  }
+
+  /** Due after the back-off of this key. */
+  addRateLimited(id: string): void {
+    this.#observer?.retried();
+    this.addAfter(id, this.#limiter.delayOf(id));
+  }
+
+  /** Ends the back-off of this key. */
+  forget(id: string): void {
+    this.#limiter.forget(id);
+  }
+
+  failuresOf(id: string): number {
+    return this.#limiter.failuresOf(id);
+  }
+
+  /** The next key; undefined once the queue is closed. The caller must say {@link done}. */
+  next(): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      this.#takers.push(resolve);
+      this.#dispatch();
+    });
+  }
+
+  /** The worker is finished with `id`; if it was added meanwhile, it can be handed out again. */
+  done(id: string): void {
+    const startedAt = this.#active.get(id);
+    if (startedAt === undefined) return;
+    this.#active.delete(id);
+    this.#observer?.finished((this.#clock.now() - startedAt) / 1000);
+    this.#dispatch();
+  }
+
+  /** Nothing is handed out any more. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelTimer?.();
+    this.#waiting.clear();
+    for (const taker of this.#takers.splice(0)) taker(undefined);
+  }
+
+  #dispatch(): void {
+    if (this.#closed) {
+      for (const taker of this.#takers.splice(0)) taker(undefined);
+      return;
+    }
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const now = this.#clock.now();
+    while (this.#takers.length > 0) {
+      const first = this.#earliest();
+      if (first === undefined) return;
+      const [id, { dueAt, addedAt }] = first;
+      if (dueAt > now) {
+        this.#cancelTimer = this.#clock.after(dueAt - now, () => this.#dispatch());
+        return;
+      }
+      this.#waiting.delete(id);
+      this.#active.set(id, now);
+      this.#observer?.started((now - addedAt) / 1000);
+      this.#takers.shift()?.(id);
+    }
+  }
+
+  /** Linear, over the few hundred keys of one pair of clusters. */
+  #earliest(): [string, Waiting] | undefined {
+    let best: [string, Waiting] | undefined;
+    for (const entry of this.#waiting) {
+      if (this.#active.has(entry[0])) continue;
+      if (best === undefined || isBefore(entry[1], best[1])) best = entry;
+    }
+    return best;
+  }
+}
+
+function isBefore(a: Waiting, b: Waiting): boolean {
+  return a.dueAt === b.dueAt ? a.order < b.order : a.dueAt < b.dueAt;
+}
+
+/** The machine's clock and timers. Timers do not keep the process alive. */
+export const systemQueueClock: QueueClock = {
+  now: () => performance.now(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,140 @@
+/** The node agent's objects in the hosted cluster: applied by us, or expected from git. */
+import {
+  additionalSecretPolicies,
+  agentDaemonSet,
+  agentRbac,
+  POLICY_NAME,
+  upstreamDaemonSet,
+} from '../../charts/global-pull-secret/objects.ts';
+import type { ApplyObject, Problem, Read, Ref, World } from '../controller/contract.ts';
+import { configHash } from '../rules/config-hash.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { type Redacted, reveal } from '../rules/redacted.ts';
+import type { GlobalPullSecretOptions } from './options.ts';
+
+const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
+const OWNED = 'pullwright.dev/owner=global-pull-secret';
+
+export const AGENT_READS: readonly Read[] = [
+  {
+    role: 'hosted',
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  },
+  {
+    role: 'hosted',
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  },
+  {
+    role: 'hosted',
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: NAMES.namespace,
+    labelSelector: OWNED,
+  },
+  ...[POLICY_NAME, `${POLICY_NAME}-deny`].flatMap((name) =>
+    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
+      (kind): Read => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
+    ),
+  ),
+  ...NAMESPACES.flatMap((namespace): readonly Read[] => [
+    { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name: namespace },
+    {
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      namespace,
+      name: NAMES.syncer,
+    },
+    {
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      namespace,
+      name: NAMES.syncer,
+    },
+  ]),
+];
+
+/** What the objects depend on. */
+export interface AgentState {
+  /** Whether there is a merged secret. */
+  readonly merged: boolean;
+  /** Whether the platform's secret can be used: without it there is nothing to bring to nodes. */
+  readonly usable: boolean;
+  /** Base64 of what nodes should have; for the hash of upstream's shape. */
+  readonly value: Redacted<string> | undefined;
+}
+
+/** Objects to apply with `delivery: reconciler`; none with `gitops`. */
+export function agentObjects(
+  world: World,
+  options: GlobalPullSecretOptions,
+  state: AgentState,
+): { readonly apply: readonly ApplyObject[]; readonly keep: readonly Ref[] } {
+  if (options.delivery === 'gitops') return { apply: [], keep: [] };
+  const rbac = agentRbac(options.agent).filter((object) =>
+    hasNamespace(world, object.metadata.namespace ?? ''),
+  );
+  const workload = state.usable ? [daemonSet(options, state)] : [];
+  return {
+    apply: [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)].map((object) => ({
+      role: 'hosted',
+      object,
+      ...(isAdoptable(object) ? { adopt: true } : {}),
+    })),
+    keep: [],
+  };
+}
+
+/** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */
+function isAdoptable(object: KubeObject): boolean {
+  return ['DaemonSet', 'ServiceAccount', 'Role', 'RoleBinding'].includes(object.kind);
+}
+
+function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObject {
+  if (options.agent.shape !== 'upstream' || state.value === undefined) return agentDaemonSet(options.agent);
+  return upstreamDaemonSet(options.agent, {
+    merged: state.merged,
+    configHash: configHash(Buffer.from(reveal(state.value), 'base64')),
+  });
+}
+
+/** A plain Kubernetes cluster has no `openshift-config`. A folder without any Namespace says nothing about them. */
+function hasNamespace(world: World, name: string): boolean {
+  const known = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  return (
+    known.length === 0 ||
+    known.some(
+      (namespace) => namespace.metadata.name === name && namespace.metadata.deletionTimestamp === undefined,
+    )
+  );
+}
+
+/** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
+export function missingAgent(world: World, options: GlobalPullSecretOptions): readonly Problem[] {
+  const ref: Ref = {
+    role: 'hosted',
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  };
+  if (options.delivery === 'reconciler' || world.get(ref) !== undefined) return [];
+  return [
+    {
+      disposition: 'waiting',
+      afterMs: 60_000,
+      code: 'DaemonSetMissing',
+      message: `Cannot bring pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} is not there and git is to bring it`,
+      hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
+      regarding: ref,
+    },
+  ];
+}

@@ -1,0 +1,52 @@
+/** What the README says is what the program does: the permissions table, the commands, the version. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { permissionsTable } from '../../runtime/commands/permissions-table.ts';
+import { COMMANDS } from '../../runtime/commands/table.ts';
+import { VERSION } from '../../runtime/rules/version.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('README');
+const root = new URL('../..', import.meta.url).pathname;
+const file = join(root, 'README.md');
+
+test('the permissions table is the one that the commands declare', async () => {
+  const commands = await Promise.all(Object.values(COMMANDS).map((entry) => entry.load()));
+  const block = /(<!-- permissions -->\n)([\s\S]*?)(\n<!-- end -->)/;
+  const text = readFileSync(file, 'utf8');
+  const wanted = permissionsTable(commands);
+  if (process.env['UPDATE_GOLDEN'] === '1')
+    writeFileSync(
+      file,
+      text.replace(block, (_, start: string, _old: string, end: string) => `${start}${wanted}${end}`),
+    );
+  assert.equal(block.exec(readFileSync(file, 'utf8'))?.[2], wanted, 'run the test with UPDATE_GOLDEN=1');
+});
+
+test('each command is in the table under its own name, with a help text that has an example', async () => {
+  for (const [name, entry] of Object.entries(COMMANDS)) {
+    const command = await entry.load();
+    assert.equal(command.name, name);
+    assert.match(command.help, /^Example: pullwright /m, `help of ${name}`);
+    assert.ok(entry.summary.length <= 90, `summary of ${name}`);
+  }
+});
+
+test('relative links lead somewhere', () => {
+  const targets = [...readFileSync(file, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+    (match) => match[1] ?? '',
+  );
+  assert.ok(targets.length > 0);
+  assert.deepEqual(
+    targets.filter((target) => !existsSync(join(root, target))),
+    [],
+  );
+});
+
+test('the version is the one of package.json', () => {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  assert.equal(VERSION, manifest.version);
+});
+
+test.run();

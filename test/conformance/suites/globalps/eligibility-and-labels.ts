@@ -1,0 +1,85 @@
+/** Which Machines and Nodes get the eligibility label, and on which platforms the controller runs. */
+import { runOffline } from '../../../../runtime/controller/offline.ts';
+import { ObjectStore } from '../../../../runtime/controller/store.ts';
+import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
+import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler.ts';
+import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly platform: string;
+  readonly upgradeType?: string;
+}
+
+type Labels = Readonly<Record<string, string>> | null;
+type Answer =
+  | { readonly machineLabel: Labels; readonly nodeLabel: Labels }
+  | { readonly controllerRuns: boolean };
+
+interface Row {
+  readonly name: string;
+  readonly input: Input;
+  readonly expected: Answer;
+  readonly defect?: boolean;
+  readonly wanted?: Answer;
+}
+
+export const suite: ConformanceSuite<Input, Answer> = {
+  cases(document) {
+    return (document as { cases: Row[] }).cases.map((row): ConformanceCase<Input, Answer> => {
+      if (!('machineLabel' in row.expected) && !('controllerRuns' in row.expected))
+        throw new TypeError(`case "${row.name}" has an unknown answer`);
+      return {
+        name: row.name,
+        input: row.input,
+        expected: row.defect === true && row.wanted !== undefined ? row.wanted : row.expected,
+      };
+    });
+  },
+  answer({ platform, upgradeType }) {
+    if (upgradeType === undefined) return { controllerRuns: runsOn(platform) };
+    const { machine, node } = eligibilityLabels(poolEligibility({ platform, upgradeType }).eligible);
+    return { machineLabel: orNull(machine), nodeLabel: orNull(node) };
+  },
+  mutation: {
+    file: 'runtime/global-pull-secret/eligibility.ts',
+    replace: "['AWS', 'Azure']",
+    by: "['KubeVirt']",
+  },
+};
+
+function orNull(labels: Readonly<Record<string, string>>): Labels {
+  return Object.keys(labels).length === 0 ? null : labels;
+}
+
+/** Whether a cluster of this platform gets the copy of its pull secret. */
+function runsOn(platform: string): boolean {
+  const management = new ObjectStore();
+  management.set({
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'p', namespace: 'clusters' },
+    spec: { platform: { type: platform } },
+  });
+  management.set(
+    decodeObject({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pull-secret', namespace: 'clusters-a' },
+      data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+    }),
+  );
+  const hosted = new ObjectStore();
+  const scope = {
+    name: 'clusters/a',
+    controlPlaneNamespace: 'clusters-a',
+    hostedCluster: { namespace: 'clusters', name: 'a' },
+  };
+  const { objects } = runOffline({
+    reconcilers: reconcilers({}),
+    scope,
+    stores: { hosted, management },
+    now: new Date(0),
+  });
+  return objects.some((object) => object.ref.name === 'original-pull-secret');
+}

@@ -1,0 +1,186 @@
+/** A pass of the reconciler over one control plane secret and one additional secret, and what triggers a pass. */
+import type { Reconciler, Ref } from '../../../../runtime/controller/contract.ts';
+import { type OfflineResult, runOffline } from '../../../../runtime/controller/offline.ts';
+import { covers } from '../../../../runtime/controller/selection.ts';
+import { ObjectStore } from '../../../../runtime/controller/store.ts';
+import { worldView } from '../../../../runtime/controller/world.ts';
+import { hasAdditional } from '../../../../runtime/global-pull-secret/plan.ts';
+import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler.ts';
+import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import type { KubeObject, SecretObject } from '../../../../runtime/rules/kube-object.ts';
+import { reveal } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+
+type Data = Readonly<Record<string, string>> | null;
+type Input =
+  | { readonly cp: Data; readonly additional: Data }
+  | { readonly event: string }
+  | { readonly additional: Data }
+  | { readonly object: string; readonly hcpNamespace: string };
+type Answer = Readonly<Record<string, unknown>>;
+
+interface Row {
+  readonly name: string;
+  readonly input: Input;
+  readonly expected: Answer;
+  readonly defect?: boolean;
+  readonly wanted?: Answer;
+}
+
+export const suite: ConformanceSuite<Input, Answer> = {
+  cases(document) {
+    return (document as { cases: Row[] }).cases.map((row): ConformanceCase<Input, Answer> => {
+      const { why: _why, ...expected } = row.defect === true ? (row.wanted ?? row.expected) : row.expected;
+      return { name: row.name, input: row.input, expected };
+    });
+  },
+  answer(input) {
+    if ('cp' in input) return pass(input.cp, input.additional);
+    if ('event' in input) return { reconciled: reactsTo(input.event) };
+    if ('object' in input) return triggers(input.object, input.hcpNamespace);
+    return exists(input.additional);
+  },
+  /** The error text is compared by inclusion; every other field of the expected answer by value. */
+  accepts(actual, expected) {
+    return Object.entries(expected).every(([field, wanted]) => {
+      if (field === 'errorContains') return String(actual['messages']).includes(String(wanted));
+      return field in actual && JSON.stringify(actual[field]) === JSON.stringify(wanted);
+    });
+  },
+  mutation: {
+    file: 'runtime/global-pull-secret/reconciler.ts',
+    replace: "if (plan.original.act === 'write') {",
+    by: 'if (false as boolean) {',
+  },
+};
+
+const NAMESPACE = 'clusters-a';
+const SCOPE = {
+  name: 'clusters/a',
+  controlPlaneNamespace: NAMESPACE,
+  hostedCluster: { namespace: 'clusters', name: 'a' },
+};
+
+function only(): Reconciler {
+  const [reconciler] = reconcilers({ agent: { shape: 'upstream' } });
+  if (reconciler === undefined) throw new TypeError('no reconciler');
+  return reconciler;
+}
+
+function secret(name: string, namespace: string, data: NonNullable<Data>): KubeObject {
+  const encoded = Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+  );
+  return decodeObject({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, uid: name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: encoded,
+  });
+}
+
+function run(cp: Data, additional: Data): { hosted: ObjectStore; result: OfflineResult } {
+  const management = new ObjectStore();
+  const hosted = new ObjectStore();
+  hosted.set({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'n' } });
+  if (cp !== null) management.set(secret('pull-secret', NAMESPACE, cp));
+  if (additional !== null) hosted.set(secret('additional-pull-secret', 'kube-system', additional));
+  return {
+    hosted,
+    result: runOffline({
+      reconcilers: [only()],
+      scope: SCOPE,
+      stores: { hosted, management },
+      now: new Date(0),
+    }),
+  };
+}
+
+function pass(cp: Data, additional: Data): Answer {
+  const { hosted, result } = run(cp, additional);
+  const get = (apiVersion: string, kind: string, name: string): KubeObject | undefined =>
+    hosted.get({ apiVersion, kind, namespace: 'kube-system', name });
+  const global = get('v1', 'Secret', 'global-pull-secret');
+  const daemonSet = get('apps/v1', 'DaemonSet', 'global-pull-secret-syncer');
+  const messages = result.reports.flatMap((report) => report.problems.map((problem) => problem.message));
+  const rejected = (
+    get('pullwright.dev/v1alpha1', 'PullStatus', 'secret-additional-pull-secret')?.status as
+      | { verdicts?: { verdict: string }[] }
+      | undefined
+  )?.verdicts?.some((verdict) => verdict.verdict === 'Rejected');
+  return {
+    error: messages.length > 0 || rejected === true,
+    messages: messages.join('\n'),
+    serviceAccount: get('v1', 'ServiceAccount', 'global-pull-secret-syncer') !== undefined,
+    originalSecret: get('v1', 'Secret', 'original-pull-secret') !== undefined,
+    globalSecret: global !== undefined,
+    daemonSet: daemonSet !== undefined,
+    ...(global === undefined ? {} : { globalAuthKeys: authKeys(global as SecretObject) }),
+    ...(daemonSet === undefined
+      ? {}
+      : {
+          volumes: (daemonSet.spec as { template: { spec: { volumes: unknown[] } } }).template.spec.volumes
+            .length,
+        }),
+  };
+}
+
+function authKeys(object: SecretObject): readonly string[] {
+  const value = object.data?.['.dockerconfigjson'];
+  const text = value === undefined ? '{}' : Buffer.from(reveal(value), 'base64').toString();
+  return Object.keys((JSON.parse(text) as { auths?: object }).auths ?? {}).sort();
+}
+
+/** `delete <Kind>`: does the reconciler look again, and is the object back afterwards? */
+function reactsTo(event: string): boolean {
+  const [verb, kind] = event.split(' ');
+  if (verb !== 'delete' || kind === undefined) throw new TypeError(`unknown event "${event}"`);
+  const { hosted } = run({ '.dockerconfigjson': '{"auths":{"a.example":{"auth":"dTpw"}}}' }, null);
+  const object = [...hosted].find(
+    (one) => one.kind === kind && one.metadata.labels?.['pullwright.dev/owner'] !== undefined,
+  );
+  if (object === undefined) throw new TypeError(`the reconciler makes no ${kind}`);
+  return watched(object, 'hosted');
+}
+
+function watched(object: KubeObject, role: Ref['role']): boolean {
+  return keys(object, role, SCOPE).length > 0;
+}
+
+function keys(object: KubeObject, role: Ref['role'], scope: typeof SCOPE) {
+  const reconciler = only();
+  const covered = reconciler.reads.some((read) => read.role === role && covers(read, object, scope));
+  const stores = { hosted: new ObjectStore(), management: new ObjectStore() };
+  const world = worldView({
+    scope,
+    now: new Date(0),
+    stores,
+    reads: reconciler.reads,
+    serves: () => true,
+    fact: () => undefined,
+  });
+  const ref: Ref = { role, apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name };
+  return covered ? reconciler.keysFor(ref, world) : [];
+}
+
+/** One work item for the whole cluster, whatever triggered it: upstream's empty request. */
+function triggers(place: string, hcpNamespace: string): Answer {
+  const [namespace = '', name = ''] = place.split('/');
+  const found = keys(secret(name, namespace, {}), 'management', {
+    ...SCOPE,
+    controlPlaneNamespace: hcpNamespace,
+  });
+  const other = keys(secret('additional-pull-secret', 'kube-system', {}), 'hosted', {
+    ...SCOPE,
+    controlPlaneNamespace: hcpNamespace,
+  });
+  if (found.length === 0) return { enqueue: false };
+  return { enqueue: true, ...(JSON.stringify(found) === JSON.stringify(other) ? { request: '/' } : {}) };
+}
+
+function exists(additional: Data): Answer {
+  const found =
+    additional !== null && hasAdditional(secret('additional-pull-secret', 'kube-system', additional));
+  return { exists: found, data: found };
+}

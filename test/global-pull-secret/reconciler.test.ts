@@ -1,0 +1,444 @@
+import assert from 'node:assert/strict';
+import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
+import { ObjectStore } from '../../runtime/controller/store.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler.ts';
+import { decodeObject } from '../../runtime/kube/decode.ts';
+import { applied } from '../../runtime/kube/drift.ts';
+import type { KubeObject, SecretObject } from '../../runtime/rules/kube-object.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('globalPullSecretReconciler()');
+const SCOPE = {
+  name: 'clusters/a',
+  controlPlaneNamespace: 'clusters-a',
+  hostedCluster: { namespace: 'clusters', name: 'a' },
+};
+const NOW = new Date('2026-01-01T00:00:00Z');
+const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
+const MANAGER = 'pullwright-global-pull-secret';
+
+type Auths = Readonly<Record<string, unknown>>;
+
+const auth = (label: string): { auth: string } => ({ auth: plantedAuth(label) });
+const config = (auths: Auths): string => JSON.stringify({ auths });
+
+function secret(
+  name: string,
+  namespace: string,
+  data: Readonly<Record<string, string>>,
+  type = 'kubernetes.io/dockerconfigjson',
+): KubeObject {
+  const encoded = Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+  );
+  return decodeObject({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, uid: `uid-${name}` },
+    type,
+    data: encoded,
+  });
+}
+
+const platform = (text: string): KubeObject =>
+  secret('pull-secret', 'clusters-a', { '.dockerconfigjson': text });
+const additional = (text: string, type?: string): KubeObject =>
+  secret('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }, type);
+
+class Fleet {
+  readonly hosted: ObjectStore = new ObjectStore();
+  readonly management: ObjectStore = new ObjectStore();
+  readonly #options: Readonly<Record<string, unknown>>;
+
+  constructor(options: Readonly<Record<string, unknown>> = {}) {
+    this.#options = options;
+  }
+
+  reconcile(): OfflineResult {
+    return runOffline({
+      reconcilers: reconcilers(this.#options),
+      scope: SCOPE,
+      stores: { hosted: this.hosted, management: this.management },
+      now: NOW,
+    });
+  }
+
+  secret(name: string): SecretObject | undefined {
+    return this.hosted.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name }) as
+      | SecretObject
+      | undefined;
+  }
+
+  auths(name: string): Auths | undefined {
+    const value = this.secret(name)?.data?.['.dockerconfigjson'];
+    return value === undefined
+      ? undefined
+      : (JSON.parse(Buffer.from(reveal(value), 'base64').toString()) as { auths: Auths }).auths;
+  }
+
+  verdicts(): readonly string[] {
+    const status = this.hosted.get({
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullStatus',
+      namespace: 'kube-system',
+      name: 'secret-additional-pull-secret',
+    })?.status;
+    return (
+      (status as { verdicts?: { subject: string; verdict: string; reason: string }[] } | undefined)
+        ?.verdicts ?? []
+    ).map((one) => `${one.subject} ${one.verdict}`);
+  }
+}
+
+function fleet(
+  platformText: string,
+  additionalText?: string,
+  options?: Readonly<Record<string, unknown>>,
+): Fleet {
+  const made = new Fleet(options);
+  made.management.set(platform(platformText));
+  if (additionalText !== undefined) made.hosted.set(additional(additionalText));
+  return made;
+}
+
+const PLATFORM = config({ 'quay.io': auth('platform'), 'registry.example.com': auth('platform-2') });
+
+test('copies the platform secret byte for byte and makes no merge without an additional one', () => {
+  const pretty = `${JSON.stringify({ auths: { 'quay.io': auth('p') }, credHelpers: { 'x.example': 'x' } }, null, 2)}\n`;
+  const one = fleet(pretty);
+  one.reconcile();
+  const value = one.secret('original-pull-secret')?.data?.['.dockerconfigjson'];
+  assert.equal(value === undefined ? '' : Buffer.from(reveal(value), 'base64').toString(), pretty);
+  assert.equal(one.secret('global-pull-secret'), undefined);
+});
+
+test('merges, the platform wins however the tenant spells its registry', () => {
+  const one = fleet(
+    PLATFORM,
+    config({ 'https://quay.io/': auth('tenant'), 'quay.io/team': auth('team'), 'new.example': auth('new') }),
+  );
+  one.reconcile();
+  assert.deepEqual(one.auths('global-pull-secret'), {
+    'new.example': auth('new'),
+    'quay.io': auth('platform'),
+    'quay.io/team': auth('team'),
+    'registry.example.com': auth('platform-2'),
+  });
+  assert.deepEqual(one.verdicts(), [
+    'https://quay.io/ Shadowed',
+    'quay.io/team Accepted',
+    'new.example Accepted',
+  ]);
+});
+
+test('a second pass writes nothing', () => {
+  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
+  one.reconcile();
+  assert.deepEqual(
+    one
+      .reconcile()
+      .objects.filter((object) => object.verb !== 'unchanged')
+      .map((object) => object.ref),
+    [],
+  );
+});
+
+test('an existing original-pull-secret keeps its type, because a type cannot change', () => {
+  const one = fleet(PLATFORM);
+  one.hosted.set(secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': '{}' }, 'Opaque'));
+  const { objects } = one.reconcile();
+  assert.equal(one.secret('original-pull-secret')?.type, 'Opaque');
+  assert.equal(objects.find((object) => object.ref.name === 'original-pull-secret')?.verb, 'configured');
+});
+
+test('removes the merge when the additional secret goes', () => {
+  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
+  one.reconcile();
+  one.hosted.delete({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namespace: 'kube-system',
+    name: 'additional-pull-secret',
+  });
+  const { objects } = one.reconcile();
+  assert.deepEqual(
+    objects
+      .filter((object) => object.verb === 'removed')
+      .map((object) => object.ref.name)
+      .sort(),
+    ['global-pull-secret', 'secret-additional-pull-secret'],
+  );
+});
+
+interface BadRow extends Case {
+  readonly text: string;
+  /** Keys of the merge afterwards. */
+  readonly keys: readonly string[];
+}
+
+const rows: readonly BadRow[] = [
+  {
+    name: 'empty',
+    reason: 'a failed kubectl create',
+    text: '',
+    keys: ['new.example', 'other.example', 'quay.io'],
+  },
+  {
+    name: 'truncated',
+    reason: 'a half-written file',
+    text: '{"auths":{"new.exa',
+    keys: ['new.example', 'other.example', 'quay.io'],
+  },
+  {
+    name: 'not JSON',
+    reason: 'YAML pasted in',
+    text: 'auths:\n  a: b\n',
+    keys: ['new.example', 'other.example', 'quay.io'],
+  },
+  {
+    name: 'auths an array',
+    reason: 'a wrong generator',
+    text: '{"auths":[]}',
+    keys: ['new.example', 'other.example', 'quay.io'],
+  },
+  {
+    name: 'one entry broken',
+    reason: 'the good one goes on being followed',
+    text: config({ 'new.example': { auth: '!' }, 'other.example': auth('rotated') }),
+    keys: ['new.example', 'other.example', 'quay.io'],
+  },
+  {
+    name: 'one entry removed',
+    reason: 'removed on purpose, so it goes at once',
+    text: config({ 'other.example': auth('other') }),
+    keys: ['other.example', 'quay.io'],
+  },
+];
+
+for (const row of rows) {
+  test(`a tenant secret that turns bad: ${row.name}`, () => {
+    const one = fleet(
+      config({ 'quay.io': auth('old') }),
+      config({ 'new.example': auth('new'), 'other.example': auth('other') }),
+    );
+    one.reconcile();
+    one.hosted.set(additional(row.text));
+    one.management.set(platform(config({ 'quay.io': auth('rotated-platform') })));
+    one.reconcile();
+    assert.deepEqual(Object.keys(one.auths('global-pull-secret') ?? {}).sort(), row.keys, row.reason);
+    assert.deepEqual(
+      one.auths('global-pull-secret')?.['quay.io'],
+      auth('rotated-platform'),
+      'the platform goes on rotating',
+    );
+    assert.deepEqual(one.auths('original-pull-secret')?.['quay.io'], auth('rotated-platform'));
+  });
+}
+
+test('without a platform secret nothing is removed, and the wait is named', () => {
+  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
+  one.reconcile();
+  one.management.delete({ apiVersion: 'v1', kind: 'Secret', namespace: 'clusters-a', name: 'pull-secret' });
+  const { objects, reports } = one.reconcile();
+  assert.deepEqual(
+    objects.filter((object) => object.verb === 'removed'),
+    [],
+  );
+  assert.deepEqual(
+    reports[0]?.problems.map((problem) => [problem.code, problem.disposition]),
+    [['OriginalMissing', 'waiting']],
+  );
+});
+
+test('a foreign global-pull-secret is left alone until it says that it may be adopted', () => {
+  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
+  const foreign = secret('global-pull-secret', 'kube-system', { '.dockerconfigjson': '{"auths":{}}' });
+  one.hosted.set(foreign);
+  assert.ok(one.reconcile().reports[0]?.problems.some((problem) => problem.code === 'ForeignObject'));
+  assert.deepEqual(one.auths('global-pull-secret'), {});
+  one.hosted.set({
+    ...foreign,
+    metadata: { ...foreign.metadata, annotations: { 'pullwright.dev/adopt': 'true' } },
+  });
+  one.reconcile();
+  assert.ok('new.example' in (one.auths('global-pull-secret') ?? {}));
+});
+
+test('where HyperShift manages the objects, nothing is written but our own report', () => {
+  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
+  const theirs = secret(
+    'original-pull-secret',
+    'kube-system',
+    { '.dockerconfigjson': '{"auths":{}}' },
+    'Opaque',
+  );
+  one.hosted.set({
+    ...theirs,
+    metadata: {
+      ...theirs.metadata,
+      managedFields: [{ manager: 'control-plane-operator', operation: 'Update', fieldsV1: {} }],
+    },
+  });
+  const { objects } = one.reconcile();
+  assert.deepEqual(
+    objects.map((object) => `${object.verb} ${object.ref.kind}`),
+    ['created PullStatus'],
+  );
+});
+
+// Nodes
+
+function pool(platformType: string, upgradeType: string): KubeObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'p', namespace: 'clusters', uid: 'p' },
+    spec: { platform: { type: platformType }, management: { upgradeType } },
+  };
+}
+
+const machine: KubeObject = {
+  apiVersion: 'cluster.x-k8s.io/v1beta1',
+  kind: 'Machine',
+  metadata: {
+    name: 'm',
+    namespace: 'clusters-a',
+    uid: 'm',
+    annotations: { 'hypershift.openshift.io/nodePool': 'clusters/p' },
+  },
+  status: { nodeRef: { name: 'n' } },
+};
+
+const node = (labels: Readonly<Record<string, string>> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n', uid: 'n', labels },
+});
+
+function nodeFleet(
+  platformType: string,
+  upgradeType: string,
+  start: KubeObject,
+  options?: Readonly<Record<string, unknown>>,
+): Fleet {
+  const one = fleet(PLATFORM, undefined, options);
+  one.management.set(pool(platformType, upgradeType));
+  one.management.set(machine);
+  one.hosted.set(start);
+  return one;
+}
+
+const labelOf = (one: Fleet): string | undefined =>
+  one.hosted.get({ apiVersion: 'v1', kind: 'Node', name: 'n' })?.metadata.labels?.[LABEL];
+
+interface NodeRow extends Case {
+  readonly pool: readonly [string, string];
+  readonly start?: KubeObject;
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly label: string | undefined;
+  readonly overridden?: boolean;
+}
+
+const ours = applied(
+  { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { [LABEL]: 'true' } } },
+  node({ other: '1' }),
+  MANAGER,
+);
+
+table<NodeRow>(
+  test,
+  [
+    { name: 'AWS Replace', reason: 'requirement 1', pool: ['AWS', 'Replace'], label: 'true' },
+    { name: 'Azure Replace', reason: 'requirement 1', pool: ['Azure', 'Replace'], label: 'true' },
+    {
+      name: 'AWS InPlace',
+      reason: 'the Machine Config Daemon works on the same file',
+      pool: ['AWS', 'InPlace'],
+      label: undefined,
+    },
+    {
+      name: 'KubeVirt Replace',
+      reason: "not on upstream's list",
+      pool: ['KubeVirt', 'Replace'],
+      label: undefined,
+    },
+    {
+      name: 'KubeVirt Replace, opted in',
+      reason: 'platforms is an option',
+      pool: ['KubeVirt', 'Replace'],
+      options: { platforms: ['KubeVirt'] },
+      label: 'true',
+    },
+    {
+      name: 'a pool that becomes InPlace',
+      reason: 'our label comes off again',
+      pool: ['AWS', 'InPlace'],
+      start: ours,
+      label: undefined,
+    },
+    {
+      name: 'a label set by hand',
+      reason: 'by hand is by intent',
+      pool: ['AWS', 'InPlace'],
+      start: node({ [LABEL]: 'true' }),
+      label: 'true',
+      overridden: true,
+    },
+    {
+      name: 'a label switched off by hand',
+      reason: 'by hand is by intent',
+      pool: ['AWS', 'Replace'],
+      start: node({ [LABEL]: 'false' }),
+      label: 'false',
+      overridden: true,
+    },
+    {
+      name: 'a label of another controller that agrees',
+      reason: 'it is theirs, and there is nothing to say',
+      pool: ['AWS', 'Replace'],
+      start: node({ [LABEL]: 'true' }),
+      label: 'true',
+    },
+  ],
+  (row) => {
+    const one = nodeFleet(...row.pool, row.start ?? node(), row.options);
+    one.reconcile();
+    assert.equal(labelOf(one), row.label);
+    assert.equal(
+      one.verdicts().some((verdict) => verdict === 'node n Warning'),
+      row.overridden === true,
+    );
+  },
+);
+
+test('the Roles of openshift-config are left out where there is no such namespace', () => {
+  const one = fleet(PLATFORM);
+  one.hosted.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'ks' } });
+  const { objects } = one.reconcile();
+  assert.deepEqual(
+    [
+      ...new Set(
+        objects.filter((object) => object.ref.kind === 'Role').map((object) => object.ref.namespace),
+      ),
+    ],
+    ['kube-system'],
+  );
+});
+
+test('with delivery gitops only computed objects are written, and a missing DaemonSet is named', () => {
+  const one = fleet(PLATFORM, undefined, { delivery: 'gitops' });
+  const { objects, reports } = one.reconcile();
+  assert.ok(objects.every((object) => ['Secret', 'PullStatus'].includes(object.ref.kind)));
+  assert.ok(reports[0]?.problems.some((problem) => problem.code === 'DaemonSetMissing'));
+});
+
+test('wrong options are all named at once', () => {
+  assert.throws(() => reconcilers({ delivery: 'x', platforms: 3, colour: 'red' }), {
+    name: 'UsageError',
+    message: /colour: no such option.*platforms: wanted a list.*delivery: wanted one of/,
+  });
+});
+
+test.run();
