@@ -29,6 +29,8 @@ export type ManifestTree = ReadonlyMap<string, string>;
 export interface TreeOptions {
   /** Folder of the tree within the written folder; `.` for the folder itself. @default {'.'} */
   readonly folder?: string;
+  /** Put everything into the base: for trees that are applied where every kind is known. @default {false} */
+  readonly flat?: boolean;
   /** Files that a person keeps in an overlay (SOPS), by their path: listed in the kustomization, never written. */
   readonly kept?: readonly string[];
 }
@@ -52,7 +54,7 @@ export function renderTree(objects: readonly KubeObject[], options: TreeOptions 
   const files = new Map<string, string>();
   const owners = new Map<string, KubeObject>();
   for (const object of objects) {
-    const path = pathOf(object);
+    const path = options.flat === true ? basePath(object) : pathOf(object);
     const other = owners.get(path);
     if (other !== undefined) throw sameFile(path, [other, object]);
     owners.set(path, object);
@@ -84,10 +86,14 @@ export function renderTree(objects: readonly KubeObject[], options: TreeOptions 
  * ```
  */
 export function pathOf(object: KubeObject): string {
+  if (object.kind === 'CustomResourceDefinition') return `crds/${fileName(object.metadata.name)}.yaml`;
+  return `${overlayOf(object)}${basePath(object)}`;
+}
+
+function basePath(object: KubeObject): string {
   const { name, namespace } = object.metadata;
-  if (object.kind === 'CustomResourceDefinition') return `crds/${fileName(name)}.yaml`;
   const folder = namespace === undefined || namespace === '' ? '_cluster' : namespace;
-  return `${overlayOf(object)}${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
+  return `${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
 }
 
 /** API groups that every kube-apiserver of the last years serves by itself. */

@@ -13,11 +13,13 @@
  * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
  * `charts/output.ts`.
  */
+import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
 
-/** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on. */
+/** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on; `true` takes every default. */
 export interface SystemInputs {
-  readonly [name: string]: unknown;
+  readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
 }
 
-export const SYSTEMS: readonly ChartSystem[] = [];
+/** In the order in which they are documented. */
+export const SYSTEMS: readonly ChartSystem[] = [globalPullSecretSystem];

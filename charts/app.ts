@@ -1,0 +1,108 @@
+/**
+ * From a checked fleet to a tree of files. One App per cluster: every look at a construct tree walks the whole of it, so that
+ * one App for a thousand clusters would take time by the square.
+ */
+import { App, Chart } from 'cdk8s';
+import type { KubeObject } from '../runtime/rules/kube-object.ts';
+import type { Cluster, Fleet } from './fleet.ts';
+import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
+import { type ManifestTree, renderTree } from './output.ts';
+import { ObjectGroup } from './shared/object-group.ts';
+import { pullStatusCrd } from './shared/pull-status.ts';
+import { reconcilerObjects } from './shared/reconciler.ts';
+import type { ReconcilerPart } from './shared/system.ts';
+
+/** A rendered cluster. */
+export interface RenderedCluster {
+  readonly name: string;
+  readonly path: string;
+  readonly objects: readonly KubeObject[];
+  /** Files that people keep, relative to the cluster's folder. */
+  readonly kept: readonly string[];
+}
+
+/** The whole tree of a fleet, relative to the output folder. */
+export function renderFleet(fleet: Fleet): {
+  readonly tree: ManifestTree;
+  readonly clusters: readonly RenderedCluster[];
+} {
+  const tree = new Map<string, string>();
+  const add = (part: ManifestTree): void => {
+    for (const [path, text] of part) tree.set(path, text);
+  };
+  const clusters = fleet.clusters.map((cluster) => {
+    const rendered = renderCluster(fleet, cluster);
+    // With `delivery: reconciler`, a hosted cluster has nothing in git, and so no folder.
+    if (rendered.objects.length > 0)
+      add(renderTree(rendered.objects, { folder: rendered.path, kept: rendered.kept }));
+    return rendered;
+  });
+  if (fleet.gitops !== undefined)
+    add(renderTree(gitopsObjects(fleet.gitops, clusters, fleet), { folder: '_gitops', flat: true }));
+  return { tree, clusters };
+}
+
+/** Objects of one cluster, by way of a Chart of its own. */
+export function renderCluster(fleet: Fleet, cluster: Cluster): RenderedCluster {
+  const chart = clusterChart(fleet, cluster);
+  const objects = chart.toJson() as readonly KubeObject[];
+  return {
+    name: cluster.context.name,
+    path: cluster.path,
+    objects: withSyncWaves(objects, fleet.gitops),
+    kept: cluster.sections.flatMap(({ system, config }) => system.files?.(config, cluster.context) ?? []),
+  };
+}
+
+/**
+ * The Chart of one cluster in an App of its own, with a group per system: `Chart.node.findChild('global-pull-secret')`.
+ *
+ * @example
+ * ```ts
+ * import { clusterChart } from './app.ts';
+ * import { readFleet } from './fleet.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const fleet = readFleet({ image: 'registry.example.com/pullwright:0.1.0', clusters: [{ name: 'a', systems: { 'global-pull-secret': {} } }] });
+ * const [cluster] = fleet.clusters;
+ * assert.ok(cluster !== undefined && clusterChart(fleet, cluster).toJson().length > 10);
+ * ```
+ */
+export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
+  const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
+  for (const { system, config } of cluster.sections)
+    new ObjectGroup(chart, system.name, system.objects(config, cluster.context));
+  const parts = reconcilerParts(fleet, cluster);
+  new ObjectGroup(
+    chart,
+    'reconciler',
+    reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
+  );
+  const rendersAny = cluster.sections.length > 0 || parts.length > 0;
+  const isRendered = cluster.context.kind !== 'hosted' || cluster.context.delivery === 'gitops';
+  if (rendersAny && isRendered) new ObjectGroup(chart, 'crds', [pullStatusCrd()]);
+  cluster.input.extend?.(chart, cluster.context);
+  return chart;
+}
+
+/** What the systems of this cluster, and those of the hosted clusters it manages, add to its reconciler. */
+function reconcilerParts(fleet: Fleet, cluster: Cluster): readonly ReconcilerPart[] {
+  const own = cluster.sections.flatMap(
+    ({ system, config }) => system.reconciler?.(config, cluster.context) ?? [],
+  );
+  if (cluster.context.kind !== 'management') return own;
+  return [...own, ...hostedParts(fleet, cluster)];
+}
+
+function hostedParts(fleet: Fleet, management: Cluster): readonly ReconcilerPart[] {
+  const sections = management.context.hosted.flatMap((hosted) => {
+    const cluster = fleet.clusters.find((one) => one.context.name === hosted.name);
+    return (cluster?.sections ?? []).map((section) => ({ ...section, hosted }));
+  });
+  const systems = new Set(sections.map((section) => section.system));
+  return [...systems].flatMap((system) => {
+    const served = sections.filter((section) => section.system === system);
+    const input = served.map(({ config, hosted }) => ({ config, cluster: hosted }));
+    return system.hostedReconciler?.(input, management.context) ?? [];
+  });
+}

@@ -1,0 +1,19 @@
+/**
+ * The fleet that `synth` renders when it is given none: one cluster with every system that needs no settings. Its tree is
+ * committed in `dist/manifests`, and applies to any cluster.
+ */
+import { defineFleet, type FleetInput } from './fleet.ts';
+
+export const defaultFleet: FleetInput = defineFleet({
+  image: 'registry.example.com/pullwright/pullwright:0.1.0',
+  clusters: [
+    {
+      name: 'default',
+      path: '.',
+      systems: {
+        // The namespace is OpenShift's own; rendered here, so that the tree also applies where it is missing.
+        'global-pull-secret': { createConfigNamespace: true },
+      },
+    },
+  ],
+});

@@ -1,0 +1,215 @@
+/** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
+import type { Chart } from 'cdk8s';
+import { z } from 'zod';
+import { dnsLabel, dnsName, duration, imageReference } from './shared/fields.ts';
+import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
+import type { SystemInputs } from './systems.ts';
+
+/** A fleet: the clusters, what runs in them, and how the rendered tree reaches them. */
+export interface FleetInput {
+  /** @default {'pullwright.dev/v1alpha1'} */
+  readonly apiVersion?: 'pullwright.dev/v1alpha1';
+  /** @default {'Fleet'} */
+  readonly kind?: 'Fleet';
+  /** Image of every pod, with tag or digest. A cluster may name its own (a mirror). */
+  readonly image: string;
+  /** Namespace of our own pods. @default {'pullwright-system'} */
+  readonly namespace?: string;
+  /** Renders what makes Argo CD or Flux sync the tree. @default none */
+  readonly gitops?: GitOpsInput;
+  /** What every cluster has unless it says otherwise: maps are merged, lists and single values replaced. */
+  readonly defaults?: FleetDefaults;
+  readonly clusters: readonly ClusterInput[];
+}
+
+export interface FleetDefaults {
+  readonly reconciler?: ReconcilerInput;
+  /** @default {false} */
+  readonly monitoring?: boolean;
+  readonly systems?: SystemInputs;
+}
+
+export interface ClusterInput {
+  /** Unique within the fleet. */
+  readonly name: string;
+  /** @default {'standalone'} */
+  readonly kind?: ClusterKind;
+  /** Folder below the output; `.` for the output itself, when it is the only cluster. @default the name */
+  readonly path?: string;
+  /** @default {'gitops'} */
+  readonly delivery?: Delivery;
+  readonly image?: string;
+  readonly namespace?: string;
+  /** For `hosted`: the cluster of the fleet that runs its control plane. */
+  readonly management?: string;
+  /** For `hosted`: its HostedCluster there. */
+  readonly hostedCluster?: HostedClusterInput;
+  /** For `management`: also serve hosted clusters that the fleet does not name. @default {false} */
+  readonly discovery?: boolean;
+  readonly reconciler?: ReconcilerInput;
+  /** Renders PrometheusRule and ServiceMonitor, in an overlay. @default {false} */
+  readonly monitoring?: boolean;
+  /** For Argo CD: where the cluster is. */
+  readonly destination?: DestinationInput;
+  readonly systems?: SystemInputs;
+  /** TypeScript only: add constructs of your own to the cluster's chart, or patch what is there. */
+  readonly extend?: (chart: Chart, cluster: ClusterContext) => void;
+}
+
+export interface HostedClusterInput {
+  /** @default {'clusters'} */
+  readonly namespace?: string;
+  /** @default the cluster's name */
+  readonly name?: string;
+  /** @default {'<namespace>-<name>'} */
+  readonly controlPlaneNamespace?: string;
+}
+
+/** The reconciler's Deployment. */
+export interface ReconcilerInput {
+  /** @default {2} */
+  readonly replicas?: number;
+  /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
+  readonly egressPorts?: readonly number[];
+  /** @default {'json'} */
+  readonly logFormat?: 'json' | 'logfmt';
+  /** @default {'info'} */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
+  /** Limit of memory. @default {'512Mi'} */
+  readonly memoryLimit?: string;
+  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'admin-kubeconfig'} */
+  readonly kubeconfigSecret?: string;
+}
+
+export interface DestinationInput {
+  /** API server, as Argo CD knows it. @default {'https://kubernetes.default.svc'} */
+  readonly server?: string;
+  /** Name of the cluster in Argo CD; instead of `server`. */
+  readonly name?: string;
+  /** For Flux: Secret in the namespace of the Kustomization that holds the cluster's kubeconfig. */
+  readonly kubeConfigSecret?: string;
+}
+
+export interface GitOpsInput {
+  readonly tool: 'argo-cd' | 'flux';
+  /** Repository that holds the rendered tree. */
+  readonly repository: string;
+  /** Branch, tag or commit. @default {'main'} */
+  readonly revision?: string;
+  /** Folder of the rendered tree in the repository. @default {'.'} */
+  readonly path?: string;
+  /** Namespace of the tool. @default {'argocd'} for Argo CD, {'flux-system'} for Flux */
+  readonly namespace?: string;
+  /** Argo CD project. @default {'default'} */
+  readonly project?: string;
+  /** Argo CD: order objects by annotation. @default {true} */
+  readonly syncWaves?: boolean;
+  /** Flux: GitRepository that is there already. @default one named `pullwright` is rendered */
+  readonly source?: string;
+  /** Flux: how often to look. @default {'10m'} */
+  readonly interval?: string;
+  /** Flux: Secret with the SOPS key. @default {'sops-age'} */
+  readonly sopsKeySecret?: string;
+}
+
+const reconciler: z.ZodType<ReconcilerInput, ReconcilerInput> = z.strictObject({
+  replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
+  egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
+  logFormat: z.enum(['json', 'logfmt']).exactOptional(),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional(),
+  memoryLimit: z
+    .string()
+    .regex(/^\d+(Ki|Mi|Gi)$/, 'wanted a size such as "512Mi"')
+    .exactOptional(),
+  kubeconfigSecret: dnsName().exactOptional(),
+});
+
+const folder = z
+  .string()
+  .regex(
+    /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
+    'wanted a relative folder such as "clusters/prod", without ".."',
+  );
+
+const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
+  tool: z.enum(['argo-cd', 'flux']),
+  repository: z
+    .string()
+    .regex(
+      /^(https:\/\/|ssh:\/\/|git@)[^\s@]*@?[^\s@]+$/,
+      'wanted a URL that begins with https://, ssh:// or git@',
+    )
+    .refine((url) => !/^https:\/\/[^/]*:[^/]*@/.test(url), 'a password may not stand in a fleet'),
+  revision: z.string().min(1).exactOptional(),
+  path: folder.exactOptional(),
+  namespace: dnsLabel().exactOptional(),
+  project: dnsName().exactOptional(),
+  syncWaves: z.boolean().exactOptional(),
+  source: dnsName().exactOptional(),
+  interval: duration().exactOptional(),
+  sopsKeySecret: dnsName().exactOptional(),
+});
+
+const systems = z.record(z.string(), z.unknown());
+
+/** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own place. */
+export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
+  apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional(),
+  kind: z.literal('Fleet').exactOptional(),
+  image: imageReference().describe('Image of every pod'),
+  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
+  gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
+  defaults: z
+    .strictObject({
+      reconciler: reconciler.exactOptional(),
+      monitoring: z.boolean().exactOptional(),
+      systems: systems.exactOptional(),
+    })
+    .exactOptional()
+    .describe('What every cluster has unless it says otherwise'),
+  clusters: z.array(z.unknown()).min(1, 'wanted at least one cluster'),
+});
+
+/** A fleet whose clusters have not been looked at. */
+export interface FleetTop extends Omit<FleetInput, 'clusters' | 'defaults'> {
+  readonly defaults?: Omit<FleetDefaults, 'systems'> & {
+    readonly systems?: Readonly<Record<string, unknown>>;
+  };
+  readonly clusters: readonly unknown[];
+}
+
+/** A cluster whose sections have not been looked at. */
+export interface ClusterTop extends Omit<ClusterInput, 'systems'> {
+  readonly systems?: Readonly<Record<string, unknown>>;
+}
+
+export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
+  name: dnsLabel(),
+  kind: z.enum(['standalone', 'management', 'hosted']).exactOptional(),
+  path: folder.exactOptional(),
+  delivery: z.enum(['gitops', 'reconciler']).exactOptional(),
+  image: imageReference().exactOptional(),
+  namespace: dnsLabel().exactOptional(),
+  management: dnsLabel().exactOptional(),
+  hostedCluster: z
+    .strictObject({
+      namespace: dnsLabel().exactOptional(),
+      name: dnsLabel().exactOptional(),
+      controlPlaneNamespace: dnsLabel().exactOptional(),
+    })
+    .exactOptional(),
+  discovery: z.boolean().exactOptional(),
+  reconciler: reconciler.exactOptional(),
+  monitoring: z.boolean().exactOptional(),
+  destination: z
+    .strictObject({
+      server: z.url({ protocol: /^https$/, error: 'wanted an https URL' }).exactOptional(),
+      name: z.string().min(1).exactOptional(),
+      kubeConfigSecret: dnsName().exactOptional(),
+    })
+    .exactOptional(),
+  systems: systems.exactOptional(),
+  extend: z
+    .custom<NonNullable<ClusterInput['extend']>>((value) => typeof value === 'function', 'wanted a function')
+    .exactOptional(),
+});

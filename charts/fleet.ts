@@ -1,0 +1,177 @@
+/**
+ * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its place.
+ */
+
+import { fleetMistakes } from './fleet-mistakes.ts';
+import { check, FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
+import {
+  type ClusterTop,
+  clusterSchema,
+  type FleetInput,
+  type FleetTop,
+  fleetSchema,
+  type GitOpsInput,
+} from './fleet-schema.ts';
+import { asMap, readSections, type Section, sectionMistakes } from './fleet-sections.ts';
+import { readFleetYaml } from './fleet-yaml.ts';
+import { OWN_NAMESPACE } from './shared/objects.ts';
+import type { ClusterContext, HostedCluster } from './shared/system.ts';
+
+export type { FleetInput } from './fleet-schema.ts';
+
+/** A cluster that was checked. */
+export interface Cluster {
+  readonly context: ClusterContext;
+  /** Folder below the output, or `.`. */
+  readonly path: string;
+  readonly input: ClusterTop;
+  readonly sections: readonly Section[];
+}
+
+/** A fleet that was checked. */
+export interface Fleet {
+  readonly clusters: readonly Cluster[];
+  readonly gitops?: GitOpsInput;
+}
+
+/** Types a fleet in TypeScript: `export default defineFleet({ ... })`. */
+export function defineFleet(fleet: FleetInput): FleetInput {
+  return fleet;
+}
+
+/**
+ * Checks a fleet and fills in what it leaves out.
+ *
+ * @throws FleetError with every mistake
+ *
+ * @example
+ * ```ts
+ * import { readFleet } from './fleet.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const fleet = readFleet({
+ *   image: 'registry.example.com/pullwright:0.1.0',
+ *   clusters: [{ name: 'prod', systems: { 'global-pull-secret': { enforce: 'deny' } } }],
+ * });
+ * assert.equal(fleet.clusters[0]?.context.namespace, 'pullwright-system');
+ * assert.throws(() => readFleet({ image: 'x', clusters: [{ nam: 'prod' }] }), /did you mean "name"/);
+ * ```
+ */
+export function readFleet(input: unknown, source = 'fleet'): Fleet {
+  return resolve(input, source, { problems: [], locate: (problem) => problem });
+}
+
+/** Checks the text of a `fleet.yaml`; problems carry line and column. @throws FleetError */
+export function parseFleet(text: string, source = 'fleet.yaml'): Fleet {
+  const yaml = readFleetYaml(text);
+  if (yaml.value === undefined) throw new FleetError(source, yaml.problems);
+  return resolve(yaml.value, source, yaml);
+}
+
+interface Source {
+  readonly problems: readonly LocatedProblem[];
+  locate(problem: FleetProblem): LocatedProblem;
+}
+
+function resolve(input: unknown, source: string, from: Source): Fleet {
+  const found: FleetProblem[] = [];
+  const top = check(fleetSchema, input, []);
+  found.push(...top.problems);
+  const raw = top.value ?? usable(input);
+  const tops = raw.clusters.map((value, index) => {
+    const { value: cluster, problems } = check(clusterSchema, value, ['clusters', index]);
+    found.push(...problems);
+    return cluster ?? (asMap(value) as unknown as ClusterTop);
+  });
+  found.push(...fleetMistakes(tops));
+  const sections = tops.map((cluster, index) =>
+    readSections({ defaults: asMap(raw.defaults?.systems), cluster, index }, found),
+  );
+  const clusters = tops.map((cluster, index) => {
+    const context = contextOf(raw, tops, sections, index);
+    found.push(
+      ...sectionMistakes(sections[index] ?? [], context, {
+        defaults: asMap(raw.defaults?.systems),
+        cluster,
+        index,
+      }),
+    );
+    return {
+      context,
+      path: cluster.path ?? cluster.name,
+      input: merged(raw, cluster),
+      sections: sections[index] ?? [],
+    };
+  });
+  const problems = [...from.problems, ...unique(found.map((problem) => from.locate(problem)))];
+  if (problems.length > 0) throw new FleetError(source, problems);
+  return { clusters, ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }) };
+}
+
+/** The parts of a wrong fleet that can still be looked at. */
+function usable(input: unknown): FleetTop {
+  const map = asMap(input);
+  const defaults = asMap(map['defaults']);
+  return {
+    image: String(map['image']),
+    defaults: { systems: asMap(defaults['systems']) },
+    clusters: Array.isArray(map['clusters']) ? map['clusters'] : [],
+  };
+}
+
+function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
+  const { reconciler, monitoring } = fleet.defaults ?? {};
+  return {
+    ...(monitoring === undefined ? {} : { monitoring }),
+    ...cluster,
+    reconciler: { ...reconciler, ...cluster.reconciler },
+  };
+}
+
+function contextOf(
+  fleet: FleetTop,
+  tops: readonly ClusterTop[],
+  sections: readonly (readonly Section[])[],
+  index: number,
+): ClusterContext {
+  const cluster = tops[index] as ClusterTop;
+  const kind = cluster.kind ?? 'standalone';
+  return {
+    name: cluster.name,
+    kind,
+    delivery: cluster.delivery ?? 'gitops',
+    namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
+    image: cluster.image ?? fleet.image,
+    discovery: cluster.discovery ?? false,
+    hosted:
+      kind === 'management'
+        ? tops.flatMap((other, at) =>
+            other.kind === 'hosted' && other.management === cluster.name
+              ? [hostedOf(other, sections[at] ?? [])]
+              : [],
+          )
+        : [],
+  };
+}
+
+function hostedOf(cluster: ClusterTop, sections: readonly Section[]): HostedCluster {
+  const namespace = cluster.hostedCluster?.namespace ?? 'clusters';
+  const name = cluster.hostedCluster?.name ?? cluster.name;
+  return {
+    name: cluster.name,
+    hostedCluster: { namespace, name },
+    controlPlaneNamespace: cluster.hostedCluster?.controlPlaneNamespace ?? `${namespace}-${name}`,
+    delivery: cluster.delivery ?? 'gitops',
+    systems: sections.map((section) => section.system.name),
+  };
+}
+
+/** A mistake in the defaults shows in every cluster; it is said once. */
+function unique(problems: readonly LocatedProblem[]): readonly LocatedProblem[] {
+  const seen = new Map(
+    problems.map((problem) => [`${JSON.stringify(problem.path)} ${problem.text}`, problem]),
+  );
+  return [...seen.values()].sort(
+    (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+  );
+}

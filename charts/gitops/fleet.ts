@@ -1,0 +1,109 @@
+/** What makes Argo CD or Flux sync the rendered tree of a fleet. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { Fleet } from '../fleet.ts';
+import type { DestinationInput, GitOpsInput } from '../fleet-schema.ts';
+import { pathOf } from '../output.ts';
+import { argoApplication, argoHealthPatch, withSyncWave } from './argo-cd.ts';
+import { fluxKustomization, fluxSource } from './flux.ts';
+
+/** As far as a rendered cluster matters here. */
+interface ClusterTree {
+  readonly name: string;
+  readonly path: string;
+  readonly objects: readonly KubeObject[];
+  readonly kept: readonly string[];
+}
+
+/** Objects for the folder `_gitops`: to be applied where the tool runs. */
+export function gitopsObjects(
+  input: GitOpsInput,
+  clusters: readonly ClusterTree[],
+  fleet: Fleet,
+): readonly KubeObject[] {
+  const trees = clusters.filter((cluster) => cluster.objects.length > 0);
+  const destinations = new Map(
+    fleet.clusters.map((cluster) => [cluster.context.name, cluster.input.destination ?? {}]),
+  );
+  const destinationOf = (tree: ClusterTree): DestinationInput => destinations.get(tree.name) ?? {};
+  if (input.tool === 'argo-cd')
+    return [
+      ...trees.map((tree) => application(input, tree, destinationOf(tree))),
+      argoHealthPatch(input.namespace ?? 'argocd'),
+    ];
+  const source = input.source ?? 'pullwright';
+  const repository = { name: source, repository: input.repository, ...shared(input) };
+  return [
+    ...(input.source === undefined
+      ? [fluxSource({ ...repository, ...(input.revision === undefined ? {} : { branch: input.revision }) })]
+      : []),
+    ...trees.flatMap((tree) => kustomizations(input, { source, tree, destination: destinationOf(tree) })),
+  ];
+}
+
+/** Adds Argo CD's waves, unless they are switched off or another tool is used. */
+export function withSyncWaves(
+  objects: readonly KubeObject[],
+  input: GitOpsInput | undefined,
+): readonly KubeObject[] {
+  return input?.tool === 'argo-cd' && input.syncWaves !== false ? objects.map(withSyncWave) : objects;
+}
+
+function application(input: GitOpsInput, tree: ClusterTree, destination: DestinationInput): KubeObject {
+  return argoApplication({
+    name: `pullwright-${tree.name}`,
+    repository: input.repository,
+    // Argo CD does not decrypt SOPS files by itself.
+    paths: ['', ...overlays(tree).filter((overlay) => overlay !== SOPS)].map((overlay) =>
+      folder(input, tree, overlay),
+    ),
+    destination,
+    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+    ...(input.project === undefined ? {} : { project: input.project }),
+    ...(input.revision === undefined ? {} : { revision: input.revision }),
+  });
+}
+
+function kustomizations(
+  input: GitOpsInput,
+  at: { readonly source: string; readonly tree: ClusterTree; readonly destination: DestinationInput },
+): readonly KubeObject[] {
+  const base = `pullwright-${at.tree.name}`;
+  const { kubeConfigSecret } = at.destination;
+  const common = {
+    source: at.source,
+    ...shared(input),
+    ...(kubeConfigSecret === undefined ? {} : { kubeConfigSecret }),
+  };
+  return [
+    fluxKustomization({ ...common, name: base, path: `./${folder(input, at.tree, '')}` }),
+    ...overlays(at.tree).map((overlay) =>
+      fluxKustomization({
+        ...common,
+        name: `${base}-${overlay.slice('overlays/'.length)}`,
+        path: `./${folder(input, at.tree, overlay)}`,
+        dependsOn: [base],
+        ...(overlay === SOPS ? { sopsKeySecret: input.sopsKeySecret ?? 'sops-age' } : {}),
+      }),
+    ),
+  ];
+}
+
+const SOPS = 'overlays/sops';
+
+/** Overlays of a cluster, sorted: `overlays/external-secrets.io`. */
+function overlays(tree: ClusterTree): readonly string[] {
+  const paths = [...tree.objects.map(pathOf), ...tree.kept];
+  return [...new Set(paths.flatMap((path) => /^overlays\/[^/]+/.exec(path)?.[0] ?? []))].sort();
+}
+
+function folder(input: GitOpsInput, tree: ClusterTree, overlay: string): string {
+  const parts = [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.');
+  return parts.length === 0 ? '' : parts.join('/');
+}
+
+function shared(input: GitOpsInput): { readonly namespace?: string; readonly interval?: string } {
+  return {
+    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+    ...(input.interval === undefined ? {} : { interval: input.interval }),
+  };
+}

@@ -1,0 +1,91 @@
+/** Flux: a GitRepository, and a Kustomization per folder. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { labels } from '../shared/objects.ts';
+
+export interface FluxKustomizationInput {
+  readonly name: string;
+  /** @default {'flux-system'} */
+  readonly namespace?: string;
+  /** GitRepository in the same namespace. */
+  readonly source: string;
+  /** Folder of the repository. */
+  readonly path: string;
+  /** @default {'10m'} */
+  readonly interval?: string;
+  /** Kustomizations that must be ready before. */
+  readonly dependsOn?: readonly string[];
+  /** Secret with the kubeconfig of another cluster. */
+  readonly kubeConfigSecret?: string;
+  /** Secret with the key for SOPS files in this folder. */
+  readonly sopsKeySecret?: string;
+}
+
+/**
+ * A Kustomization that prunes and waits until everything is healthy. Flux applies on the server's side; it understands our
+ * kinds by their conditions.
+ *
+ * @example
+ * ```ts
+ * import { fluxKustomization } from './flux.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = fluxKustomization({ name: 'prod', source: 'fleet', path: './manifests/prod' });
+ * assert.equal((object.spec as { prune: boolean }).prune, true);
+ * ```
+ */
+export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
+  return {
+    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+    kind: 'Kustomization',
+    metadata: metadata(input),
+    spec: {
+      interval: input.interval ?? '10m',
+      retryInterval: '2m',
+      timeout: '5m',
+      sourceRef: { kind: 'GitRepository', name: input.source },
+      path: input.path,
+      prune: true,
+      wait: true,
+      ...(input.dependsOn === undefined ? {} : { dependsOn: input.dependsOn.map((name) => ({ name })) }),
+      ...(input.kubeConfigSecret === undefined
+        ? {}
+        : { kubeConfig: { secretRef: { name: input.kubeConfigSecret } } }),
+      ...(input.sopsKeySecret === undefined
+        ? {}
+        : { decryption: { provider: 'sops', secretRef: { name: input.sopsKeySecret } } }),
+    },
+  };
+}
+
+export interface FluxSourceInput {
+  readonly name: string;
+  /** @default {'flux-system'} */
+  readonly namespace?: string;
+  readonly repository: string;
+  /** Branch. @default {'main'} */
+  readonly branch?: string;
+  /** @default {'10m'} */
+  readonly interval?: string;
+}
+
+/** A GitRepository. Credentials for it, if needed, are the Secret of the same name. */
+export function fluxSource(input: FluxSourceInput): KubeObject {
+  return {
+    apiVersion: 'source.toolkit.fluxcd.io/v1',
+    kind: 'GitRepository',
+    metadata: metadata(input),
+    spec: {
+      interval: input.interval ?? '10m',
+      url: input.repository,
+      ref: { branch: input.branch ?? 'main' },
+    },
+  };
+}
+
+function metadata(input: { readonly name: string; readonly namespace?: string }): KubeObject['metadata'] {
+  return {
+    name: input.name,
+    namespace: input.namespace ?? 'flux-system',
+    labels: labels({ name: input.name, component: 'gitops' }),
+  };
+}

@@ -1,0 +1,215 @@
+/**
+ * The reconciler's Deployment and what it needs: one process per cluster for every system that has a reconciler, with the
+ * rights of exactly these systems.
+ *
+ * Two replicas, one of them leading by a Lease; non-root, read-only root, no credential in its environment.
+ */
+import { createHash } from 'node:crypto';
+import { stringify } from 'yaml';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  configMap,
+  deployment,
+  HARDENED_CONTAINER,
+  HARDENED_POD,
+  labels,
+  namespace,
+  networkPolicy,
+  type PolicyRule,
+  podDisruptionBudget,
+  role,
+  roleBinding,
+  secretsByName,
+  selectorLabels,
+  service,
+  serviceAccount,
+} from './objects.ts';
+import type { ClusterContext, ReconcilerPart } from './system.ts';
+
+/** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
+export const RECONCILER = 'pullwright-reconciler';
+
+export interface ReconcilerSettings {
+  /** @default {2} */
+  readonly replicas?: number;
+  /** @default {[443, 6443]} */
+  readonly egressPorts?: readonly number[];
+  /** @default {'json'} */
+  readonly logFormat?: 'json' | 'logfmt';
+  /** @default {'info'} */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
+  /** @default {'512Mi'} */
+  readonly memoryLimit?: string;
+  /** @default {'admin-kubeconfig'} */
+  readonly kubeconfigSecret?: string;
+}
+
+const HEALTH_PORT = 8081;
+const METRICS_PORT = 8080;
+const CONFIG_FOLDER = '/etc/pullwright';
+const SELECTOR = selectorLabels({ name: RECONCILER, component: 'reconciler' });
+
+/**
+ * All objects of the reconciler in `cluster`; none when no system needs one.
+ *
+ * @example
+ * ```ts
+ * import { reconcilerObjects } from './reconciler.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const cluster = {
+ *   name: 'prod', kind: 'standalone', delivery: 'gitops', namespace: 'pullwright-system',
+ *   image: 'registry.example.com/pullwright:0.1.0', hosted: [], discovery: false,
+ * } as const;
+ * assert.deepEqual(reconcilerObjects(cluster, [], {}), []);
+ * const objects = reconcilerObjects(cluster, [{ name: 'registry-overrides', options: {}, access: [] }], {});
+ * assert.ok(objects.some((object) => object.kind === 'PodDisruptionBudget'));
+ * ```
+ */
+export function reconcilerObjects(
+  cluster: ClusterContext,
+  parts: readonly ReconcilerPart[],
+  settings: ReconcilerSettings,
+): readonly KubeObject[] {
+  if (parts.length === 0) return [];
+  const config = stringify({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
+  const own = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
+  return [
+    namespace(cluster.namespace, { podSecurity: 'restricted' }),
+    serviceAccount(own),
+    configMap({ ...own, name: `${RECONCILER}-config` }, { 'config.yaml': config }),
+    deployment({
+      metadata: own,
+      selector: SELECTOR,
+      replicas: settings.replicas ?? 2,
+      // A new configuration must reach the pods: they read it when they start.
+      podAnnotations: {
+        'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
+      },
+      pod: pod(cluster, settings),
+    }),
+    podDisruptionBudget(own, SELECTOR),
+    networkPolicy({
+      metadata: own,
+      selector: SELECTOR,
+      ingress: [{ ports: ['health', 'metrics'] }],
+      egressPorts: settings.egressPorts ?? [443, 6443],
+    }),
+    service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
+    ...leaseAccess(cluster),
+    ...parts.flatMap((part) => partAccess(part, cluster)),
+    ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
+  ];
+}
+
+function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<typeof deployment>[0]['pod'] {
+  const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
+  return {
+    serviceAccountName: RECONCILER,
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    securityContext: HARDENED_POD,
+    terminationGracePeriodSeconds: 30,
+    containers: [
+      {
+        name: 'reconciler',
+        image: cluster.image,
+        imagePullPolicy: 'IfNotPresent',
+        command: ['/usr/bin/pullwright', 'reconcile'],
+        args: [
+          `--config=${CONFIG_FOLDER}/config.yaml`,
+          ...(cluster.kind === 'management' ? ['--discover'] : []),
+          `--lease-namespace=${cluster.namespace}`,
+          `--health-port=${HEALTH_PORT}`,
+          `--metrics-port=${METRICS_PORT}`,
+          `--log-format=${settings.logFormat ?? 'json'}`,
+          ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
+        ],
+        ports: [
+          { name: 'health', containerPort: HEALTH_PORT },
+          { name: 'metrics', containerPort: METRICS_PORT },
+        ],
+        securityContext: HARDENED_CONTAINER,
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        resources: {
+          requests: { cpu: '20m', memory: '128Mi' },
+          limits: { memory: settings.memoryLimit ?? '512Mi' },
+        },
+        startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
+        livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
+        readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
+        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
+      },
+    ],
+    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
+  };
+}
+
+/** Leader election: one Lease by name. A Lease is made by POST, whose name the authorizer does not see. */
+function leaseAccess(cluster: ClusterContext): readonly KubeObject[] {
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
+  return grant(`${RECONCILER}-lease`, cluster, {
+    namespace: cluster.namespace,
+    rules: [
+      { ...leases, verbs: ['create'] },
+      { ...leases, resourceNames: [RECONCILER], verbs: ['get', 'update', 'patch'] },
+    ],
+  });
+}
+
+/** One Role per namespace, and one ClusterRole, named after the system. */
+function partAccess(part: ReconcilerPart, cluster: ClusterContext): readonly KubeObject[] {
+  const byNamespace = new Map<string | undefined, PolicyRule[]>();
+  for (const { namespace: where, rules } of part.access) {
+    byNamespace.set(where, [...(byNamespace.get(where) ?? []), ...rules]);
+  }
+  return [...byNamespace].flatMap(([where, rules]) =>
+    grant(`pullwright-${part.name}`, cluster, {
+      ...(where === undefined ? {} : { namespace: where }),
+      rules,
+    }),
+  );
+}
+
+/** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
+function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
+  const find: PolicyRule = {
+    apiGroups: ['hypershift.openshift.io'],
+    resources: ['hostedcontrolplanes'],
+    verbs: ['get', 'list', 'watch'],
+  };
+  const kubeconfig = secretsByName([settings.kubeconfigSecret ?? 'admin-kubeconfig'], ['get']);
+  const name = `${RECONCILER}-discovery`;
+  if (cluster.discovery) return grant(name, cluster, { rules: [find, kubeconfig] });
+  return [
+    ...grant(name, cluster, { rules: [find] }),
+    ...cluster.hosted.flatMap((one) =>
+      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
+    ),
+  ];
+}
+
+function grant(
+  name: string,
+  cluster: ClusterContext,
+  access: { readonly namespace?: string; readonly rules: readonly PolicyRule[] },
+): readonly KubeObject[] {
+  const subjects = [{ name: RECONCILER, namespace: cluster.namespace }];
+  const rules = distinct(access.rules);
+  if (access.namespace === undefined) {
+    const metadata = { name, labels: allLabels(name) };
+    return [clusterRole(metadata, rules), clusterRoleBinding(metadata, subjects)];
+  }
+  const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
+  return [role(metadata, rules), roleBinding(metadata, subjects)];
+}
+
+function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+function allLabels(name: string): Readonly<Record<string, string>> {
+  return labels({ name, component: 'reconciler' });
+}
