@@ -1,0 +1,113 @@
+/** The provider's end-to-end cases: one secret, one pod image, three states of registries.conf, and the version flag. */
+import { command } from '../../../../runtime/commands/provider.ts';
+import { startApi } from '../../../credential-provider/support/api-double.ts';
+import {
+  authFiles,
+  makeNode,
+  pullSecret,
+  requestFor,
+  runOn,
+  tokenFor,
+} from '../../../credential-provider/support/node-double.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Case {
+  readonly name: string;
+  readonly conf?: string | null;
+  readonly wantAuthFile?: string | null;
+  readonly wantEntries?: number;
+  readonly wantLogLast?: string;
+  readonly wantLog?: readonly string[];
+  readonly args?: readonly string[];
+  readonly stdoutHas?: string;
+}
+
+interface Input extends Case {
+  readonly secret: { readonly namespace: string; readonly name: string; readonly auths: unknown };
+  readonly image: string;
+}
+
+interface Outcome {
+  readonly file?: string | null;
+  readonly entries?: number;
+  readonly lastLine?: string;
+  readonly lines?: readonly string[];
+  readonly stdoutHas?: boolean;
+}
+
+const AUTH_DIR = '/etc/crio/auth';
+const CONF = '/etc/containers/registries.conf';
+
+export const suite: ConformanceSuite<Input, Outcome> = {
+  cases(document) {
+    const { secret, pod, cases } = document as Pick<Input, 'secret'> & {
+      pod: { image: string };
+      cases: readonly Case[];
+    };
+    // The kubelet names the repository in full.
+    const image = pod.image.replace(/^docker\.io\/(?=[^/]+$)/, 'docker.io/library/');
+    return cases.map((one) => ({
+      name: one.name,
+      input: { ...one, secret, image },
+      expected: expectedOf(one),
+    }));
+  },
+  answer: (input) => (input.args === undefined ? run(input) : flag(input)),
+  mutation: {
+    file: 'runtime/credential-provider/decide.ts',
+    replace: 'files.length === 0',
+    by: 'files.length === 1',
+  },
+};
+
+function expectedOf(one: Case): Outcome {
+  const wanted: Outcome = {
+    ...(one.wantAuthFile === undefined ? {} : { file: one.wantAuthFile }),
+    ...(one.wantEntries === undefined ? {} : { entries: one.wantEntries }),
+    ...(one.wantLogLast === undefined ? {} : { lastLine: one.wantLogLast }),
+    ...(one.wantLog === undefined ? {} : { lines: one.wantLog }),
+    ...(one.stdoutHas === undefined ? {} : { stdoutHas: true }),
+  };
+  if (Object.keys(wanted).length === 0) throw new Error(`nothing is wanted of "${one.name}"`);
+  return wanted;
+}
+
+async function run(input: Input): Promise<Outcome> {
+  const api = await startApi({ secrets: [pullSecret(input.secret.name, input.secret.auths)] });
+  const node = makeNode({
+    ...(typeof input.conf === 'string' ? { registriesConf: input.conf } : {}),
+    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
+    ca: api.ca,
+  });
+  try {
+    const { log } = await runOn(node, requestFor(input.image, tokenFor(input.secret.namespace)));
+    const [name, file] = Object.entries(authFiles(node))[0] ?? [];
+    const asOnNode = log.map((line) => line.replaceAll(node.options.registriesConf, CONF));
+    return {
+      ...(input.wantAuthFile === undefined
+        ? {}
+        : { file: name === undefined ? null : `${AUTH_DIR}/${name}` }),
+      ...(input.wantEntries === undefined
+        ? {}
+        : { entries: Object.keys(JSON.parse(file?.text ?? '{"auths":{}}').auths).length }),
+      ...(input.wantLogLast === undefined ? {} : { lastLine: asOnNode.at(-1) ?? '' }),
+      ...(input.wantLog === undefined ? {} : { lines: asOnNode }),
+    };
+  } finally {
+    node.remove();
+    await api.close();
+  }
+}
+
+async function flag(input: Input): Promise<Outcome> {
+  let stdout = '';
+  await command.run(input.args ?? [], {
+    stdin: process.stdin,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: process.stderr,
+    env: {},
+    cwd: '/',
+    signal: new AbortController().signal,
+  });
+  return { stdoutHas: stdout.includes(input.stdoutHas ?? '(nothing wanted)') };
+}

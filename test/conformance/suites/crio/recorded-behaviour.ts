@@ -1,0 +1,342 @@
+/**
+ * The provider as a black box: files, request, secrets and API behaviour in; exit code, response, auth file, requests out.
+ *
+ * What is expected of an unmarked case is what was recorded, but for what we do otherwise everywhere (below); of a case marked
+ * as a defect, what an independent reading of CRI-O says (crio-oracle.ts). Both are held against that reading: for every place
+ * the image is pulled from, the written file must give CRI-O the credential that the namespace, else the node, has for it.
+ *
+ * Everywhere: the response is never cached and holds the entry that keeps the image private when a file was written; no file is
+ * written, and one is removed, when the namespace adds nothing; the folder is for root alone.
+ */
+import { createHash } from 'node:crypto';
+import { inspect } from 'node:util';
+import { type SecretLike, startApi } from '../../../credential-provider/support/api-double.ts';
+import {
+  oracleLookup,
+  oracleOffers,
+  oracleSources,
+} from '../../../credential-provider/support/crio-oracle.ts';
+import {
+  authFiles,
+  makeNode,
+  type NodeFiles,
+  runOn,
+} from '../../../credential-provider/support/node-double.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly registriesConf: string | null;
+  readonly dropins: Readonly<Record<string, string>>;
+  readonly globalAuth: unknown;
+  readonly stdin: string;
+  readonly secrets: readonly SecretLike[];
+  readonly api: number | string;
+  readonly apiIgnoresFieldSelector: boolean;
+  readonly apiserverUrlEnv: string | null;
+  readonly env: Readonly<Record<string, string>>;
+  readonly args: readonly string[];
+  readonly authDir: string | null;
+  readonly existingAuthFile: string | null;
+}
+
+interface Peer {
+  readonly exitCode: number;
+  readonly authFileName: string | null;
+  readonly authFiles: Readonly<Record<string, { readonly mode: string; readonly text: string }>>;
+  readonly auths: Readonly<Record<string, { readonly auth?: string }>> | null;
+  readonly log: readonly string[];
+  readonly apiRequests: readonly { readonly path: string }[];
+}
+
+interface Case {
+  readonly id: string;
+  readonly input: Input;
+  readonly peer: Peer;
+  readonly peerDefect?: boolean;
+  readonly better?: string;
+}
+
+interface Expected {
+  readonly exitCode: number;
+  /** Per pull source the `user:password` that CRI-O sends, `(none)` for none. */
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly fileName: string | null;
+  /** Bytes, where the recorded ones are right. */
+  readonly fileText?: string | undefined;
+  readonly response: string;
+  readonly lastLogLine: string;
+  readonly firstRequest: string;
+}
+
+export const suite: ConformanceSuite<Input, Expected> = {
+  cases(document) {
+    const { cases } = document as { cases: readonly Case[] };
+    const modes = ['down', '429once', 'hang', 'slow', 'reset'];
+    const unknown = cases.find(({ input }) => typeof input.api === 'string' && !modes.includes(input.api));
+    if (unknown !== undefined) throw new Error(`${unknown.id}: unknown API behaviour "${unknown.input.api}"`);
+    return cases.map((one) => ({ name: one.id, input: one.input, expected: expectedOf(one) }));
+  },
+  answer,
+  accepts: (actual, expected) =>
+    Object.entries(expected).every(
+      ([field, wanted]) =>
+        wanted === undefined ||
+        inspect(wanted, { depth: 5 }) === inspect(actual[field as keyof Expected], { depth: 5 }),
+    ),
+  mutation: {
+    file: 'runtime/rules/pull-sources.ts',
+    replace: 'repository: mirror.location + rest',
+    by: 'repository: mirror.location',
+  },
+};
+
+/** Text of the node's file: recorded as an object, or as text when it is broken. */
+function globalText({ globalAuth }: Input): string | undefined {
+  if (globalAuth === null) return undefined;
+  return typeof globalAuth === 'string' ? globalAuth : JSON.stringify(globalAuth);
+}
+
+function globalEntries(input: Input): Readonly<Record<string, { auth?: string }>> {
+  try {
+    return JSON.parse(globalText(input) ?? '{}').auths ?? {};
+  } catch {
+    return {};
+  }
+}
+
+interface Reading {
+  readonly sources: readonly string[];
+  readonly offers: ReturnType<typeof oracleOffers>;
+  /** The namespace has something for a source. */
+  readonly adds: boolean;
+}
+
+function readingOf(input: Input): Reading {
+  const image = imageOf(input);
+  let sources: readonly string[] = [];
+  try {
+    const confs = [
+      input.registriesConf ?? '',
+      ...Object.keys(input.dropins)
+        .sort()
+        .map((name) => input.dropins[name] ?? ''),
+    ];
+    sources = image === '' ? [] : oracleSources(confs, image);
+  } catch {
+    // Text that is no TOML has no sources.
+  }
+  const offers = oracleOffers(input.secrets);
+  return { sources, offers, adds: sources.some((source) => oracleLookup(offers, source) !== undefined) };
+}
+
+function imageOf({ stdin }: Input): string {
+  const image = /"image"\s*:\s*"([^"]*)"/i.exec(stdin)?.[1] ?? '';
+  return image;
+}
+
+function expectedOf({ input, peer, peerDefect = false, better }: Case): Expected {
+  if (peerDefect && better === undefined) throw new Error('a defect without "better"');
+  const reading = readingOf(input);
+  const isWritten = isAnswered(input) && reading.adds;
+  if (peerDefect) {
+    const writes = isWritten && tokenIsUsable(input);
+    return expectation(input, peer, {
+      reading,
+      writes,
+      exitCode: betterExitCode(input, reading, writes),
+      isMarked: true,
+    });
+  }
+  const { exitCode } = peer;
+  return expectation(input, peer, {
+    reading,
+    writes: isWritten && exitCode === 0,
+    exitCode,
+    isMarked: false,
+  });
+}
+
+interface Judged {
+  readonly reading: Reading;
+  readonly writes: boolean;
+  readonly exitCode: number;
+  readonly isMarked: boolean;
+}
+
+function expectation(input: Input, peer: Peer, { reading, writes, exitCode, isMarked }: Judged): Expected {
+  const credentials = wantedCredentials(input, reading, writes);
+  const bytesCount = writes && !isMarked && isPlain(input) && isRight(peer, credentials);
+  return {
+    exitCode,
+    credentials,
+    fileName: writes ? fileNameOf(input) : null,
+    fileText: bytesCount ? peer.authFiles[peer.authFileName ?? '']?.text : undefined,
+    response: exitCode === 0 ? (writes ? 'private' : 'empty') : 'none',
+    lastLogLine: exitCode === 0 ? 'fine' : 'Failed to run credential provider',
+    firstRequest: firstRequest(input, peer, isMarked && reading.sources.length > 0),
+  };
+}
+
+function isAnswered({ api }: Input): boolean {
+  return api === 200 || api === '429once';
+}
+
+function wantedCredentials(
+  input: Input,
+  { sources, offers }: Reading,
+  writes: boolean,
+): Expected['credentials'] {
+  if (!writes) return Object.fromEntries(sources.map((source) => [source, '(none)']));
+  const node = globalEntries(input);
+  return Object.fromEntries(
+    sources.map((source) => [source, oracleLookup(offers, source) ?? oracleLookup(node, source) ?? '(none)']),
+  );
+}
+
+function firstRequest(input: Input, peer: Peer, decidedByReading: boolean): string {
+  if (!tokenIsUsable(input) || input.api === 'down') return '(none)';
+  const recorded = peer.apiRequests[0]?.path ?? '(none)';
+  const list = `/api/v1/namespaces/${String(namespaceOf(input))}/secrets?fieldSelector=type%3Dkubernetes.io%2Fdockerconfigjson`;
+  return decidedByReading ? list : recorded;
+}
+
+function fileNameOf(input: Input): string {
+  return `${String(namespaceOf(input))}-${createHash('sha256').update(imageOf(input)).digest('hex')}.json`;
+}
+
+/** Whether CRI-O would find in the recorded file what it should: only then are its bytes the wanted ones. */
+function isRight({ auths }: Peer, credentials: Expected['credentials']): boolean {
+  return Object.entries(credentials).every(
+    ([source, wanted]) => (oracleLookup(auths ?? {}, source) ?? '(none)') === wanted,
+  );
+}
+
+/** The recorded bytes hold where the node's file has nothing but `auth` fields. */
+function isPlain(input: Input): boolean {
+  const text = globalText(input);
+  if (text === undefined) return true;
+  const whole = JSON.parse(text) as Record<string, unknown>;
+  const fields = Object.values(globalEntries(input)).flatMap((entry) => Object.keys(entry ?? {}));
+  return Object.keys(whole).join() === 'auths' && fields.every((field) => field === 'auth');
+}
+
+/** Namespaces that cannot be one are refused before anything is sent. */
+function isRefusedToken(input: Input): boolean {
+  const namespace = namespaceOf(input);
+  return typeof namespace === 'string' && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
+}
+
+function tokenIsUsable(input: Input): boolean {
+  return typeof namespaceOf(input) === 'string' && !isRefusedToken(input);
+}
+
+function namespaceOf({ stdin }: Input): unknown {
+  try {
+    const token = String(JSON.parse(stdin).serviceAccountToken ?? '');
+    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))['kubernetes.io']
+      ?.namespace;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fails where the input is wrong, or where the secrets cannot be read and the node has nothing for the image either. */
+function betterExitCode(input: Input, { sources }: Reading, writes: boolean): number {
+  if (writes) return 0;
+  const hasToken = /"serviceAccountToken"\s*:\s*"[^"]/i.test(input.stdin);
+  if (!hasToken) return 0;
+  if (!tokenIsUsable(input)) return 1;
+  const node = globalEntries(input);
+  return isAnswered(input) || sources.some((source) => oracleLookup(node, source) !== undefined) ? 0 : 1;
+}
+
+async function answer(input: Input): Promise<Expected> {
+  const api = await startApi(
+    { secrets: input.secrets, mode: input.api, ignoresSelector: input.apiIgnoresFieldSelector },
+    { host: (input.apiserverUrlEnv ?? '').includes('::1') ? '::1' : '127.0.0.1' },
+  );
+  if (input.api === 'down') await api.close();
+  const node = makeNode({ ...filesOf(input, api.port), ca: api.ca });
+  try {
+    const override = input.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'];
+    const isSlow = input.api === 'hang' || input.api === 'slow';
+    const options = { budgetMs: isSlow ? 600 : 5000 };
+    const ran = await runOn(node, input.stdin, override === undefined ? { options } : { override, options });
+    const paths = api.requests.map(({ path }) => path);
+    return seen(input, { ...ran, files: authFiles(node), paths, name: fileNameOf(input) });
+  } finally {
+    node.remove();
+    if (input.api !== 'down') await api.close();
+  }
+}
+
+function filesOf(input: Input, port: number): NodeFiles {
+  const { registriesConf, apiserverUrlEnv, existingAuthFile } = input;
+  const globalAuth = globalText(input);
+  return {
+    ...(registriesConf === null ? {} : { registriesConf }),
+    dropins: input.dropins,
+    ...(globalAuth === undefined ? {} : { globalAuth }),
+    ...(apiserverUrlEnv === null ? {} : { apiServerEnv: apiserverUrlEnv.replaceAll('%PORT%', String(port)) }),
+    ...authDirOf(input),
+    ...(existingAuthFile === null ? {} : { existing: { [fileNameOf(input)]: existingAuthFile } }),
+  };
+}
+
+function authDirOf({ authDir }: Input): { authDirMode?: number } {
+  if (authDir === null || authDir === 'absent') return {};
+  if (/^0o[0-7]+$/.test(authDir)) return { authDirMode: Number(authDir) };
+  throw new Error(`unknown authDir "${authDir}"`);
+}
+
+interface Seen {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly log: readonly string[];
+  readonly files: ReturnType<typeof authFiles>;
+  readonly paths: readonly string[];
+  readonly name: string;
+}
+
+function seen(input: Input, { exitCode, stdout, log, files, paths, name }: Seen): Expected {
+  const file = files[name];
+  refuseCarelessness(files, name, log);
+  const auths: Parameters<typeof oracleLookup>[0] = file === undefined ? {} : JSON.parse(file.text).auths;
+  return {
+    exitCode,
+    credentials: Object.fromEntries(
+      readingOf(input).sources.map((source) => [source, oracleLookup(auths, source) ?? '(none)']),
+    ),
+    fileName: file === undefined ? null : name,
+    fileText: file?.text,
+    response: responseKind(stdout, imageOf(input)),
+    lastLogLine: exitCode === 0 ? 'fine' : (log.at(-1)?.split(':')[0] ?? ''),
+    firstRequest: paths[0] ?? '(none)',
+  };
+}
+
+/** What no case may ever show. */
+function refuseCarelessness(files: Seen['files'], name: string, log: readonly string[]): void {
+  const other = Object.keys(files).filter((one) => one !== name);
+  if (other.length > 0) throw new Error(`left behind: ${other.join(', ')}`);
+  const mode = files[name]?.mode ?? 0o600;
+  if (mode !== 0o600) throw new Error(`mode ${mode.toString(8)}`);
+  if (log.length > 20) throw new Error(`${log.length} log lines`);
+  if (files[name]?.text.includes('"Og=="') === true) throw new Error('an empty credential');
+}
+
+function responseKind(stdout: string, image: string): string {
+  if (stdout === '') return 'none';
+  const { auth, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
+  const fixed = {
+    kind: 'CredentialProviderResponse',
+    apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+    cacheKeyType: 'Image',
+    cacheDuration: '0s',
+  };
+  if (JSON.stringify(rest) !== JSON.stringify(fixed)) return stdout;
+  if (auth === undefined) return 'empty';
+  return JSON.stringify(auth) === JSON.stringify({ [image]: { username: '', password: '' } })
+    ? 'private'
+    : stdout;
+}

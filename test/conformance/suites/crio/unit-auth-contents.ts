@@ -1,0 +1,70 @@
+/** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
+import { authFileText, parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
+import { chooseCredentials, collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
+import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
+import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly name: string;
+  readonly globalRegs: readonly string[];
+  readonly secretRegs: readonly string[];
+  readonly image: string;
+  readonly mirrors: readonly string[];
+  readonly wantSecret?: readonly string[];
+  readonly wantGlobal?: readonly string[];
+  readonly notWant?: readonly string[];
+  readonly secretAuth: string;
+  readonly globalAuth: string;
+}
+
+/** Key to the credential it must have, or null where it must be absent. */
+type Wanted = Readonly<Record<string, string | null>>;
+
+export const suite: ConformanceSuite<Input, Wanted> = {
+  cases(document) {
+    const { cases, secretAuth, globalAuth } = document as Omit<Input, 'name'> & { cases: readonly Input[] };
+    return cases.map((one) => ({
+      name: one.name,
+      input: { ...one, secretAuth, globalAuth },
+      expected: Object.fromEntries([
+        ...(one.wantGlobal ?? []).map((key) => [key, globalAuth]),
+        ...(one.wantSecret ?? []).map((key) => [key, secretAuth]),
+        ...(one.notWant ?? []).map((key) => [key, null]),
+      ]),
+    }));
+  },
+  answer(input) {
+    const auths = contentsOf(input);
+    const keys = [...(input.wantGlobal ?? []), ...(input.wantSecret ?? []), ...(input.notWant ?? [])];
+    return Object.fromEntries(keys.map((key) => [key, auths[key]?.auth ?? null]));
+  },
+  mutation: {
+    file: 'runtime/rules/namespace-credentials.ts',
+    replace: 'if (!wanted.has(key)) continue;',
+    by: 'if (wanted.has(key)) continue;',
+  },
+};
+
+/** The mirrors as places that are served as they stand, which is what the table speaks of. */
+function contentsOf(input: Input): Readonly<Record<string, { auth: string }>> {
+  const host = input.image.slice(0, input.image.indexOf('/'));
+  const mirrors = input.mirrors.map((location) => ({ location, pullFrom: 'all' as const }));
+  const registry = { prefix: host, location: host, blocked: false, insecure: false, mirrors };
+  const sources = pullSources([registry], input.image);
+  const body = {
+    auths: Object.fromEntries(input.secretRegs.map((key) => [key, { auth: input.secretAuth }])),
+  };
+  const secret = {
+    name: 's',
+    type: 'kubernetes.io/dockerconfigjson',
+    body: redact(btoa(JSON.stringify(body))),
+  };
+  const choice = chooseCredentials(collectOffers([secret], sources), sources, []);
+  const node = {
+    auths: Object.fromEntries(input.globalRegs.map((key) => [key, { auth: input.globalAuth }])),
+  };
+  const global = parseGlobalAuth(redact(JSON.stringify(node)));
+  if (global === undefined) throw new Error('the node file of the table is not read');
+  return JSON.parse(reveal(authFileText(choice, global))).auths;
+}

@@ -1,0 +1,256 @@
+/** The provider's unit tables: file path, namespace of a token, API server address, node file, secrets, base64, mirrors, runs. */
+import { parse } from 'smol-toml';
+import { serverUrl } from '../../../../runtime/credential-provider/api-server.ts';
+import { readConfFiles } from '../../../../runtime/credential-provider/conf-files.ts';
+import { authFilePath } from '../../../../runtime/credential-provider/provide.ts';
+import { parseRequest } from '../../../../runtime/credential-provider/request.ts';
+import { readSecrets } from '../../../../runtime/credential-provider/secrets.ts';
+import { pullerOf } from '../../../../runtime/credential-provider/token.ts';
+import { credentialOf } from '../../../../runtime/rules/auth-file-entry.ts';
+import { parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
+import { collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
+import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
+import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { parseRegistriesConf } from '../../../../runtime/rules/registries-conf.ts';
+import { startApi } from '../../../credential-provider/support/api-double.ts';
+import {
+  authFiles,
+  makeNode,
+  pullSecret,
+  requestFor,
+  runOn,
+  tokenFor,
+} from '../../../credential-provider/support/node-double.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+type Answer = (row: Row) => unknown;
+
+interface Table {
+  readonly expected: (row: Row) => unknown;
+  readonly answer: Answer;
+}
+
+interface Input {
+  readonly table: string;
+  readonly row: Row;
+}
+
+export const suite: ConformanceSuite<Input> = {
+  cases(document) {
+    const { source: _, ...tables } = document as Record<string, readonly Row[]>;
+    return Object.entries(tables).flatMap(([table, rows]) =>
+      rows.map((row, index) => ({
+        name: `${table}: ${typeof row['name'] === 'string' ? row['name'] : index}`,
+        input: { table, row },
+        expected: tableNamed(table).expected(row),
+      })),
+    );
+  },
+  answer: ({ table, row }) => tableNamed(table).answer(row),
+  mutation: {
+    file: 'runtime/credential-provider/token.ts',
+    replace: "typeof namespace !== 'string'",
+    by: 'false',
+  },
+};
+
+function tableNamed(name: string): Table {
+  const table = TABLES[name];
+  if (table === undefined) throw new Error(`unknown table "${name}"`);
+  return table;
+}
+
+const ERROR = '(error)';
+
+async function orError(body: () => unknown): Promise<unknown> {
+  try {
+    return await body();
+  } catch {
+    return ERROR;
+  }
+}
+
+function text(row: Row, field: string): string {
+  const value = row[field];
+  return typeof value === 'string' ? value : '';
+}
+
+const wantOrError = (field: string) => (row: Row) => ('error' in row ? ERROR : row[field]);
+
+const TABLES: Readonly<Record<string, Table>> = {
+  FilePath: {
+    expected: (row) => row['path'] ?? row['error'],
+    answer: (row) => {
+      try {
+        return authFilePath(text(row, 'dir'), text(row, 'namespace'), text(row, 'imageRef'));
+      } catch (error) {
+        return (error as Error).message;
+      }
+    },
+  },
+  ExtractNamespace: { expected: wantOrError('namespace'), answer: (row) => orError(() => namespaceOf(row)) },
+  // "have" secrets are in the namespace; an error is a client that cannot be made, or a list that fails.
+  RetrieveSecrets: { expected: wantOrError('want'), answer: (row) => orError(() => secretCount(row)) },
+  APIServerHost: {
+    expected: (row) => `https://${text(row, 'want')}`,
+    answer: (row) => serverUrl(typeof row['env'] === 'string' ? row['env'] : undefined),
+  },
+  ReadGlobalAuthFile: { expected: wantOrError('wantKeys'), answer: (row) => orError(() => globalKeys(row)) },
+  ValidDockerConfigSecret: { expected: (row) => row['ok'], answer: isValidSecret },
+  DecodeDockerAuth: {
+    // Text without a colon is no credential: nothing is written for it, where the peer wrote an empty one.
+    expected: (row) =>
+      'error' in row || row['user'] === '' ? ERROR : `${text(row, 'user')}:${text(row, 'password')}`,
+    answer: (row) => {
+      const credential = credentialOf({ auth: row['auth'] });
+      return typeof credential === 'string' ? ERROR : atob(reveal(credential.auth));
+    },
+  },
+  // With nothing to write no file is written, and that is no failure.
+  WriteAuthFile: { expected: (row) => row['ok'], answer: async (row) => (await written(row)) !== undefined },
+  CreateAuthFile: {
+    expected: (row) => row['wantKeys'] ?? ('error' in row && row['namespace'] === '' ? ERROR : []),
+    answer: (row) =>
+      orError(async () => Object.keys((await written(row)) ?? {}).sort(byOrderOf(row['wantKeys']))),
+  },
+  MatchMirrors: { expected: wantOrError('want'), answer: (row) => orError(() => mirrorsOf(row)) },
+  ConfigJSON: {
+    expected: (row) => row['want'],
+    answer: (row) => {
+      const auths = reveal(parseGlobalAuth(redact(text(row, 'text')))?.auths ?? redact({}));
+      return Object.fromEntries(
+        Object.entries(auths).map(([key, entry]) => [key, (entry as { auth: string }).auth]),
+      );
+    },
+  },
+  AppRun: {
+    expected: (row) => {
+      // Without a token (a static pod) the node's own file serves: that is no failure.
+      if ('error' in row) return row['token'] === '' ? null : ERROR;
+      return row['wantAuths'] ?? null;
+    },
+    answer: appRun,
+  },
+};
+
+function namespaceOf(row: Row): string {
+  const payload = Buffer.from(JSON.stringify(row['claims'] ?? null)).toString('base64url');
+  const token = typeof row['token'] === 'string' ? row['token'] : `e30.${payload}.c2ln`;
+  const request =
+    row['request'] === null ? 'null' : JSON.stringify({ image: 'a/b', serviceAccountToken: token });
+  const { token: parsed } = parseRequest(request);
+  if (parsed === undefined) throw new Error('no token');
+  return pullerOf(parsed).namespace;
+}
+
+async function secretCount(row: Row): Promise<number> {
+  const secrets = Array.from({ length: Number(row['have'] ?? 0) }, (_, index) => pullSecret(`s${index}`, {}));
+  const client = {
+    get: () =>
+      'error' in row
+        ? Promise.reject(new Error('down'))
+        : Promise.resolve({ code: 200 as const, body: { items: secrets } }),
+  };
+  const puller = { namespace: text(row, 'namespace'), pod: undefined, serviceAccount: undefined };
+  return (await readSecrets(client, puller, { annotations: {} }, 'list')).secrets.length;
+}
+
+function globalKeys(row: Row): readonly string[] {
+  if (row['text'] === null) return [];
+  if (typeof row['text'] !== 'string') throw new Error('a directory');
+  const global = parseGlobalAuth(redact(row['text']));
+  if (global === undefined) throw new Error('no auth file');
+  return Object.keys(reveal(global.auths));
+}
+
+function isValidSecret(row: Row): boolean {
+  const isRead = row['key'] === '.dockerconfigjson';
+  const body = typeof row['text'] === 'string' ? row['text'] : '{"auths":{"a.io":{"auth":"dTpw"}}}';
+  const secret = { name: 's', type: text(row, 'type'), body: isRead ? redact(btoa(body)) : undefined };
+  return collectOffers([secret], [{ repository: 'a.io/x', kind: 'mirror' }]).byKey.size === 1;
+}
+
+/** The auths of the file that a run writes for the row, undefined when it writes none; throws when the run fails. */
+async function written(row: Row): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const auths = (row['secretAuths'] ?? row['auths'] ?? {}) as Record<string, unknown>;
+  const mirrors = (row['mirrors'] ?? ['mirror.example.com', ...Object.keys(auths)]) as readonly string[];
+  const image = text(row, 'image') || 'registry.example.com/app';
+  const host = image.split('/')[0] ?? '';
+  const conf = [
+    `[[registry]]`,
+    `location = "${host}"`,
+    ...mirrors.flatMap((mirror) => ['[[registry.mirror]]', `location = "${mirror}"`]),
+  ];
+  return runWith(
+    `${conf.join('\n')}\n`,
+    requestFor(image, tokenFor(text(row, 'namespace') || (row['namespace'] === '' ? '' : 'default'))),
+    auths,
+  );
+}
+
+async function runWith(
+  conf: string | undefined,
+  stdin: string,
+  auths: unknown,
+  mode: number = 200,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const api = await startApi({ secrets: [pullSecret('s', auths)], mode });
+  const node = makeNode({
+    ...(conf === undefined ? {} : { registriesConf: conf }),
+    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
+    ca: api.ca,
+  });
+  try {
+    const { exitCode } = await runOn(node, stdin);
+    if (exitCode !== 0) throw new Error('the run failed');
+    const [file] = Object.values(authFiles(node));
+    return file === undefined ? undefined : JSON.parse(file.text).auths;
+  } finally {
+    node.remove();
+    await api.close();
+  }
+}
+
+function byOrderOf(keys: unknown): (a: string, b: string) => number {
+  const order = Array.isArray(keys) ? keys : [];
+  return (a, b) => order.indexOf(a) - order.indexOf(b);
+}
+
+function mirrorsOf(row: Row): unknown {
+  const image = text(row, 'image');
+  if (image === '') throw new Error('no image');
+  if (row['confMissing'] === true) {
+    if (
+      readConfFiles({ registriesConf: '/nonexistent/registries.conf', registriesConfDirs: [] }, undefined)
+        .length === 0
+    )
+      throw new Error('no file');
+  }
+  const registries = parseRegistriesConf(text(row, 'conf'), parse);
+  const mirrors = pullSources(registries, image).filter(({ kind }) => kind === 'mirror');
+  const rest = image.slice(image.indexOf('/'));
+  // The table speaks of locations; a registry that is not there and one without mirrors mean the same to us.
+  return mirrors.length === 0
+    ? row['want'] === null
+      ? null
+      : []
+    : mirrors.map(({ repository }) => repository.slice(0, -rest.length));
+}
+
+function appRun(row: Row): Promise<unknown> {
+  const token =
+    typeof row['token'] === 'string' ? row['token'] : tokenFor(text(row, 'namespace') || 'default');
+  const stdin =
+    typeof row['stdin'] === 'string'
+      ? row['stdin']
+      : requestFor(text(row, 'image') || 'docker.io/library/image', token);
+  const conf =
+    row['confMissing'] === true
+      ? undefined
+      : typeof row['conf'] === 'string'
+        ? row['conf']
+        : '[[registry]]\nlocation = "docker.io"\n[[registry.mirror]]\nlocation = "localhost:5000"\n';
+  const mode = row['apiError'] === true ? 500 : 200;
+  return orError(async () => (await runWith(conf, stdin, row['secretAuths'] ?? {}, mode)) ?? null);
+}
