@@ -163,7 +163,8 @@ function limitedMs(restarts: readonly number[], now: number, policy: Policy): nu
 
 /** The write did not happen yet, or somebody undid it. */
 function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
-  if (seen.wanted === undefined) {
+  // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
+  if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
     // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with.
     return forward(journal, { ...change, phase: 'writing', wanted: seen.present }, seen, policy);

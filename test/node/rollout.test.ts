@@ -279,7 +279,7 @@ test('whatever the order of contents and kills: the kubelet runs, with the wante
         assert.equal(node.stored.change, undefined);
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: 5000 },
   );
 });
 
