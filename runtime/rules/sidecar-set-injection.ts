@@ -135,3 +135,18 @@ function missing({ name, pin }: SidecarSet): string {
   const wanted = pin?.revisionName ?? `version ${pin?.customVersion ?? ''}`;
   return `Cannot inject SidecarSet "${name}": its injectionStrategy names the revision "${wanted}", which does not exist`;
 }
+
+/**
+ * The set with the content of its pinned revision, for evaluators that decide once for all pods. Undefined when the
+ * revision is missing. A partition in percent cannot be drawn there: all new pods get the current content.
+ */
+export function pinContent(
+  set: SidecarSet,
+  revisions: readonly SidecarSetRevision[],
+): SidecarSet | undefined {
+  if (set.pin === undefined) return set;
+  const pinned = pinnedRevision(set, revisions);
+  if (pinned === undefined) return undefined;
+  if (set.pin.policy === 'Partial' && !set.update.paused) return set;
+  return { ...set, imagePullSecrets: pinned.imagePullSecrets, containers: pinned.containers };
+}

@@ -1,0 +1,101 @@
+/** Which keys a change concerns. */
+import type { Key, Ref, World } from '../controller/contract.ts';
+import { PROFILE_KIND } from '../rules/pull-secret-profile.ts';
+import { PULL_STATUS_KIND } from '../rules/pull-status.ts';
+import type { InjectionOptions } from './options.ts';
+import { distributionIn, namespaceLabels, profilesIn, serves, sidecarSetObjects } from './view.ts';
+
+/** Keys to look at again after `changed` changed, appeared or went away. */
+export function keysFor(changed: Ref, world: World, options: InjectionOptions): readonly Key[] {
+  const keys = new Keys(world, options);
+  switch (changed.kind) {
+    case 'Namespace':
+      return [...keys.namespace(changed.name), ...keys.counts()];
+    case 'Secret':
+      return keys.secret(changed);
+    case PROFILE_KIND:
+      return [
+        keys.key(`profile/${changed.name}`),
+        ...keys.everyNamespace(),
+        ...keys.policy(),
+        ...keys.profiles(),
+      ];
+    case 'SidecarSet':
+      return [keys.key(`sidecarset/${changed.name}`), ...keys.policy(), ...keys.everyNamespace()];
+    case 'ControllerRevision':
+    case 'MutatingWebhookConfiguration':
+      return keys.policy();
+    case 'MutatingAdmissionPolicy':
+    case 'MutatingAdmissionPolicyBinding':
+      return [keys.key('policy'), ...keys.profiles()];
+    case 'Pod':
+      return [keys.key('pods', changed.namespace)];
+    case PULL_STATUS_KIND:
+      return keys.namespace(changed.namespace ?? '');
+    default:
+      return [];
+  }
+}
+
+class Keys {
+  readonly #world: World;
+  readonly #options: InjectionOptions;
+
+  constructor(world: World, options: InjectionOptions) {
+    this.#world = world;
+    this.#options = options;
+  }
+
+  key(name: string, namespace?: string): Key {
+    return { scope: this.#world.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
+  }
+
+  /** Its copies, and its pods. */
+  namespace(name: string): readonly Key[] {
+    return [this.key('namespace', name), ...(this.#options.audit ? [this.key('pods', name)] : [])];
+  }
+
+  everyNamespace(): readonly Key[] {
+    return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
+  }
+
+  policy(): readonly Key[] {
+    const sets = sidecarSetObjects(this.#world).map(({ metadata }) =>
+      this.key(`sidecarset/${metadata.name}`),
+    );
+    return [this.key('policy'), ...sets];
+  }
+
+  profiles(): readonly Key[] {
+    return profilesIn(this.#world).map((profile) => this.key(`profile/${profile.name}`));
+  }
+
+  /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
+  counts(): readonly Key[] {
+    return this.#namespaces().length <= this.#options.promptNamespaces ? this.profiles() : [];
+  }
+
+  /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
+  secret({ namespace = '', name }: Ref): readonly Key[] {
+    const { distributors, byName } = distributionIn(this.#world);
+    const users = distributors.filter((one) =>
+      one.secrets.some(({ sources }) =>
+        sources.some((source) => source.namespace === namespace && source.name === name),
+      ),
+    );
+    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts()] : [];
+    if (users.length === 0) return own;
+    const served = this.#namespaces().filter((object) =>
+      users.some((one) => serves(one, namespaceLabels(object))),
+    );
+    return [
+      ...served.map(({ metadata }) => this.key('namespace', metadata.name)),
+      ...own,
+      ...this.profiles(),
+    ];
+  }
+
+  #namespaces(): ReturnType<World['list']> {
+    return this.#world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  }
+}

@@ -1,0 +1,2 @@
+/** Folder, field manager, metric label and owner label. */
+export const RECONCILER_NAME = 'pull-secret-injection';

@@ -1,0 +1,48 @@
+/** The admission policy: compiled from everything that injects, or the one that is there when it cannot be. */
+import type { Outcome, World } from '../controller/contract.ts';
+import { compileInjectionPolicy } from '../rules/pull-secret-profile-policy.ts';
+import { excludedNamespaces, type InjectionOptions } from './options.ts';
+import { planIn } from './view.ts';
+
+const VERSIONS: readonly string[] = [
+  'admissionregistration.k8s.io/v1',
+  'admissionregistration.k8s.io/v1beta1',
+];
+
+/** The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. */
+export function policyVersion(world: World): string | undefined {
+  return VERSIONS.find((apiVersion) =>
+    world.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
+  );
+}
+
+/** What should be true of the policy. */
+export function reconcilePolicy(world: World, options: InjectionOptions): Outcome {
+  const apiVersion = policyVersion(world);
+  if (options.admission !== 'policy' || apiVersion === undefined) return {};
+  const plan = planIn(world, options);
+  if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
+  const compiled = compileInjectionPolicy(plan, {
+    apiVersion,
+    excludedNamespaces: excludedNamespaces(options),
+  });
+  if (!compiled.ok) {
+    return {
+      keep: 'all',
+      problems: [{ disposition: 'terminal', code: 'PolicyTooLarge', message: compiled.problem }],
+    };
+  }
+  return {
+    apply: [
+      { role: 'hosted', object: compiled.policy },
+      { role: 'hosted', object: compiled.binding },
+    ],
+    metrics: [
+      {
+        name: 'pullwright_injection_policy_characters',
+        help: 'Characters of CEL in the injection policy',
+        value: compiled.size,
+      },
+    ],
+  };
+}

@@ -1,0 +1,213 @@
+/** The status of one profile: whether it can be read, whether pods get its names, how many namespaces hold its Secrets. */
+import type { Outcome, Ref, World } from '../controller/contract.ts';
+import { type Condition, type ConditionInput, nextConditions, readiness } from '../rules/conditions.ts';
+import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../rules/pull-secret-profile.ts';
+import { INJECTION_POLICY_NAME } from '../rules/pull-secret-profile-policy.ts';
+import { sameSecret } from '../rules/redacted.ts';
+import { type Copy, copyOf, grantOf, secretRef, sourceName } from './copies.ts';
+import { isTerminating } from './namespace-plan.ts';
+import type { InjectionOptions } from './options.ts';
+import { policyVersion } from './policy-plan.ts';
+import { distributionIn, namespaceLabels, profileOf, serves } from './view.ts';
+
+/** Copies are on their way: counted again after this long. */
+const COUNT_AGAIN_MS = 1000;
+/** Everything is well: counted again after this long, for what no event tells. */
+const RECOUNT_MS = 10_000;
+
+/** The profile object. */
+export function profileRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name };
+}
+
+/** What should be true of the status of a profile. */
+export function reconcileProfile(world: World, name: string, options: InjectionOptions): Outcome {
+  const object = world.get(profileRef(name));
+  if (object === undefined) return {};
+  const read = profileOf(object);
+  if (!read.ok) {
+    const message = read.problems.join('; ');
+    return statusOf(world, object, { conditions: stalled(object, 'Invalid', message) });
+  }
+  const count = countNamespaces(world, read.profile, options);
+  const injecting = injectionOf(world, read.profile, options);
+  const summary = summaryOf(object, read.profile, count, injecting);
+  const settled = summary.some((condition) => condition.type === 'Ready' && condition.status === 'True');
+  return {
+    ...statusOf(world, object, {
+      conditions: [...summary, injecting, ...grantConditions(world, read.profile, options)],
+      namespaces: { selected: count.selected, current: count.current },
+      copies: read.profile.distributes ? `${count.current}/${count.selected}` : '-',
+    }),
+    metrics: [
+      {
+        name: 'pullwright_profile_namespaces',
+        help: 'Namespaces that a profile selects',
+        value: count.selected,
+        labels: { profile: name, state: 'selected' },
+      },
+      {
+        name: 'pullwright_profile_namespaces',
+        help: 'Namespaces that a profile selects',
+        value: count.current,
+        labels: { profile: name, state: 'current' },
+      },
+    ],
+    requeueAfterMs: settled ? RECOUNT_MS : COUNT_AGAIN_MS,
+  };
+}
+
+interface Count {
+  readonly selected: number;
+  readonly current: number;
+  /** The first trouble of each reason, and in how many namespaces it is. */
+  readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
+}
+
+function countNamespaces(world: World, profile: PullSecretProfile, options: InjectionOptions): Count {
+  const distribution = distributionIn(world);
+  const troubles = new Map<string, { message: string; count: number }>();
+  let selected = 0;
+  let current = 0;
+  for (const namespace of world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })) {
+    if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) continue;
+    selected += 1;
+    if (!profile.distributes) continue;
+    const context = { world, distribution, namespace, options };
+    const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
+    if (copies.every((copy) => isCurrent(world, copy))) current += 1;
+    for (const { trouble } of copies) {
+      if (trouble === undefined) continue;
+      const known = troubles.get(trouble.reason);
+      troubles.set(trouble.reason, {
+        message: known?.message ?? trouble.message,
+        count: (known?.count ?? 0) + 1,
+      });
+    }
+  }
+  return { selected, current, troubles };
+}
+
+function isCurrent(world: World, copy: Copy): boolean {
+  if (copy.action !== 'write' || copy.trouble !== undefined) return false;
+  const present = world.get(copy.ref) as SecretObject | undefined;
+  const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
+  return has !== undefined && wants !== undefined && sameSecret(has, wants);
+}
+
+function summaryOf(
+  object: KubeObject,
+  profile: PullSecretProfile,
+  count: Count,
+  injecting: ConditionInput,
+): readonly ConditionInput[] {
+  const generation = generationOf(object);
+  if (profile.suspended)
+    return stalled(object, 'Suspended', 'spec.suspend is set: nothing is injected or brought up to date');
+  const [trouble] = count.troubles;
+  if (trouble !== undefined) {
+    const [reason, { message, count: namespaces }] = trouble;
+    return stalled(object, reason, `${message} (${namespaces} namespaces)`);
+  }
+  if (injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending')
+    return stalled(object, injecting.reason, injecting.message);
+  const ready = { reason: 'Current', message: readyText(profile, count) };
+  const behind = profile.distributes && count.current < count.selected;
+  const progressing = {
+    reason: 'Distributing',
+    message: `${count.current} of ${count.selected} namespaces are up to date`,
+  };
+  const pending = { reason: injecting.reason, message: injecting.message };
+  if (behind) return readiness({ ...generation, ready, progressing });
+  return readiness({
+    ...generation,
+    ready,
+    ...(injecting.reason === 'PolicyPending' ? { progressing: pending } : {}),
+  });
+}
+
+function readyText({ distributes }: PullSecretProfile, { selected }: Count): string {
+  return distributes ? `All ${selected} namespaces hold the Secrets` : `${selected} namespaces are selected`;
+}
+
+/** Whether new pods get the names, and through whom. */
+function injectionOf(world: World, profile: PullSecretProfile, options: InjectionOptions): ConditionInput {
+  const condition = (status: 'True' | 'False', reason: string, message: string): ConditionInput => ({
+    type: 'Injecting',
+    status,
+    reason,
+    message,
+  });
+  if (!profile.injects) return condition('False', 'NotWanted', 'spec.mode is Distribute');
+  if (profile.suspended) return condition('False', 'Suspended', 'spec.suspend is set');
+  if (options.admission === 'webhook')
+    return condition('True', 'Webhook', 'New pods get the names from the webhook');
+  if (options.admission === 'none')
+    return condition('False', 'AdmissionOff', 'Neither policy nor webhook is switched on; set admission');
+  const apiVersion = policyVersion(world);
+  if (apiVersion === undefined)
+    return condition(
+      'False',
+      'PolicyNotServed',
+      'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
+    );
+  const policy = world.get({
+    role: 'hosted',
+    apiVersion,
+    kind: 'MutatingAdmissionPolicy',
+    name: INJECTION_POLICY_NAME,
+  });
+  return policy === undefined
+    ? condition('False', 'PolicyPending', 'The admission policy is not there yet')
+    : condition('True', 'Policy', 'New pods get the names from the admission policy');
+}
+
+/** Clauses of grants that grant nothing: the owner of the source should know. */
+function grantConditions(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const problems = profile.secrets.flatMap(({ sources }) =>
+    sources.flatMap((source) => {
+      const object = world.get(secretRef(source.namespace, source.name));
+      const found = object === undefined ? [] : grantOf(object, options.trustedLabelKeys).problems;
+      return found.map((problem) => `Secret "${sourceName(source)}": ${problem}`);
+    }),
+  );
+  if (problems.length === 0) return [];
+  return [{ type: 'GrantsReadable', status: 'False', reason: 'GrantInvalid', message: problems.join('; ') }];
+}
+
+function stalled(object: KubeObject, reason: string, message: string): readonly ConditionInput[] {
+  return readiness({ ...generationOf(object), ready: { reason, message }, stalled: { reason, message } });
+}
+
+function generationOf(object: KubeObject): { readonly observedGeneration?: number } {
+  const { generation } = object.metadata;
+  return generation === undefined ? {} : { observedGeneration: generation };
+}
+
+function statusOf(
+  world: World,
+  object: KubeObject,
+  {
+    conditions,
+    ...rest
+  }: { readonly conditions: readonly ConditionInput[]; readonly [field: string]: unknown },
+): Outcome {
+  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  return {
+    status: [
+      {
+        ref: profileRef(object.metadata.name),
+        status: {
+          ...generationOf(object),
+          ...rest,
+          conditions: nextConditions(before, conditions, world.now),
+        },
+      },
+    ],
+  };
+}

@@ -1,0 +1,424 @@
+import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CANARY_MARK, plantedAuth } from '../support/canary.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
+
+const test = suite('distribution');
+const shop = namespace('shop', { team: 'a' });
+const other = namespace('other');
+const platform = namespace('platform');
+const one = profile('team', {
+  secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+});
+const two = profile('team', {
+  secrets: [
+    {
+      name: 'reg',
+      sources: [
+        { namespace: 'platform', name: 'quay' },
+        { namespace: 'platform', name: 'ghcr' },
+      ],
+    },
+  ],
+});
+const quay = source('platform/quay', ['quay.io']);
+const ghcr = source('platform/ghcr', ['ghcr.io']);
+
+test('a source appears in the selected namespaces only', () => {
+  const seen = scene([shop, other, platform, one, quay]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
+  assert.equal(seen.secret('other', 'reg'), undefined);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'True Current');
+  assert.equal(seen.status('PullSecretProfile', 'team')?.copies, '1/1');
+});
+
+test('a single source is copied byte for byte', () => {
+  const odd = `{ "auths" : {"quay.io":{"auth":"${plantedAuth('odd')}","email":"a@b"}} }\n`;
+  const seen = scene([shop, one, source('platform/quay', odd)]);
+  const data = (name: [string, string]) => seen.secret(...name)?.data?.['.dockerconfigjson'];
+  assert.ok(data(['shop', 'reg']) !== undefined);
+  assert.deepEqual(data(['shop', 'reg']), data(['platform', 'quay']));
+});
+
+test('several sources are merged, the first one wins', () => {
+  const clash = source('platform/ghcr', ['ghcr.io', 'quay.io']);
+  const seen = scene([shop, two, quay, clash]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
+});
+
+test('a copy says where it comes from, and is kept out of the hands of GitOps tools', () => {
+  const seen = scene([shop, two, quay, ghcr]);
+  const annotations = seen.secret('shop', 'reg')?.metadata.annotations ?? {};
+  assert.equal(annotations['pullwright.dev/sources'], 'platform/quay, platform/ghcr');
+  assert.equal(annotations['pullwright.dev/profile'], 'team');
+  assert.equal(annotations['argocd.argoproj.io/compare-options'], 'IgnoreExtraneous');
+  assert.equal(
+    seen.secret('shop', 'reg')?.metadata.labels?.['pullwright.dev/owner'],
+    'pull-secret-injection',
+  );
+});
+
+test('a rotation changes the body and keeps the object', () => {
+  const first = scene([shop, one, quay]);
+  const uid = first.secret('shop', 'reg')?.metadata.uid;
+  const next = first.then([source('platform/quay', ['new.example'])]);
+  assert.deepEqual(next.registries('shop', 'reg'), ['new.example']);
+  assert.equal(next.secret('shop', 'reg')?.metadata.uid, uid);
+});
+
+test('a second run changes nothing', () => {
+  const again = scene([shop, other, platform, two, quay, ghcr]).then([]);
+  assert.deepEqual(
+    again.result.objects.filter((object) => object.verb !== 'unchanged'),
+    [],
+  );
+});
+
+interface PruneCase extends Case {
+  readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
+}
+
+table<PruneCase>(
+  test,
+  [
+    { name: 'the profile goes: copies go', reason: 'pruned by ownership', change: [{ gone: one }] },
+    {
+      name: 'the namespace is no longer selected: its copy goes',
+      reason: 'pruned by ownership',
+      change: [namespace('shop', { team: 'b' })],
+    },
+    {
+      name: 'the grant is withdrawn: the copy goes',
+      reason: 'revocation must work',
+      change: [source('platform/quay', ['quay.io'], 'elsewhere')],
+    },
+    {
+      name: 'the profile only injects from now on: copies go',
+      reason: 'nobody distributes any more',
+      change: [
+        profile('team', {
+          mode: 'Inject',
+          secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+        }),
+      ],
+    },
+  ],
+  ({ change }) => {
+    const seen = scene([shop, platform, one, quay]);
+    assert.ok(seen.secret('shop', 'reg') !== undefined);
+    const after = seen.then(change);
+    assert.equal(after.secret('shop', 'reg'), undefined);
+    assert.ok(after.secret('platform', 'quay') !== undefined, 'the source is never touched');
+  },
+);
+
+interface BadCase extends Case {
+  readonly change: KubeObject | { readonly gone: KubeObject };
+  readonly condition: string;
+}
+
+const entry = (value: unknown): string => JSON.stringify({ auths: { 'quay.io': value } });
+
+table<BadCase>(
+  test,
+  [
+    {
+      name: 'deleted',
+      reason: 'an accident at the source',
+      change: { gone: quay },
+      condition: 'SourceMissing',
+    },
+    {
+      name: 'turned into another type',
+      reason: 'deleted and made again',
+      change: { ...quay, type: 'Opaque' },
+      condition: 'SourceMissing',
+    },
+    { name: 'without data', reason: 'emptied', change: { ...quay, data: {} }, condition: 'SourceEmpty' },
+    {
+      name: 'no registry',
+      reason: 'emptied',
+      change: source('platform/quay', '{"auths":{}}'),
+      condition: 'SourceEmpty',
+    },
+    {
+      name: 'an empty object',
+      reason: 'emptied',
+      change: source('platform/quay', '{}'),
+      condition: 'SourceEmpty',
+    },
+    { name: 'no text', reason: 'emptied', change: source('platform/quay', ''), condition: 'SourceInvalid' },
+    {
+      name: 'not JSON',
+      reason: 'poison',
+      change: source('platform/quay', '{"auths":'),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auths is a list',
+      reason: 'poison',
+      change: source('platform/quay', '{"auths":[]}'),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auths is a text',
+      reason: 'poison',
+      change: source('platform/quay', '{"auths":"x"}'),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'an entry is a text',
+      reason: 'poison',
+      change: source('platform/quay', entry('x')),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'an entry is a list',
+      reason: 'poison',
+      change: source('platform/quay', entry([])),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auth is not base64',
+      reason: 'poison',
+      change: source('platform/quay', entry({ auth: '!!' })),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auth with a space',
+      reason: 'poison',
+      change: source('platform/quay', entry({ auth: 'dTpw dTpw' })),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auth is a number',
+      reason: 'poison',
+      change: source('platform/quay', entry({ auth: 1 })),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'auth without a colon',
+      reason: 'poison',
+      change: source('platform/quay', entry({ auth: 'dXNlcg==' })),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'username is a number',
+      reason: 'poison',
+      change: source('platform/quay', entry({ username: 1 })),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'HttpHeaders is a text',
+      reason: 'poison',
+      change: source(
+        'platform/quay',
+        `{"auths":{"quay.io":{"auth":"${plantedAuth('x')}"}},"HttpHeaders":"x"}`,
+      ),
+      condition: 'SourceInvalid',
+    },
+    {
+      name: 'HttpHeaders holds a number',
+      reason: 'poison',
+      change: source(
+        'platform/quay',
+        `{"auths":{"quay.io":{"auth":"${plantedAuth('x')}"}},"HttpHeaders":{"a":1}}`,
+      ),
+      condition: 'SourceInvalid',
+    },
+  ],
+  ({ change, condition }) => {
+    const before = scene([shop, platform, one, quay]);
+    const body = before.secret('shop', 'reg')?.data;
+    const after = before.then([change]);
+    assert.deepEqual(after.secret('shop', 'reg')?.data, body, 'the last good copy stays');
+    const status = after.status('PullSecretProfile', 'team');
+    assert.equal(ready(status), `False ${condition}`);
+    const verdicts = after.status('PullStatus', 'namespace-shop', 'shop')?.verdicts;
+    assert.equal(verdicts?.[0]?.reason, condition);
+    assert.ok(!JSON.stringify(after.result).includes(CANARY_MARK));
+    assert.equal(
+      scene([shop, platform, one, ...('gone' in change ? [] : [change])]).secret('shop', 'reg'),
+      undefined,
+      'never written',
+    );
+    const mended = after.then([quay]);
+    assert.equal(ready(mended.status('PullSecretProfile', 'team')), 'True Current');
+    assert.equal(mended.status('PullStatus', 'namespace-shop', 'shop'), undefined, 'the report goes');
+  },
+);
+
+test('one bad source of two: a copy that holds it stays whole', () => {
+  const before = scene([shop, two, quay, ghcr]);
+  const after = before.then([
+    source('platform/ghcr', '{"auths":"x"}'),
+    source('platform/quay', ['new.example']),
+  ]);
+  assert.deepEqual(after.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
+});
+
+test('one bad source of two: a new namespace gets what is good, and is told', () => {
+  const seen = scene([shop, two, quay, source('platform/ghcr', '{"auths":"x"}')]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False SourceInvalid');
+  const later = seen.then([ghcr]);
+  assert.deepEqual(later.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
+});
+
+test('a withdrawn grant takes its entries out even while another source is broken', () => {
+  const before = scene([shop, two, quay, ghcr]);
+  const after = before.then([
+    source('platform/ghcr', '{"auths":"x"}'),
+    source('platform/quay', ['quay.io'], 'nobody'),
+  ]);
+  assert.equal(after.secret('shop', 'reg'), undefined);
+});
+
+test('no grant, no copy; the namespace is told', () => {
+  const seen = scene([shop, one, source('platform/quay', ['quay.io'], '')]);
+  assert.equal(seen.secret('shop', 'reg'), undefined);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotGranted');
+});
+
+test('a namespace that labels itself gets nothing that was not granted to it', () => {
+  const thief = namespace('thief', { team: 'a' });
+  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop; selector: team=a')]);
+  assert.ok(seen.secret('shop', 'reg') !== undefined);
+  assert.equal(seen.secret('thief', 'reg'), undefined);
+  const grants = seen
+    .status('PullSecretProfile', 'team')
+    ?.conditions.find(({ type }) => type === 'GrantsReadable');
+  assert.match(grants?.message ?? '', /label "team", which is not trusted/);
+});
+
+test('a label that the operator trusts may be granted to', () => {
+  const objects = [shop, one, source('platform/quay', ['quay.io'], 'selector: team=a')];
+  assert.ok(scene(objects, { trustedLabelKeys: ['team'] }).secret('shop', 'reg') !== undefined);
+});
+
+const foreign = { ...source('shop/reg', ['theirs.example'], '') };
+
+test('a foreign Secret of the same name is never touched', () => {
+  const seen = scene([shop, one, quay, foreign]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['theirs.example']);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False ForeignObject');
+  const gone = seen.then([{ gone: one }]);
+  assert.deepEqual(gone.registries('shop', 'reg'), ['theirs.example']);
+});
+
+test('a foreign Secret is taken over when its owner says so', () => {
+  const offered = {
+    ...foreign,
+    metadata: { ...foreign.metadata, annotations: { 'pullwright.dev/adopt': 'true' } },
+  };
+  assert.deepEqual(scene([shop, one, quay, offered]).registries('shop', 'reg'), ['quay.io']);
+});
+
+test('two profiles that bring different Secrets of one name: the first one wins, the second is told', () => {
+  const rival = profile('zeta', {
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'ghcr' }] }],
+  });
+  const seen = scene([shop, one, rival, quay, ghcr]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'True Current');
+  assert.equal(ready(seen.status('PullSecretProfile', 'zeta')), 'False Collision');
+  const turned = seen.then([profile('zeta', { ...(rival.spec as object), order: -1 })]);
+  assert.deepEqual(turned.registries('shop', 'reg'), ['ghcr.io']);
+});
+
+test('two profiles that bring the same do not collide', () => {
+  const twin = { ...one, metadata: { ...one.metadata, name: 'twin' } };
+  const seen = scene([shop, one, twin, quay]);
+  assert.equal(ready(seen.status('PullSecretProfile', 'twin')), 'True Current');
+});
+
+test('onCollision: Fail writes nothing when sources disagree', () => {
+  const strict = profile('team', {
+    secrets: [{ ...(two.spec as { secrets: object[] }).secrets[0], onCollision: 'Fail' }],
+  });
+  const clash = source('platform/ghcr', `{"auths":{"https://quay.io/":{"auth":"${plantedAuth('other')}"}}}`);
+  const seen = scene([shop, strict, quay, clash]);
+  assert.equal(seen.secret('shop', 'reg'), undefined);
+  assert.match(
+    readyMessage(seen.status('PullSecretProfile', 'team')),
+    /"platform\/quay" and "platform\/ghcr" name/,
+  );
+  const same = source('platform/ghcr', `{"auths":{"https://quay.io/":{"auth":"${plantedAuth('quay.io')}"}}}`);
+  assert.ok(
+    scene([shop, strict, quay, same]).secret('shop', 'reg') !== undefined,
+    'two spellings of one are none',
+  );
+});
+
+test('a suspended profile leaves its copies as they are', () => {
+  const before = scene([shop, one, quay]);
+  const after = before.then([
+    { ...one, spec: { ...(one.spec as object), suspend: true } },
+    source('platform/quay', ['new.example']),
+  ]);
+  assert.deepEqual(after.registries('shop', 'reg'), ['quay.io']);
+  assert.equal(ready(after.status('PullSecretProfile', 'team')), 'False Suspended');
+});
+
+test('nothing is written into a namespace that goes away', () => {
+  const leaving = { ...shop, status: { phase: 'Terminating' } };
+  assert.equal(scene([leaving, one, quay]).secret('shop', 'reg'), undefined);
+});
+
+test('a profile that cannot be read is reported and stops nobody else', () => {
+  const broken = profile('broken', { secrets: [{ name: 'No Name' }], mode: 'inject' });
+  const seen = scene([shop, one, broken, quay]);
+  assert.ok(seen.secret('shop', 'reg') !== undefined);
+  const status = seen.status('PullSecretProfile', 'broken');
+  assert.equal(ready(status), 'False Invalid');
+  assert.match(
+    status?.conditions[0]?.message ?? '',
+    /spec\.mode: "inject" is none of .*; spec\.secrets\[0\]\.name/,
+  );
+});
+
+test('a merge that does not fit into a Secret is not written', () => {
+  const big = (name: string, host: string): KubeObject =>
+    source(
+      name,
+      JSON.stringify({
+        auths: Object.fromEntries(
+          Array.from({ length: 12_000 }, (_, at) => [`${host}${at}.example`, { auth: plantedAuth('') }]),
+        ),
+      }),
+    );
+  const seen = scene([shop, two, big('platform/quay', 'a'), big('platform/ghcr', 'b')]);
+  assert.equal(seen.secret('shop', 'reg'), undefined);
+  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False TooLarge');
+});
+
+test('the source namespace itself is not given a copy of its own Secret', () => {
+  const all = profile('all', {
+    namespaceSelector: {},
+    secrets: [{ name: 'quay', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  });
+  const seen = scene([shop, platform, all, quay]);
+  assert.deepEqual(
+    seen.secret('platform', 'quay'),
+    quay === undefined ? undefined : seen.secret('platform', 'quay'),
+  );
+  assert.equal(ready(seen.status('PullSecretProfile', 'all')), 'True Current');
+  assert.equal(seen.secret('platform', 'quay')?.metadata.labels, undefined);
+});
+
+test('a SidecarSet that names a source namespace has its Secrets brought', () => {
+  const set = {
+    apiVersion: 'apps.kruise.io/v1beta1',
+    kind: 'SidecarSet',
+    metadata: { name: 'log', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
+    spec: {
+      selector: { matchLabels: { app: 'web' } },
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      imagePullSecrets: [{ name: 'quay' }],
+    },
+  };
+  assert.deepEqual(scene([shop, other, platform, set, quay]).registries('shop', 'quay'), ['quay.io']);
+});
+
+test.run();

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/rules/pull-secret-profile.ts';
+import { injectionPlan } from '../../runtime/rules/pull-secret-profile-plan.ts';
+import {
+  compileInjectionPolicy,
+  INJECTION_POLICY_NAME,
+} from '../../runtime/rules/pull-secret-profile-policy.ts';
+import { suite } from '../support/suite.ts';
+import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
+
+const test = suite('injection');
+const shop = namespace('shop', { team: 'a' });
+const team = profile('team', { secrets: [{ name: 'reg' }] });
+
+function policyIn({ store }: Scene): KubeObject | undefined {
+  return store.get({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    name: INJECTION_POLICY_NAME,
+  });
+}
+
+function pod(name: string, spec: object = {}, rest: Partial<KubeObject> = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    ...rest,
+    metadata: { name, namespace: 'shop', ...rest.metadata },
+    spec: { containers: [{ name: 'c', image: 'quay.io/a/b' }], ...spec },
+  };
+}
+
+const CREATED = { creationTimestamp: '2026-11-20T00:00:00Z' };
+const OWNED = {
+  ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'u', controller: true }],
+};
+const BACK_OFF = {
+  phase: 'Pending',
+  containerStatuses: [{ state: { waiting: { reason: 'ImagePullBackOff' } } }],
+};
+
+test('profiles are compiled to one policy, sorted by order and name', () => {
+  const late = profile('a-late', { order: 7, secrets: [{ name: 'late' }] });
+  const text = JSON.stringify(policyIn(scene([shop, team, late])));
+  assert.ok(text.indexOf('reg') < text.indexOf('late'));
+});
+
+test('the policy goes with the last profile, and is not made when the webhook injects', () => {
+  const seen = scene([shop, team]);
+  assert.ok(policyIn(seen) !== undefined);
+  assert.equal(policyIn(seen.then([{ gone: team }])), undefined);
+  assert.equal(policyIn(scene([shop, team], { admission: 'webhook' })), undefined);
+  assert.equal(policyIn(scene([shop, team], { admission: 'none' })), undefined);
+});
+
+test('a plan that is too large keeps the policy that is there and says what to do', () => {
+  const read = readProfile(team);
+  assert.ok(read.ok);
+  const many = Array.from(
+    { length: 1001 },
+    (_, at): PullSecretProfile => ({ ...read.profile, name: `p${at}` }),
+  );
+  const options = { apiVersion: 'admissionregistration.k8s.io/v1', excludedNamespaces: [] };
+  const compiled = compileInjectionPolicy(injectionPlan(many), options);
+  assert.ok(!compiled.ok);
+  assert.match(compiled.problem, /1001 profiles and SidecarSets inject, at most 1000 fit.*use the webhook/);
+  const wide = {
+    ...read.profile,
+    selector: [{ key: 'k', operator: 'In' as const, values: ['x'.repeat(100_000)] }],
+  };
+  assert.equal(compileInjectionPolicy(injectionPlan([wide]), options).ok, false);
+});
+
+test('a pod of a folder shows what admission will make of it; a template is left alone', () => {
+  const template: KubeObject = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { template: { spec: { containers: [] } } },
+  };
+  const seen = scene([
+    shop,
+    team,
+    template,
+    pod('web', { imagePullSecrets: [{ name: 'own' }] }),
+    pod('bare'),
+  ]);
+  const names = (name: string): unknown =>
+    (
+      seen.store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name })?.spec as {
+        imagePullSecrets?: unknown;
+      }
+    ).imagePullSecrets;
+  assert.deepEqual(names('web'), [{ name: 'own' }, { name: 'reg' }]);
+  assert.deepEqual(names('bare'), [{ name: 'reg' }]);
+  const kept = seen.store.get({ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' });
+  assert.deepEqual(kept?.spec, template.spec);
+});
+
+test('mirror pods, pods that opted out and pods of our own namespace are not previewed nor reported', () => {
+  const mirror = pod(
+    'mirror',
+    {},
+    { metadata: { name: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'x' }, ...CREATED } },
+  );
+  const out = pod(
+    'out',
+    {},
+    { metadata: { name: 'out', labels: { 'pullwright.dev/inject': 'false' }, ...CREATED } },
+  );
+  const own = pod('own', {}, { metadata: { name: 'own', namespace: 'pullwright-system', ...CREATED } });
+  const all = profile('all', { namespaceSelector: {}, secrets: [{ name: 'reg' }] });
+  const seen = scene([shop, namespace('pullwright-system'), all, mirror, out, own]);
+  assert.equal(seen.status('PullStatus', 'podlist-shop', 'shop'), undefined);
+  assert.equal(seen.status('PullStatus', 'podlist-pullwright-system', 'pullwright-system'), undefined);
+});
+
+test('pods that were created without the names are reported until they are gone', () => {
+  const old = pod('old', {}, { metadata: { name: 'old', ...CREATED } });
+  const fine = pod(
+    'fine',
+    { imagePullSecrets: [{ name: 'reg' }] },
+    { metadata: { name: 'fine', ...CREATED } },
+  );
+  const done = pod('done', {}, { metadata: { name: 'done', ...CREATED }, status: { phase: 'Succeeded' } });
+  const seen = scene([shop, team, old, fine, done]);
+  const status = seen.status('PullStatus', 'podlist-shop', 'shop');
+  assert.deepEqual(
+    status?.verdicts?.map(({ subject, reason }) => [subject, reason]),
+    [['pod/old', 'Uninjected']],
+  );
+  assert.equal(ready(status), 'False PodsUninjected');
+  assert.equal(seen.then([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
+});
+
+const bringing = profile('team', {
+  repair: 'Evict',
+  secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+});
+const stuck = pod('stuck', {}, { metadata: { name: 'stuck', ...CREATED, ...OWNED }, status: BACK_OFF });
+
+function evicted(objects: readonly KubeObject[], evict = true): readonly string[] {
+  const { result } = scene(objects, { evict });
+  return result.reports.flatMap(({ actions }) =>
+    actions.flatMap((action) => (action.action === 'evict' ? [action.name] : [])),
+  );
+}
+
+test('a stuck pod is evicted when both sides opted in, the Secret is there and somebody makes the pod again', () => {
+  const quay = source('platform/quay', ['quay.io']);
+  const seen = evicted([shop, bringing, quay, stuck]);
+  assert.deepEqual([...new Set(seen)], ['stuck']);
+  assert.deepEqual(evicted([shop, bringing, quay, stuck], false), [], 'the operator has not opted in');
+  assert.deepEqual(
+    evicted([shop, { ...bringing, spec: { ...(bringing.spec as object), repair: 'Report' } }, quay, stuck]),
+    [],
+  );
+  assert.deepEqual(evicted([shop, bringing, stuck]), [], 'the Secret is not there');
+  const alone = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [] } };
+  assert.deepEqual(evicted([shop, bringing, quay, alone]), [], 'nobody would make it again');
+  assert.deepEqual(
+    evicted([shop, bringing, quay, { ...stuck, status: { phase: 'Running' } }]),
+    [],
+    'it is not stuck',
+  );
+});
+
+const set = (spec: object = {}): KubeObject => ({
+  apiVersion: 'apps.kruise.io/v1alpha1',
+  kind: 'SidecarSet',
+  metadata: { name: 'log', generation: 1 },
+  spec: {
+    selector: { matchLabels: { app: 'web' } },
+    containers: [{ name: 'c' }],
+    imagePullSecrets: [{ name: 'log-reg' }],
+    ...spec,
+  },
+});
+
+function setStatus({ store }: Scene): string[] {
+  const object = store.get({ apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet', name: 'log' });
+  const status = object?.status as
+    | { conditions?: { type: string; status: string; reason: string }[] }
+    | undefined;
+  return (status?.conditions ?? []).map(({ type, status: value, reason }) => `${type}=${value} ${reason}`);
+}
+
+test('a SidecarSet is compiled into the policy and told that its containers are not injected', () => {
+  const seen = scene([shop, set()]);
+  assert.match(JSON.stringify(policyIn(seen)), /log-reg/);
+  assert.deepEqual(setStatus(seen), ['ContainersInjected=False SecretsOnly', 'Ready=True Injecting']);
+});
+
+test('a SidecarSet says why it does not inject', () => {
+  const reasons: readonly (readonly [object, string])[] = [
+    [{ injectionStrategy: { paused: true } }, 'Ready=False Paused'],
+    [{ selector: {} }, 'Ready=False SelectorEmpty'],
+    [{ selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } }, 'Ready=False SelectorInvalid'],
+    [{ injectionStrategy: { revision: { revisionName: 'x' } } }, 'Ready=False RevisionMissing'],
+  ];
+  for (const [spec, condition] of reasons)
+    assert.ok(setStatus(scene([shop, set(spec)])).includes(condition), condition);
+});
+
+test('where the webhook of Kruise is installed, SidecarSets are left to it', () => {
+  const kruise = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'kruise-mutating-webhook-configuration' },
+    webhooks: [{ name: 'mpod.kb.io' }],
+  };
+  const seen = scene([shop, namespace('pullwright-system'), set(), team, kruise]);
+  assert.doesNotMatch(JSON.stringify(policyIn(seen)), /log-reg/);
+  assert.match(JSON.stringify(policyIn(seen)), /reg/);
+  assert.deepEqual(setStatus(seen), []);
+  assert.equal(ready(seen.status('PullStatus', 'sidecarset-log', 'pullwright-system')), 'True LeftToKruise');
+});
+
+test.run();

@@ -1,0 +1,150 @@
+/** Objects of a small cluster, and the engine over them, for tests of the reconciler. */
+import type { World } from '../../runtime/controller/contract.ts';
+import { withIdentity } from '../../runtime/controller/identity.ts';
+import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
+import { ObjectStore } from '../../runtime/controller/store.ts';
+import { worldView } from '../../runtime/controller/world.ts';
+import { decodeObject } from '../../runtime/kube/decode.ts';
+import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler.ts';
+import type { KubeObject, SecretObject } from '../../runtime/rules/kube-object.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
+import { plantedAuth } from '../support/canary.ts';
+
+export const PROFILE = 'pullwright.dev/v1alpha1';
+export const SCOPE = { name: 'local', controlPlaneNamespace: 'openshift-config' };
+
+export function namespace(name: string, labels: Record<string, string> = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } },
+  };
+}
+
+/** A source that grants itself to `grant`; `body` is the document, or a list of registries. */
+export function source(name: string, body: string | readonly string[], grant = '*'): KubeObject {
+  const [inNamespace = '', secret = ''] = name.split('/');
+  const text =
+    typeof body === 'string'
+      ? body
+      : JSON.stringify({
+          auths: Object.fromEntries(body.map((host) => [host, { auth: plantedAuth(host) }])),
+        });
+  return decodeObject({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: secret,
+      namespace: inNamespace,
+      ...(grant === '' ? {} : { annotations: { 'pullwright.dev/grant-namespaces': grant } }),
+    },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
+  });
+}
+
+export function profile(name: string, spec: Record<string, unknown>): KubeObject {
+  return {
+    apiVersion: PROFILE,
+    kind: 'PullSecretProfile',
+    metadata: { name, generation: 1 },
+    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, ...spec },
+  };
+}
+
+export interface Scene {
+  readonly store: ObjectStore;
+  readonly result: OfflineResult;
+  secret(namespace: string, name: string): SecretObject | undefined;
+  /** Registries of a copy, sorted. */
+  registries(namespace: string, name: string): readonly string[] | undefined;
+  status(kind: string, name: string, namespace?: string): ReportedStatus | undefined;
+  /** Puts objects in (or takes them out, by `-kind/namespace/name`) and reconciles again. */
+  then(changes: readonly (KubeObject | { readonly gone: KubeObject })[]): Scene;
+}
+
+export interface ReportedStatus {
+  readonly conditions: readonly { type: string; status: string; reason: string; message: string }[];
+  readonly verdicts?: readonly { subject: string; verdict: string; reason: string; message: string }[];
+  readonly copies?: string;
+}
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+
+/** Reconciles `objects` to a fixed point. The cluster serves the policy kind when `policies` is not false. */
+export function scene(objects: readonly KubeObject[], options: Partial<InjectionOptions> = {}): Scene {
+  const store = new ObjectStore();
+  // Offline, a kind is served when there is one of it.
+  store.set({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+    metadata: { name: 'of-somebody-else' },
+  });
+  for (const object of objects) store.set(withIdentity(object));
+  return reconciled(store, options);
+}
+
+function reconciled(store: ObjectStore, options: Partial<InjectionOptions>): Scene {
+  const result = runOffline({
+    reconcilers: [pullSecretInjection(options)],
+    scope: SCOPE,
+    stores: { hosted: store, management: store },
+    now: NOW,
+  });
+  const secret = (inNamespace: string, name: string): SecretObject | undefined =>
+    store.get({ apiVersion: 'v1', kind: 'Secret', namespace: inNamespace, name }) as SecretObject | undefined;
+  return {
+    store,
+    result,
+    secret,
+    registries: (inNamespace, name) => registriesOf(secret(inNamespace, name)),
+    status: (kind, name, inNamespace) =>
+      store.get({
+        apiVersion: kind === 'SidecarSet' ? 'apps.kruise.io/v1beta1' : PROFILE,
+        kind,
+        name,
+        ...(inNamespace === undefined ? {} : { namespace: inNamespace }),
+      })?.status as ReportedStatus | undefined,
+    then: (changes) => {
+      for (const change of changes) {
+        if ('gone' in change)
+          store.delete({ ...(change.gone as KubeObject), ...(change.gone as KubeObject).metadata });
+        else store.set(withIdentity(change));
+      }
+      return reconciled(store, options);
+    },
+  };
+}
+
+function registriesOf(secret: SecretObject | undefined): readonly string[] | undefined {
+  const body = secret?.data?.['.dockerconfigjson'];
+  if (body === undefined) return undefined;
+  const parsed = JSON.parse(Buffer.from(reveal(body), 'base64').toString()) as {
+    auths: Record<string, unknown>;
+  };
+  return Object.keys(parsed.auths).sort();
+}
+
+/** What the reconciler sees of a store. */
+export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): World {
+  return worldView({
+    scope: SCOPE,
+    now: NOW,
+    stores: { hosted: store, management: store },
+    reads: pullSecretInjection(options).reads,
+    serves: () => true,
+    fact: () => undefined,
+  });
+}
+
+/** `Ready` of a status: `True Current`. */
+export function ready(status: ReportedStatus | undefined): string | undefined {
+  const found = status?.conditions.find((condition) => condition.type === 'Ready');
+  return found === undefined ? undefined : `${found.status} ${found.reason}`;
+}
+
+/** What `Ready` says. */
+export function readyMessage(status: ReportedStatus | undefined): string {
+  return status?.conditions.find((condition) => condition.type === 'Ready')?.message ?? '';
+}
