@@ -16,4 +16,6 @@ export type ReconcilerFactory = (options: Readonly<Record<string, unknown>>) => 
 
 export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactory>>> = {
   'global-pull-secret': async () => (await import('../global-pull-secret/reconciler.ts')).reconcilers,
+  'pull-secret-injection': async () => (await import('../pull-secret-injection/reconciler.ts')).reconcilers,
+  'registry-overrides': async () => (await import('../registry-overrides/reconciler.ts')).reconcilers,
 };
