@@ -48,7 +48,8 @@ export class ClusterCache {
 
   /** The source of `selection`, started when it is asked for the first time. */
   source(selection: Selection): Source {
-    const id = JSON.stringify(Object.entries(selection).sort());
+    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = selection;
+    const id = JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector]);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
     const source: CachedSource = new CachedSource(selection, this.store, (name) => this.#holds(name, source));

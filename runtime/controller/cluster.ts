@@ -1,0 +1,38 @@
+/** One cluster as the engine sees it: a client, a cache, events, and the right to write. */
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { ClusterCache } from './cluster-cache.ts';
+
+export interface ClusterParts {
+  readonly client: KubeClient;
+  readonly cache: ClusterCache;
+  readonly events: EventRecorder;
+  /** Whether this process leads; asked before every write. */
+  readonly mayWrite: () => boolean;
+}
+
+export class Cluster {
+  readonly client: KubeClient;
+  readonly cache: ClusterCache;
+  readonly events: EventRecorder;
+  readonly #mayWrite: () => boolean;
+
+  constructor(parts: ClusterParts) {
+    this.client = parts.client;
+    this.cache = parts.cache;
+    this.events = parts.events;
+    this.#mayWrite = parts.mayWrite;
+  }
+
+  /** @throws PullwrightError `NotLeader` */
+  assertMayWrite(): void {
+    if (this.#mayWrite()) return;
+    throw new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
+  }
+
+  close(): void {
+    this.cache.close();
+    this.client.close();
+  }
+}

@@ -1,0 +1,183 @@
+/** Sends one change to its cluster. Refusals come back as problems; the rest of an outcome goes on. */
+import { isApiError } from '../kube/api-error.ts';
+import { asPullwrightError } from '../kube/failure.ts';
+import { objectRef } from '../kube/resources.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { type Author, type Change, fieldManager, isOurs } from './changes.ts';
+import type { Cluster } from './cluster.ts';
+import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
+
+/** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
+export type Committed =
+  | { readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed'; readonly ref: Ref }
+  | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
+
+type Applying = Extract<Change, { verb: 'created' | 'configured' | 'unchanged' }>;
+
+/** Carries out `change`. Never rejects. */
+export async function commit(change: Change, author: Author, cluster: Cluster): Promise<Committed> {
+  if (change.verb === 'refused') return { verb: 'failed', ref: change.ref, problem: change.problem };
+  if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
+  try {
+    cluster.assertMayWrite();
+    if (change.verb === 'removed') return await removeObject(change, cluster);
+    return change.verb === 'created'
+      ? await createObject(change, author, cluster)
+      : await configureObject(change, author, cluster);
+  } catch (error) {
+    return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
+  }
+}
+
+/** An error as a problem of `ref`. */
+export function problemOf(error: unknown, ref?: Ref): Problem {
+  const failure = asPullwrightError(error);
+  return {
+    disposition: failure.disposition,
+    code: failure.code,
+    message: failure.message,
+    ...(failure.hint === undefined ? {} : { hint: failure.hint }),
+    ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
+    ...(ref === undefined ? {} : { regarding: ref }),
+  };
+}
+
+async function removeObject(
+  { ref, before }: Extract<Change, { verb: 'removed' }>,
+  cluster: Cluster,
+): Promise<Committed> {
+  // Already on its way; a finalizer of somebody else is in no hurry.
+  if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
+  try {
+    await cluster.client.remove(ref, { uid: ref.uid });
+  } catch (error) {
+    // Another object of the same name: not the one we were to remove.
+    if (!isApiError(error, 409)) throw error;
+  }
+  if ((before.metadata.finalizers ?? []).length === 0) cluster.cache.forget(before);
+  return { verb: 'removed', ref };
+}
+
+/**
+ * Server-side apply would merge into an object that is there and that the cache does not show yet; so look first, and never take
+ * a field from another manager.
+ */
+async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+  const { desired, ref } = change;
+  const present = await cluster.client.get(ref);
+  if (present !== undefined) {
+    cluster.cache.observe(present);
+    if (!isOurs(present, author)) throw foreign(ref);
+    return configureObject({ ...change, before: present }, author, cluster);
+  }
+  try {
+    cluster.assertMayWrite();
+    cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
+  } catch (error) {
+    throw isApiError(error, 409) ? foreign(ref) : error;
+  }
+  return { verb: 'created', ref };
+}
+
+async function configureObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+  const { desired, before, ref } = change;
+  const isPart = desired.metadata.labels?.[OWNER_LABEL] !== author.reconciler;
+  try {
+    cluster.cache.observe(
+      await cluster.client.apply(withUid(desired, before), {
+        manager: fieldManager(author.reconciler),
+        // What we made is ours whoever edits it; of what others made, only what nobody else claims.
+        force: !isPart,
+      }),
+    );
+    return { verb: 'configured', ref };
+  } catch (error) {
+    if (!isPart && before !== undefined && isImmutable(error)) return replaceObject(change, author, cluster);
+    throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
+  }
+}
+
+/** For what cannot be changed in place: the type of a Secret, an immutable Secret, the role of a binding. */
+async function replaceObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+  const { desired, before, ref } = change;
+  if (before !== undefined) {
+    await cluster.client.remove(ref, before.metadata.uid === undefined ? {} : { uid: before.metadata.uid });
+    cluster.cache.forget(before);
+  }
+  cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
+  return { verb: 'replaced', ref };
+}
+
+/** With the uid that was seen, so that the apply cannot hit (or make) another object of the name. */
+function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObject {
+  const uid = before?.metadata.uid;
+  return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
+}
+
+function isImmutable(error: unknown): boolean {
+  return isApiError(error, 422) && error.causes.some((cause) => cause.immutable);
+}
+
+function foreign(ref: Ref): PullwrightError {
+  return new PullwrightError(
+    `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
+    {
+      code: 'ForeignObject',
+      disposition: 'terminal',
+      hint: 'Delete or rename it, or move what it holds elsewhere',
+    },
+  );
+}
+
+function conflict(error: unknown, ref: Ref): PullwrightError {
+  const fields = isApiError(error)
+    ? error.causes
+        .filter((cause) => cause.manager !== undefined)
+        .map((cause) => `${cause.field} belongs to "${cause.manager}"`)
+    : [];
+  // Without fields it is the uid: the object is another one by now, and the watch will tell.
+  if (fields.length === 0) return asPullwrightError(error);
+  return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
+    code: 'FieldConflict',
+    disposition: 'terminal',
+    hint: 'Let that manager give the field up, or set the wanted value there',
+  });
+}
+
+/** The status of an object, by server-side apply; false when there is nothing to say or nobody to say it of. */
+export async function commitStatus(
+  { ref, status }: { readonly ref: Ref; readonly status: Readonly<Record<string, unknown>> },
+  author: Author,
+  cluster: Cluster,
+): Promise<boolean> {
+  const live = cluster.cache.store.get(ref) ?? (await cluster.client.get(ref));
+  if (live === undefined || sameStatus(status, live.status)) return false;
+  cluster.assertMayWrite();
+  const { apiVersion, kind, name, namespace } = objectRef(live);
+  const metadata = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(live.metadata.uid === undefined ? {} : { uid: live.metadata.uid }),
+  };
+  const written = await cluster.client.apply(
+    { apiVersion, kind, metadata, status },
+    { manager: fieldManager(author.reconciler), subresource: 'status', force: true },
+  );
+  cluster.cache.observe(written);
+  return true;
+}
+
+function sameStatus(wanted: Readonly<Record<string, unknown>>, live: unknown): boolean {
+  const present = (live ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.entries(wanted).every(([key, value]) => canonical(value) === canonical(present[key]));
+}
+
+/** Text that does not depend on the order of keys, in which what is undefined is absent. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,274 @@
+/** One reconciler over one pair of clusters: watches what it reads, keeps its keys in a queue, and works on them. */
+import { jitterMs } from '../kube/back-off.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { ActionRunner } from './actions.ts';
+import { type Author, type Change, changesOf, keyText, refOf } from './changes.ts';
+import type { Cluster } from './cluster.ts';
+import { type Committed, commit, commitStatus, problemOf } from './commit.ts';
+import {
+  KEY_ANNOTATION,
+  type Key,
+  type Outcome,
+  OWNER_LABEL,
+  type Problem,
+  type Reconciler,
+  type Role,
+  type Scope,
+  type World,
+} from './contract.ts';
+import type { FactCache } from './facts.ts';
+import { type QueueClock, WorkQueue } from './queue.ts';
+import { Readings } from './readings.ts';
+import { Reporter } from './reporter.ts';
+import { worldView } from './world.ts';
+
+export interface ControllerOptions {
+  readonly reconciler: Reconciler;
+  readonly scope: Scope;
+  /** The same cluster twice when it stands alone. */
+  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly facts: FactCache;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: QueueClock;
+  /** Wall clock of the world view. @default {() => new Date()} */
+  readonly now?: () => Date;
+  readonly workers: number;
+  /** Every key is looked at again after this time, up to 5 % later. */
+  readonly resyncMs: number;
+}
+
+/** Writes of one kind that follow each other in an outcome are sent so many at a time. */
+const PARALLEL_WRITES = 8;
+
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #queue: WorkQueue;
+  readonly #reporter: Reporter;
+  readonly #actions: ActionRunner;
+  readonly #log: Logger;
+  readonly #readings: Readings;
+  readonly #keys = new Map<string, Key>();
+  readonly #endDepth: () => unknown;
+  readonly #workers: Promise<void>[] = [];
+  #onSynced: (() => void) | undefined;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    const { name } = options.reconciler;
+    const { queue } = options.metrics;
+    this.#log = options.log.child({ controller: name });
+    this.#queue = new WorkQueue(options.clock, {
+      added: () => queue.added(name),
+      retried: () => queue.retried(name),
+      started: (seconds) => queue.started(name, seconds),
+      finished: (seconds) => queue.finished(name, seconds),
+    });
+    this.#endDepth = queue.depth(name, () => this.#queue.depth);
+    this.#reporter = new Reporter(options);
+    this.#readings = new Readings({
+      reads: options.reconciler.reads,
+      scope: options.scope,
+      clusters: options.clusters,
+      log: this.#log,
+      onChange: (role, object) => this.#changed(role, object),
+      onReadable: () => this.#enqueueAll(),
+    });
+    this.#actions = new ActionRunner(options.clusters, () => options.clock.now());
+  }
+
+  /** Whether everything it reads has been seen once. */
+  get synced(): boolean {
+    return this.#readings.synced;
+  }
+
+  /** What cannot be read at the moment, for `/readyz` and logs. */
+  get waitingFor(): string | undefined {
+    return this.#readings.waitingFor;
+  }
+
+  /** Starts to watch. `onSynced` is called once, when all has been seen. */
+  watch(onSynced?: () => void): void {
+    this.#onSynced = onSynced;
+    this.#readings.start();
+  }
+
+  /** Starts to work on keys. */
+  work(): void {
+    for (let count = 0; count < this.#options.workers; count++) this.#workers.push(this.#workLoop());
+  }
+
+  /** Lets running passes end, takes no new ones, and stops watching. */
+  async stop(): Promise<void> {
+    this.#queue.close();
+    this.#readings.stop();
+    this.#endDepth();
+    await Promise.all(this.#workers);
+  }
+
+  /** The keys that are known now. */
+  get keys(): readonly Key[] {
+    return [...this.#keys.values()];
+  }
+
+  /** Every key there is a reason for: by what is there to read, and by what an earlier process made and left behind. */
+  #enqueueAll(): void {
+    const { reconciler, scope } = this.#options;
+    this.#readings.each((role, object) => {
+      this.#changed(role, object);
+      const key = leftBehind(object, reconciler.name, scope.name);
+      if (key !== undefined) this.#enqueue(key);
+    });
+    this.#onSynced?.();
+    this.#onSynced = undefined;
+  }
+
+  #changed(role: Role, object: KubeObject): void {
+    const { clusters, reconciler } = this.#options;
+    const alone = clusters.hosted === clusters.management;
+    const ref = refOf(alone ? 'hosted' : role, object);
+    for (const key of reconciler.keysFor(ref, this.#world())) this.#enqueue(key);
+  }
+
+  #enqueue(key: Key): void {
+    const id = keyText(key);
+    this.#keys.set(id, key);
+    this.#queue.add(id);
+  }
+
+  #world(): World {
+    const { clusters, reconciler, scope, facts, now = () => new Date() } = this.#options;
+    return worldView({
+      scope,
+      now: now(),
+      stores: { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store },
+      reads: reconciler.reads,
+      serves: (role, kind) => this.#readings.serves(role, kind),
+      fact: (need) => facts.get(need),
+    });
+  }
+
+  async #workLoop(): Promise<void> {
+    const { metrics, reconciler, resyncMs } = this.#options;
+    for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
+      metrics.activeWorkers(reconciler.name, 1);
+      const next = await this.#pass(id);
+      metrics.activeWorkers(reconciler.name, -1);
+      if (next === 'retry') this.#queue.addRateLimited(id);
+      else {
+        this.#queue.forget(id);
+        const resync = jitterMs(resyncMs, 0.05, Math.random());
+        if (this.#keys.has(id))
+          this.#queue.addAfter(id, next === 'idle' ? resync : Math.min(next.afterMs, resync));
+      }
+      this.#queue.done(id);
+    }
+  }
+
+  async #pass(id: string): Promise<ReturnType<Reporter['report']>> {
+    const { reconciler, facts, clusters, clock } = this.#options;
+    const key = this.#keys.get(id);
+    if (key === undefined) return 'idle';
+    const startedAt = clock.now();
+    const author: Author = { reconciler: reconciler.name, key };
+    const { outcome, problems } = this.#decide(key);
+    const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
+    const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
+    const committed = await this.#commitAll(changes, author);
+    const rest = [
+      ...(await this.#writeStatus(outcome, author)),
+      ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
+    ];
+    facts.request(outcome.needs ?? [], () => this.#queue.add(id));
+    if (isEmpty(outcome) && committed.length === 0 && problems.length === 0) this.#keys.delete(id);
+    return this.#reporter.report({
+      author,
+      committed,
+      problems: [
+        ...problems,
+        ...(outcome.problems ?? []),
+        ...committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : [])),
+        ...rest,
+      ],
+      events: outcome.events ?? [],
+      samples: outcome.metrics ?? [],
+      ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
+      seconds: (clock.now() - startedAt) / 1000,
+    });
+  }
+
+  /** A reconciler that throws has a defect; it must not take the others with it. */
+  #decide(key: Key): { readonly outcome: Outcome; readonly problems: readonly Problem[] } {
+    const { reconciler } = this.#options;
+    try {
+      return { outcome: reconciler.reconcile(this.#world(), key), problems: [] };
+    } catch (error) {
+      // Where, but not what it said: the message of a thrown error may quote what was read.
+      const frames =
+        error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
+      this.#log.error('reconciler threw', {
+        name: key.name,
+        at: frames.slice(0, 5).map((line) => line.trim()),
+      });
+      const message = `Cannot reconcile "${key.name}": ${reconciler.name} has a defect, see the log`;
+      return {
+        outcome: { keep: 'all' },
+        problems: [{ disposition: 'retry', code: 'ReconcilerThrew', message }],
+      };
+    }
+  }
+
+  /** In order; neighbours of one kind together. */
+  async #commitAll(changes: readonly Change[], author: Author): Promise<readonly Committed[]> {
+    const { clusters } = this.#options;
+    const committed: Committed[] = [];
+    for (const group of groupsOf(changes))
+      committed.push(
+        ...(await Promise.all(group.map((change) => commit(change, author, clusters[change.ref.role])))),
+      );
+    return committed;
+  }
+
+  async #writeStatus(outcome: Outcome, author: Author): Promise<readonly Problem[]> {
+    const problems: Problem[] = [];
+    for (const patch of outcome.status ?? []) {
+      try {
+        await commitStatus(patch, author, this.#options.clusters[patch.ref.role]);
+      } catch (error) {
+        problems.push(problemOf(error, patch.ref));
+      }
+    }
+    return problems;
+  }
+}
+
+/** The key that a marked object of this reconciler and scope was made for. */
+function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Key | undefined {
+  if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
+  const text = object.metadata.annotations?.[KEY_ANNOTATION];
+  const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];
+  if (scope !== scopeName || namespace === undefined || name === undefined) return undefined;
+  return { scope, name, ...(namespace === '' ? {} : { namespace }) };
+}
+
+function groupsOf(changes: readonly Change[]): readonly (readonly Change[])[] {
+  const groups: Change[][] = [];
+  for (const change of changes) {
+    const last = groups.at(-1);
+    const [first] = last ?? [];
+    const together =
+      last !== undefined &&
+      last.length < PARALLEL_WRITES &&
+      first?.ref.kind === change.ref.kind &&
+      first.verb === change.verb;
+    if (together) last.push(change);
+    else groups.push([change]);
+  }
+  return groups;
+}
+
+function isEmpty({ keep, ...lists }: Outcome): boolean {
+  return keep === undefined && Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
+}

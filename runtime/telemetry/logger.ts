@@ -1,0 +1,83 @@
+/**
+ * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value shows as
+ * `[redacted]`, wherever it is; that cannot be switched off.
+ */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogFormat = 'json' | 'logfmt';
+export type Fields = Readonly<Record<string, unknown>>;
+
+export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+export const LOG_FORMATS: readonly LogFormat[] = ['json', 'logfmt'];
+
+export interface Logger {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  /** A logger that adds `fields` to every line. */
+  child(fields: Fields): Logger;
+}
+
+export interface LoggerOptions {
+  readonly write: (line: string) => unknown;
+  /** @default {'json'} */
+  readonly format?: LogFormat;
+  /** Asked for every line, so that it can be changed while running. @default {() => 'info'} */
+  readonly level?: () => LogLevel;
+  readonly now?: () => Date;
+}
+
+/**
+ * @example
+ * ```ts
+ * import { createLogger } from './logger.ts';
+ * import { redact } from '../rules/redacted.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const lines: string[] = [];
+ * const log = createLogger({ write: (line) => lines.push(line), format: 'logfmt', now: () => new Date(0) });
+ * log.child({ scope: 'local' }).info('object applied', { name: 'a b', token: redact('hunter2') });
+ * assert.deepEqual(lines, ['time=1970-01-01T00:00:00.000Z level=info msg="object applied" scope=local name="a b" token=[redacted]\n']);
+ * ```
+ */
+export function createLogger(options: LoggerOptions): Logger {
+  const { write, format = 'json', level = () => 'info', now = () => new Date() } = options;
+  const render = format === 'json' ? renderJson : renderLogfmt;
+  const make = (base: Fields): Logger => {
+    const at =
+      (wanted: LogLevel) =>
+      (message: string, fields: Fields = {}): void => {
+        if (LOG_LEVELS.indexOf(wanted) < LOG_LEVELS.indexOf(level())) return;
+        write(`${render({ time: now().toISOString(), level: wanted, msg: message, ...base, ...fields })}\n`);
+      };
+    return {
+      debug: at('debug'),
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+      child: (fields) => make({ ...base, ...fields }),
+    };
+  };
+  return make({});
+}
+
+/** A logger that says nothing. */
+export const SILENT: Logger = createLogger({ write: () => undefined, level: () => 'error' });
+
+function renderJson(line: Fields): string {
+  return JSON.stringify(line, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+function renderLogfmt(line: Fields): string {
+  return Object.entries(line)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${key}=${logfmtValue(value)}`)
+    .join(' ');
+}
+
+function logfmtValue(value: unknown): string {
+  // A Redacted has a toJSON that gives its mark; quotes around that would only be in the way.
+  const json = JSON.stringify(value) ?? 'null';
+  const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
+  return /^[^\s"=\\]+$/.test(text) ? text : JSON.stringify(text);
+}

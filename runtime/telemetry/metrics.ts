@@ -1,0 +1,179 @@
+/** Metrics under the names that dashboards for controller-runtime, client-go and its workqueue already know. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** A gauge of one key, as reconcilers report it. */
+export interface GaugeSample {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+
+export interface Metrics {
+  reconciled(controller: string, result: ReconcileResult, seconds: number): void;
+  failed(controller: string, terminal: boolean): void;
+  activeWorkers(controller: string, change: 1 | -1): void;
+  request(seen: { readonly code: string; readonly method: string; readonly host: string }): void;
+  leader(name: string, isLeader: boolean): void;
+  hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing', number>>): void;
+  applied(controller: string, verb: string): void;
+  /** Replaces what `source` reported before. */
+  samples(source: string, samples: readonly GaugeSample[]): void;
+  queue: {
+    added(name: string): void;
+    retried(name: string): void;
+    started(name: string, waitedSeconds: number): void;
+    finished(name: string, workedSeconds: number): void;
+    /** Asked on every scrape. */
+    depth(name: string, read: () => number): () => void;
+  };
+  /** The exposition text and its content type. */
+  render(): Promise<{ readonly text: string; readonly contentType: string }>;
+}
+
+const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
+
+/** A registry of its own; nothing is global. */
+export function createMetrics(): Metrics {
+  const registers = [new Registry()];
+  const [registry] = registers as [Registry];
+  collectDefaultMetrics({ register: registry });
+  const counter = (name: string, help: string, labelNames: string[]): Counter =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = (name: string, help: string, labelNames: string[]): Gauge =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+
+  const controller = ['controller'];
+  const total = counter('controller_runtime_reconcile_total', 'Reconciliations per controller', [
+    'controller',
+    'result',
+  ]);
+  const errors = counter(
+    'controller_runtime_reconcile_errors_total',
+    'Reconciliation errors per controller',
+    controller,
+  );
+  const terminal = counter(
+    'controller_runtime_terminal_reconcile_errors_total',
+    'Terminal reconciliation errors per controller',
+    controller,
+  );
+  const seconds = histogram(
+    'controller_runtime_reconcile_time_seconds',
+    'Length of time per reconciliation',
+    controller,
+    RECONCILE_BUCKETS,
+  );
+  const workers = gauge('controller_runtime_active_workers', 'Workers in use per controller', controller);
+  const requests = counter('rest_client_requests_total', 'HTTP requests by status code, method and host', [
+    'code',
+    'method',
+    'host',
+  ]);
+  const leader = gauge('leader_election_master_status', '1 while this process leads', ['name']);
+  const hosted = gauge('pullwright_hosted_clusters', 'Hosted clusters by state', ['state']);
+  const writes = counter('pullwright_applied_objects_total', 'Objects written by verb', [
+    'controller',
+    'verb',
+  ]);
+
+  return {
+    reconciled: (name, result, time) => {
+      total.inc({ controller: name, result });
+      seconds.observe({ controller: name }, time);
+    },
+    failed: (name, isTerminal) => {
+      errors.inc({ controller: name });
+      if (isTerminal) terminal.inc({ controller: name });
+    },
+    activeWorkers: (name, change) => workers.inc({ controller: name }, change),
+    request: (seen) => requests.inc({ ...seen }),
+    leader: (name, isLeader) => leader.set({ name }, isLeader ? 1 : 0),
+    hostedClusters: (counts) => {
+      for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
+    },
+    applied: (name, verb) => writes.inc({ controller: name, verb }),
+    samples: sampleGauges(registry),
+    queue: queueMetrics({ counter, gauge, histogram }, registry),
+    render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
+  };
+}
+
+/** Gauges that come and go with what reports them; equal ones of several sources are added up. */
+function sampleGauges(registry: Registry): Metrics['samples'] {
+  const bySource = new Map<string, readonly GaugeSample[]>();
+  const gauges = new Set<string>();
+  const define = ({ name, help, labels }: GaugeSample): void => {
+    if (gauges.has(name)) return;
+    gauges.add(name);
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames: Object.keys(labels ?? {}),
+      registers: [],
+      collect() {
+        this.reset();
+        for (const samples of bySource.values())
+          for (const sample of samples)
+            if (sample.name === name) this.inc({ ...sample.labels }, sample.value);
+      },
+    });
+    registry.registerMetric(gauge);
+  };
+  return (source, samples) => {
+    if (samples.length === 0) bySource.delete(source);
+    else bySource.set(source, samples);
+    samples.forEach(define);
+  };
+}
+
+interface Makers {
+  counter(name: string, help: string, labelNames: string[]): Counter;
+  gauge(name: string, help: string, labelNames: string[]): Gauge;
+  histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram;
+}
+
+function queueMetrics(make: Makers, registry: Registry): Metrics['queue'] {
+  const label = ['name'];
+  const adds = make.counter('workqueue_adds_total', 'Adds handled by workqueue', label);
+  const retries = make.counter('workqueue_retries_total', 'Retries handled by workqueue', label);
+  const waited = make.histogram(
+    'workqueue_queue_duration_seconds',
+    'How long an item stays in workqueue before it is worked on',
+    label,
+    QUEUE_BUCKETS,
+  );
+  const worked = make.histogram(
+    'workqueue_work_duration_seconds',
+    'How long working on an item takes',
+    label,
+    QUEUE_BUCKETS,
+  );
+  const readers = new Map<() => number, string>();
+  const depth = new Gauge({
+    name: 'workqueue_depth',
+    help: 'Current depth of workqueue',
+    labelNames: label,
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [read, name] of readers) this.inc({ name }, read());
+    },
+  });
+  registry.registerMetric(depth);
+  return {
+    added: (name) => adds.inc({ name }),
+    retried: (name) => retries.inc({ name }),
+    started: (name, seconds) => waited.observe({ name }, seconds),
+    finished: (name, seconds) => worked.observe({ name }, seconds),
+    depth: (name, read) => {
+      readers.set(read, name);
+      return () => readers.delete(read);
+    },
+  };
+}
