@@ -1,15 +1,18 @@
 /**
  * What the reconciler of this system may do, per cluster and namespace: what it reads (`runtime/global-pull-secret`) and what
- * it writes. Secrets by name only; `create` cannot be narrowed by name, so that it stands alone.
+ * it writes. Everything that has a name in advance is granted by name, `create` included: see {@link applyByName}.
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
+import { pullStatusName } from '../../runtime/rules/pull-status.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
-import { agentRbac } from './agent-rbac.ts';
+import { agentRbac, slotNames } from './agent-rbac.ts';
 import type { AgentOptions } from './options.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
+const STATUS_NAME = pullStatusName('Secret', NAMES.additional);
+const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
 export function hostedAccess(input: {
@@ -17,120 +20,117 @@ export function hostedAccess(input: {
   readonly agent: Pick<AgentOptions, 'restartSlots'>;
   readonly platformNamespace?: string;
 }): readonly Access[] {
-  const owned = input.delivery === 'reconciler' ? ownedAccess(input.agent) : [];
+  const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
+  const platform = input.platformNamespace === undefined ? [] : [platformSecret(input.platformNamespace)];
   return [
     {
       rules: [
-        // Labels of nodes cannot be granted apart from the rest of their metadata.
+        // The labels of a node cannot be granted apart from the rest of it.
         { apiGroups: [''], resources: ['nodes'], verbs: [...READ, 'patch'] },
-        {
-          apiGroups: [''],
-          resources: ['namespaces'],
-          resourceNames: [NAMES.namespace, NAMES.configNamespace],
-          verbs: READ,
-        },
+        named('', 'namespaces', [NAMES.namespace, NAMES.configNamespace]),
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
       ],
     },
     {
       namespace: NAMES.namespace,
       rules: [
-        { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
-        secretsByName([NAMES.original, NAMES.global], [...READ, 'patch', 'delete']),
+        applyByName('', 'secrets', [NAMES.original, NAMES.global]),
         secretsByName([NAMES.additional], READ),
+        applyByName('pullwright.dev', 'pullstatuses', [STATUS_NAME]),
         {
           apiGroups: ['pullwright.dev'],
-          resources: ['pullstatuses'],
-          verbs: [...READ, 'create', 'patch', 'delete'],
+          resources: ['pullstatuses/status'],
+          resourceNames: [STATUS_NAME],
+          verbs: ['get', 'patch'],
         },
-        { apiGroups: ['pullwright.dev'], resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
-        ...(input.delivery === 'reconciler' ? [] : observedRules()),
+        // Leases of the restart slots are looked up by label, which RBAC cannot express.
+        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
       ],
     },
-    ...(input.delivery === 'reconciler' ? [] : [{ namespace: NAMES.configNamespace, rules: observedRbac() }]),
-    ...(input.platformNamespace === undefined ? [] : [platformSecret(input.platformNamespace)]),
-    ...owned,
+    ...platform,
+    ...objects,
   ];
 }
 
-/** In the management cluster, for one hosted cluster. */
-export function managementAccess(input: {
-  readonly hostedClusterNamespace: string;
-  readonly controlPlaneNamespace: string;
-}): readonly Access[] {
+/** In the management cluster: for one hosted cluster, or for all of them when namespaces are left out (discovery). */
+export function managementAccess(
+  input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
+): readonly Access[] {
+  const { hostedClusterNamespace, controlPlaneNamespace } = input;
+  const hypershift = {
+    apiGroups: ['hypershift.openshift.io'],
+    resources: ['nodepools', 'hostedclusters'],
+    verbs: READ,
+  };
+  const machines = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
   return [
-    platformSecret(input.controlPlaneNamespace),
+    platformSecret(controlPlaneNamespace),
     {
-      namespace: input.controlPlaneNamespace,
-      rules: [{ apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ }],
+      ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
+      rules: [machines],
     },
     {
-      namespace: input.hostedClusterNamespace,
-      rules: [
-        { apiGroups: ['hypershift.openshift.io'], resources: ['nodepools', 'hostedclusters'], verbs: READ },
-      ],
+      ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
+      rules: [hypershift],
     },
   ];
 }
 
-function platformSecret(namespace: string): Access {
-  return { namespace, rules: [secretsByName([NAMES.platform], READ)] };
+function platformSecret(namespace: string | undefined): Access {
+  return {
+    ...(namespace === undefined ? {} : { namespace }),
+    rules: [secretsByName([NAMES.platform], READ)],
+  };
+}
+
+function named(apiGroup: string, resource: string, resourceNames: readonly string[]): PolicyRule {
+  return { apiGroups: [apiGroup], resources: [resource], resourceNames, verbs: READ };
+}
+
+/** What the agent consists of: group, resource, namespaces. */
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const ADMISSION_GROUP = 'admissionregistration.k8s.io';
+const IN_CONFIG: readonly (readonly [string, string])[] = [
+  [RBAC_GROUP, 'roles'],
+  [RBAC_GROUP, 'rolebindings'],
+];
+const IN_SYSTEM: readonly (readonly [string, string])[] = [
+  ...IN_CONFIG,
+  ['apps', 'daemonsets'],
+  ['', 'serviceaccounts'],
+];
+const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
+
+type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => PolicyRule;
+
+function agentAccess(rule: RuleOf): readonly Access[] {
+  const rules = (kinds: typeof IN_CONFIG): PolicyRule[] =>
+    kinds.map(([group, resource]) => rule(group, resource, [NAMES.syncer]));
+  return [
+    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
+    { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
+    { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },
+  ];
 }
 
 /** `delivery: gitops`: the objects are looked at, so that a missing one can be reported. */
-function observedRules(): readonly PolicyRule[] {
-  return [
-    { apiGroups: ['apps'], resources: ['daemonsets'], resourceNames: [NAMES.syncer], verbs: READ },
-    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [NAMES.syncer], verbs: READ },
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list', 'watch'] },
-    ...observedRbac(),
-  ];
-}
-
-function observedRbac(): readonly PolicyRule[] {
-  return [
-    {
-      apiGroups: ['rbac.authorization.k8s.io'],
-      resources: ['roles', 'rolebindings'],
-      resourceNames: [NAMES.syncer],
-      verbs: READ,
-    },
-  ];
-}
+const OBSERVED: readonly Access[] = agentAccess(named);
 
 /**
- * `delivery: reconciler`: it applies DaemonSet and RBAC. An account can only grant what it has itself, so that it also holds
- * every rule of the agent's Roles.
+ * `delivery: reconciler`: it applies them. An account can only grant what it has itself, so that it also holds every rule of
+ * the agent's Roles.
  */
 function ownedAccess(agent: Pick<AgentOptions, 'restartSlots'>): readonly Access[] {
-  const granted = (namespace: string): readonly PolicyRule[] =>
-    agentRbac(agent)
-      .filter((object) => object.kind === 'Role' && object.metadata.namespace === namespace)
-      .flatMap((object) => object['rules'] as readonly PolicyRule[]);
-  const rbac = (namespace: string): readonly PolicyRule[] => [
-    ...applyByName('rbac.authorization.k8s.io', 'roles', [NAMES.syncer]),
-    ...applyByName('rbac.authorization.k8s.io', 'rolebindings', [NAMES.syncer]),
-    ...granted(namespace),
-  ];
-  return [
-    {
-      namespace: NAMES.namespace,
-      rules: [
-        ...applyByName('apps', 'daemonsets', [NAMES.syncer]),
-        ...applyByName('', 'serviceaccounts', [NAMES.syncer]),
-        {
-          apiGroups: ['coordination.k8s.io'],
-          resources: ['leases'],
-          verbs: [...READ, 'create', 'patch', 'delete'],
-        },
-        ...rbac(NAMES.namespace),
-      ],
-    },
-    { namespace: NAMES.configNamespace, rules: rbac(NAMES.configNamespace) },
-    {
-      rules: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].flatMap((resource) =>
-        applyByName('admissionregistration.k8s.io', resource, [POLICY_NAME, `${POLICY_NAME}-deny`]),
-      ),
-    },
-  ];
+  const slots = slotNames(agent.restartSlots ?? 0);
+  const granted = agentRbac(agent)
+    .filter((object) => object.kind === 'Role')
+    .map((object) => ({
+      namespace: object.metadata.namespace ?? '',
+      rules: object['rules'] as readonly PolicyRule[],
+    }));
+  const leases =
+    slots.length === 0
+      ? []
+      : [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', slots)] }];
+  return [...agentAccess(applyByName), ...granted, ...leases];
 }

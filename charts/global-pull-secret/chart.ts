@@ -137,7 +137,15 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   reconciler(config, cluster) {
-    if (cluster.kind !== 'standalone') return undefined;
+    if (cluster.kind === 'management')
+      return cluster.discovery
+        ? {
+            name: 'global-pull-secret',
+            options: reconcilerOptions(config, cluster),
+            access: managementAccess(),
+          }
+        : undefined;
+    if (cluster.kind === 'hosted') return undefined;
     const options = { ...config.agent, image: config.agent?.image ?? cluster.image };
     return {
       name: 'global-pull-secret',
@@ -151,7 +159,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   hostedReconciler(hosted, management) {
     const [first] = hosted;
-    if (first === undefined) return undefined;
+    if (first === undefined || management.discovery) return undefined;
     return {
       name: 'global-pull-secret',
       options: reconcilerOptions(first.config, { ...management, delivery: first.cluster.delivery }),

@@ -78,33 +78,25 @@ export function secretsByName(names: readonly string[], verbs: readonly Verb[]):
 }
 
 /**
- * What server-side apply of named objects takes: `create` cannot be narrowed by name (the name is not known to the
- * authorizer), all else can.
+ * What server-side apply of named objects takes. Unlike a POST, an apply that creates names the object to the authorizer, so
+ * that `create` is narrowed by name as well.
  *
  * @example
  * ```ts
  * import { applyByName } from './rbac.ts';
  * import assert from 'node:assert/strict';
  *
- * const rules = applyByName('apps', 'daemonsets', ['global-pull-secret-syncer']);
- * assert.deepEqual(rules[0]?.verbs, ['create']);
- * assert.deepEqual(rules[1]?.resourceNames, ['global-pull-secret-syncer']);
+ * const rule = applyByName('apps', 'daemonsets', ['global-pull-secret-syncer']);
+ * assert.deepEqual(rule.resourceNames, ['global-pull-secret-syncer']);
  * ```
  */
-export function applyByName(
-  apiGroup: string,
-  resource: string,
-  names: readonly string[],
-): readonly PolicyRule[] {
-  return [
-    { apiGroups: [apiGroup], resources: [resource], verbs: ['create'] },
-    {
-      apiGroups: [apiGroup],
-      resources: [resource],
-      resourceNames: names,
-      verbs: ['get', 'list', 'watch', 'patch', 'update', 'delete'],
-    },
-  ];
+export function applyByName(apiGroup: string, resource: string, names: readonly string[]): PolicyRule {
+  return {
+    apiGroups: [apiGroup],
+    resources: [resource],
+    resourceNames: names,
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  };
 }
 
 function subjectRef(subject: Subject): Readonly<Record<string, string>> {

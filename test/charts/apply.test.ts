@@ -1,0 +1,214 @@
+// deadline: 1500 s
+/** What is rendered, on a real API server: it applies in one pass, twice, and the admission policy says what it should. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readFleet, renderFleet, renderTree, writeTree } from '../../charts/mod.ts';
+import { secretsByName } from '../../charts/shared/objects.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { ALL_CRDS } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rendered objects on a real API server');
+const missing = missingControlPlane();
+const root = new URL('../..', import.meta.url).pathname;
+const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startControlPlane({
+    crds: ALL_CRDS.filter((name) => !name.endsWith('.pullwright.dev')),
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-charts-'));
+  test.lastly('the control plane stops', () => plane.stop());
+  test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+  const apply = (path: string) =>
+    plane.kubectl('apply', '--server-side', '--field-manager=gitops', '-k', path);
+
+  const versions = async (path: string): Promise<string> =>
+    (
+      await plane.kubectl(
+        'get',
+        '-k',
+        path,
+        '-o',
+        'jsonpath={range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}',
+      )
+    ).stdout;
+
+  for (const [name, path] of [['the committed tree', `${root}dist/manifests`]] as const)
+    test(`${name} applies in one pass, and the second time changes nothing`, async () => {
+      const first = await apply(path);
+      assert.equal(first.code, 0, first.stderr);
+      const before = await versions(path);
+      assert.ok(before.split('\n').length > 20, before);
+      const second = await apply(path);
+      assert.equal(second.code, 0, second.stderr);
+      assert.equal(await versions(path), before);
+      const diff = await plane.kubectl('diff', '--server-side', '--field-manager=gitops', '-k', path);
+      assert.equal(diff.code, 0, diff.stdout);
+    });
+
+  test('a management cluster and its hosted clusters apply, once what is theirs is there', async () => {
+    for (const namespace of ['clusters', 'clusters-prod', 'clusters-stage'])
+      await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    const fleet = readFleet({
+      image: IMAGE,
+      defaults: { systems: { 'global-pull-secret': {} } },
+      clusters: [
+        { name: 'management', kind: 'management' },
+        { name: 'prod', kind: 'hosted', management: 'management' },
+        { name: 'stage', kind: 'hosted', management: 'management', delivery: 'reconciler' },
+      ],
+    });
+    writeTree(folder, renderFleet(fleet).tree);
+    for (const name of ['management', 'prod']) {
+      const applied = await apply(join(folder, name));
+      assert.equal(applied.code, 0, applied.stderr);
+    }
+  });
+
+  test('texts that YAML could take for something else arrive as they are', async () => {
+    const data = Object.fromEntries(TRICKY.map((text, index) => [`k${index}`, text]));
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'tricky', namespace: 'default' },
+      data,
+    };
+    writeTree(join(folder, 'tricky'), renderTree([object]));
+    const applied = await apply(join(folder, 'tricky'));
+    assert.equal(applied.code, 0, applied.stderr);
+    assert.deepEqual((await plane.get(object))?.['data'], data);
+  });
+
+  const additional = (type: string, data: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'additional-pull-secret', namespace: 'kube-system' },
+    type,
+    data,
+  });
+  const good = { '.dockerconfigjson': Buffer.from('{"auths":{"a.example.com":{}}}').toString('base64') };
+  const post = (object: ReturnType<typeof additional>) =>
+    plane.client.request('POST', '/api/v1/namespaces/kube-system/secrets', object);
+  const enforce = async (mode: 'warn' | 'deny' | 'off') => {
+    const cluster = {
+      name: 'policy',
+      path: '.',
+      systems: { 'global-pull-secret': { enforce: mode, createConfigNamespace: true } },
+    };
+    const tree = renderFleet(readFleet({ image: IMAGE, clusters: [cluster] })).tree;
+    writeTree(join(folder, 'policy'), tree);
+    const applied = await apply(join(folder, 'policy'));
+    assert.equal(applied.code, 0, applied.stderr);
+  };
+  const kubectlApply = async (object: object): Promise<string> => {
+    writeTree(join(folder, 'secret'), renderTree([object as never]));
+    const ran = await plane.kubectl(
+      'apply',
+      '--server-side',
+      '--dry-run=server',
+      '-k',
+      join(folder, 'secret'),
+    );
+    return ran.stderr;
+  };
+
+  test('a wrong additional-pull-secret is warned about, and goes through', async () => {
+    await enforce('warn');
+    // A policy takes a moment until it is in force.
+    await eventually(async () => {
+      const warnings = await kubectlApply(additional('Opaque', {}));
+      assert.match(warnings, /Warning: .*has type Opaque, wanted kubernetes\.io\/dockerconfigjson/);
+      assert.match(warnings, /Warning: .*has no key \.dockerconfigjson/);
+    });
+    assert.equal(await kubectlApply(additional('kubernetes.io/dockerconfigjson', good)), '');
+    assert.equal(
+      await kubectlApply({
+        ...additional('Opaque', {}),
+        metadata: { name: 'other', namespace: 'kube-system' },
+      }),
+      '',
+    );
+  });
+
+  test('with deny, a wrong one is refused, and one that was there before can still be updated', async () => {
+    assert.equal((await post(additional('Opaque', good))).status, 201);
+    await enforce('deny');
+    await plane.remove(additional('Opaque', {}));
+    await eventually(async () => {
+      const refused = await post(additional('Opaque', {}));
+      if (refused.status === 201) await plane.remove(additional('Opaque', {}));
+      assert.equal(refused.status, 422);
+      assert.match(refused.body.message ?? '', /has type Opaque/);
+    });
+    assert.equal((await post(additional('kubernetes.io/dockerconfigjson', good))).status, 201);
+  });
+
+  test('server-side apply creates with a right to create that is limited to a name', async () => {
+    const user = await plane.user({
+      name: 'by-name',
+      namespaces: { default: [secretsByName(['mine'], ['get', 'create', 'patch'])] },
+    });
+    const applyAs = async (name: string): Promise<number> =>
+      (
+        await user.client.request(
+          'PATCH',
+          `/api/v1/namespaces/default/secrets/${name}?fieldManager=x`,
+          { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' } },
+          'application/apply-patch+yaml',
+        )
+      ).status;
+    await eventually(async () => assert.equal(await applyAs('mine'), 201));
+    assert.equal(await applyAs('other'), 403);
+  });
+}
+
+const TRICKY = [
+  'on',
+  'y',
+  'No',
+  '0755',
+  '0o7',
+  '0x1F',
+  '1e3',
+  '1_000',
+  '.5',
+  '+1',
+  '12:30:00',
+  '2026-01-01',
+  '~',
+  'null',
+  '=',
+  '<<',
+  '# x',
+  '!x',
+  ' lead',
+  'trail ',
+  'a: b',
+  '- a',
+  '',
+  'x\ny\n',
+  ' x\n  y',
+  'tab\tx',
+  '\u2028x',
+  '\u{1F600}',
+  '"',
+  "'",
+  '{}',
+  '[a]',
+  '%x',
+  '@x',
+  '`x',
+  '|',
+  '>',
+  '*a',
+  '&a',
+  'a'.repeat(300),
+];
+
+test.run();
