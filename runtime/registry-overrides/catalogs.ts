@@ -1,0 +1,256 @@
+/** The catalogs of one hosted cluster: which images they take, and the objects that say so. */
+import {
+  CATALOG_CONTAINERS,
+  CATALOG_STREAM,
+  catalogImageStream,
+  catalogSource,
+  catalogsRunBesideControlPlane,
+  catalogTriggers,
+  TRIGGERS_ANNOTATION,
+} from '../../charts/registry-overrides/objects.ts';
+import type { Apply, Need, Ref, World } from '../controller/contract.ts';
+import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import {
+  absenceFromError,
+  type Catalog,
+  type CatalogAnswer,
+  catalogAnnotation,
+  catalogCandidates,
+  catalogsOf,
+  chooseCandidate,
+  chooseCatalogImages,
+  IS_REGISTRY_OVERRIDES,
+  parseCatalogOverrides,
+} from '../rules/olm-catalogs.ts';
+import { catalogStreamWanted } from '../rules/olm-catalogs-stream.ts';
+import type { Verdict } from '../rules/pull-status.ts';
+import { deploymentRef } from './deployments.ts';
+
+export interface CatalogPlan {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[];
+  readonly needs: readonly Need[];
+  readonly verdicts: readonly Verdict[];
+  /** Why the annotations cannot be used; a person must act. */
+  readonly error?: string;
+}
+
+/** For hosted clusters whose catalogs are not looked after. */
+export const NO_CATALOGS: CatalogPlan = { apply: [], keep: [], needs: [], verdicts: [] };
+const MARKETPLACE = 'openshift-marketplace';
+
+export const STREAM: Omit<Ref, 'namespace'> = {
+  role: 'management',
+  apiVersion: 'image.openshift.io/v1',
+  kind: 'ImageStream',
+  name: CATALOG_STREAM,
+};
+
+interface Chosen {
+  /** Images by catalog name: what is known so far. */
+  readonly images: Readonly<Record<string, string>>;
+  /** Whether the annotations name them. */
+  readonly annotated: boolean;
+  readonly needs: readonly Need[];
+  readonly verdicts: readonly Verdict[];
+  readonly complete: boolean;
+}
+
+/** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
+export function planCatalogs(world: World, cluster: KubeObject, mode: OwnershipMode): CatalogPlan {
+  const spec = (cluster.spec ?? {}) as ClusterSpec;
+  const placement = spec.olmCatalogPlacement === 'guest' ? 'guest' : 'management';
+  const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
+  if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
+  const catalogs = catalogsOf(versionOf(cluster));
+  const chosen = choose(world, cluster, catalogs);
+  const kept = [...keptStream(world)];
+  if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };
+  const base = { needs: chosen.needs, verdicts: chosen.verdicts };
+  if (!chosen.complete) return { ...NO_CATALOGS, ...base, keep: kept };
+  if (placement === 'guest')
+    return { ...NO_CATALOGS, ...base, ...guestObjects(world, off ? [] : catalogs, chosen, mode) };
+  return { ...NO_CATALOGS, ...base, ...managementObjects(world, catalogs, chosen, mode) };
+}
+
+interface ClusterSpec {
+  readonly olmCatalogPlacement?: string;
+  readonly configuration?: { readonly operatorhub?: { readonly disableAllDefaultSources?: boolean } };
+  readonly release?: { readonly image?: string };
+}
+
+/** Version of the release: as the cluster reports it, else out of the release image's tag. */
+export function versionOf(cluster: KubeObject): string {
+  const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
+  const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
+  const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
+  return reported ?? /:(\d+\.\d+[^/@]*)(?:@|$)/.exec(image)?.[1] ?? '';
+}
+
+function choose(
+  world: World,
+  cluster: KubeObject,
+  catalogs: readonly Catalog[],
+): Chosen | { readonly error: string } {
+  const annotation = (name: string): string => {
+    const value = cluster.metadata.annotations?.[name];
+    return typeof value === 'string' ? value : '';
+  };
+  const set = chooseCatalogImages(
+    catalogs,
+    Object.fromEntries(catalogs.map(({ name }) => [name, annotation(catalogAnnotation(name))])),
+  );
+  if (set.error !== undefined) return { error: set.error };
+  if (set.images !== undefined)
+    return {
+      images: set.images,
+      annotated: true,
+      needs: [],
+      verdicts: verdictsOf(set.images, 'Annotated'),
+      complete: true,
+    };
+  const { overrides, ignored } = parseCatalogOverrides(annotation(IS_REGISTRY_OVERRIDES));
+  const version = versionOf(cluster);
+  const states = catalogs.map((catalog) => ({
+    name: catalog.name,
+    state: chooseCandidate(catalog, catalogCandidates(catalog, version, overrides), (image) =>
+      answerOf(world, image),
+    ),
+  }));
+  const images = Object.fromEntries(
+    states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
+  );
+  const needs = states.flatMap(({ state }): Need[] =>
+    'ask' in state ? [{ kind: 'registry-digest', image: state.ask }] : [],
+  );
+  const failures = states.flatMap(({ name, state }): Verdict[] =>
+    'error' in state
+      ? [{ subject: name, verdict: 'Rejected', reason: 'CatalogImageMissing', message: state.error }]
+      : [],
+  );
+  const odd = ignored.map(
+    (pair): Verdict => ({
+      subject: IS_REGISTRY_OVERRIDES,
+      verdict: 'Warning',
+      reason: 'PairIgnored',
+      message: `"${pair.slice(0, 100)}" says nothing: wanted "source=destination"`,
+    }),
+  );
+  return {
+    images,
+    annotated: false,
+    needs,
+    verdicts: [...verdictsOf(images, 'Found'), ...failures, ...odd],
+    complete: states.every(({ state }) => 'image' in state),
+  };
+}
+
+function verdictsOf(images: Readonly<Record<string, string>>, reason: string): readonly Verdict[] {
+  return Object.entries(images).map(([subject, image]) => ({
+    subject,
+    verdict: 'Accepted',
+    reason,
+    message: image,
+  }));
+}
+
+function answerOf(world: World, image: string): CatalogAnswer {
+  const fact = world.fact({ kind: 'registry-digest', image });
+  if (fact === undefined) return 'unknown';
+  if (fact.ok) return 'there';
+  return absenceFromError(fact.reason) ? 'absent' : 'failed';
+}
+
+/** The stream that is there stays while it is not known what should be in it. */
+function keptStream(world: World): readonly Ref[] {
+  const ref = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
+  return world.get(ref) === undefined ? [] : [ref];
+}
+
+function managementObjects(
+  world: World,
+  catalogs: readonly Catalog[],
+  chosen: Chosen,
+  mode: OwnershipMode,
+): Pick<CatalogPlan, 'apply'> {
+  const { apiVersion, kind } = STREAM;
+  const hasStreams = world.serves({ role: 'management', apiVersion, kind });
+  const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
+  const namespace = world.scope.controlPlaneNamespace;
+  const stream = world.get({ ...STREAM, namespace });
+  const streamIsOurs = streamed && observedIn(mode, stream) === undefined;
+  const apply: Apply[] = streamIsOurs
+    ? [{ role: 'management', object: catalogImageStream(namespace, chosen.images), adopt: mode === 'own' }]
+    : [];
+  for (const catalog of catalogs) {
+    const ref = deploymentRef(world, `${catalog.name}-catalog`);
+    const deployment = world.get(ref);
+    if (deployment?.metadata.uid === undefined || observedIn(mode, deployment) !== undefined) continue;
+    const part = { ...ref, uid: deployment.metadata.uid };
+    const image = streamed ? undefined : pinned(world, chosen, catalog.name);
+    apply.push({ part, fields: catalogFields(deployment, catalog.name, image) });
+  }
+  return { apply };
+}
+
+/** An annotated image is by digest already; another one is pinned to what was found. */
+function pinned(world: World, chosen: Chosen, name: string): string {
+  const image = chosen.images[name] ?? '';
+  const fact = chosen.annotated ? undefined : world.fact({ kind: 'registry-digest', image });
+  return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
+}
+
+/** Without an image, the Deployment follows the stream; with one, it has no trigger and the image in both containers. */
+function catalogFields(
+  deployment: KubeObject,
+  name: string,
+  image: string | undefined,
+): { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown } {
+  const triggers = (value: unknown): Partial<KubeObject['metadata']> => ({
+    annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
+  });
+  if (image === undefined) return { metadata: triggers(catalogTriggers(name)) };
+  const pod = (deployment.spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+  const containers = named(pod?.containers, CATALOG_CONTAINERS.container, image);
+  const initContainers = named(pod?.initContainers, CATALOG_CONTAINERS.initContainer, image);
+  return {
+    // Server-side apply cannot take away what another manager set: an empty list is no trigger.
+    ...(TRIGGERS_ANNOTATION in (deployment.metadata.annotations ?? {}) ? { metadata: triggers([]) } : {}),
+    spec: { template: { spec: { ...containers('containers'), ...initContainers('initContainers') } } },
+  };
+}
+
+interface PodSpec {
+  readonly containers?: readonly { readonly name?: string }[];
+  readonly initContainers?: readonly { readonly name?: string }[];
+}
+
+/** Only a container that is there gets an image: applying would otherwise make one. */
+function named(
+  list: readonly { readonly name?: string }[] | undefined,
+  name: string,
+  image: string,
+): (field: string) => Readonly<Record<string, unknown>> {
+  const there = list?.some((container) => container.name === name) === true;
+  return (field) => (there ? { [field]: [{ name, image }] } : {});
+}
+
+/** In the hosted cluster the pods run there; a CatalogSource names the image. */
+function guestObjects(
+  world: World,
+  catalogs: readonly Catalog[],
+  chosen: Chosen,
+  mode: OwnershipMode,
+): Pick<CatalogPlan, 'apply'> {
+  const apply = catalogs.flatMap((catalog): Apply[] => {
+    const image = chosen.images[catalog.name] ?? '';
+    const object = catalogSource(catalog, { placement: 'guest', image });
+    const { apiVersion, kind } = object;
+    if (!world.serves({ role: 'hosted', apiVersion, kind })) return [];
+    const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
+    if (observedIn(mode, world.get(ref)) !== undefined) return [];
+    return [{ role: 'hosted', object, adopt: mode === 'own' }];
+  });
+  return { apply };
+}

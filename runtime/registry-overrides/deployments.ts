@@ -1,0 +1,205 @@
+/**
+ * One environment variable on the Deployments that look up images without a container runtime. Only that variable is applied;
+ * where somebody else takes it away again, we stop rather than fight.
+ */
+import type { Apply, Ref, World } from '../controller/contract.ts';
+import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import type { Verdict } from '../rules/pull-status.ts';
+import { OVERRIDES_ENV } from '../rules/registry-overrides.ts';
+
+/** Deployments that get the variable; each has a container of its own name. */
+export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];
+
+export const MANAGER = 'pullwright-registry-overrides';
+
+/** What was seen the last time: told by the status, so that the decision stays a function of the world. */
+export type Memory = Readonly<Record<string, string>>;
+
+export interface DeploymentPlan {
+  readonly apply: readonly Apply[];
+  readonly verdicts: readonly Verdict[];
+  /** For the next time. */
+  readonly memory: Memory;
+  /** Who writes a Deployment that we only watch. */
+  readonly observed?: string;
+  readonly contested: boolean;
+}
+
+/** A value that was taken away from us is set again after this time, once: an upgrade also rewrites Deployments. */
+export const CONTEST_MS = 600_000;
+
+export interface DeploymentInput {
+  readonly world: World;
+  readonly mode: OwnershipMode;
+  /** Value that we want. */
+  readonly wanted: string;
+  /** Value that HyperShift would write. */
+  readonly upstream: string;
+  readonly memory: Memory;
+}
+
+/** Plans the variable for both Deployments. */
+export function planDeployments(input: DeploymentInput): DeploymentPlan {
+  const plans = TARGETS.map((name) => planOne(input, name));
+  const observed = plans.find((plan) => plan.observed !== undefined)?.observed;
+  return {
+    apply: plans.flatMap((plan) => plan.apply),
+    verdicts: plans.flatMap((plan) => plan.verdicts),
+    memory: Object.assign({}, ...plans.map((plan) => plan.memory)) as Memory,
+    contested: plans.some((plan) => plan.contested),
+    ...(observed === undefined ? {} : { observed }),
+  };
+}
+
+export function deploymentRef(world: World, name: string): Ref {
+  const namespace = world.scope.controlPlaneNamespace;
+  return { role: 'management', apiVersion: 'apps/v1', kind: 'Deployment', namespace, name };
+}
+
+const NOTHING: DeploymentPlan = { apply: [], verdicts: [], memory: {}, contested: false };
+
+function planOne(input: DeploymentInput, name: string): DeploymentPlan {
+  const ref = deploymentRef(input.world, name);
+  const deployment = input.world.get(ref);
+  if (deployment?.metadata.uid === undefined) return NOTHING;
+  const part = { ...ref, uid: deployment.metadata.uid };
+  const present = variableOf(deployment, name);
+  const subject = `Deployment/${name}`;
+  const operator = observedIn(input.mode, deployment);
+  if (operator !== undefined) return observe({ input, deployment, part, present, subject, operator });
+  if (present === NO_CONTAINER) {
+    const message = `it has no container "${name}", so ${OVERRIDES_ENV} cannot be set`;
+    return { ...NOTHING, verdicts: [{ subject, verdict: 'Rejected', reason: 'ContainerMissing', message }] };
+  }
+  if (input.wanted.length > MAX_VALUE) return tooLong(input, { deployment, part, present, subject, name });
+  const set: Apply = { part, fields: fieldsFor(name, input.wanted) };
+  return own(input, { set, present, subject, name, uid: part.uid, applied: isApplied(deployment) });
+}
+
+/** A longer one makes the kernel refuse to start the container. In characters; with the name, 128 KiB. */
+const MAX_VALUE = 131_000;
+
+/** What we set before stays. */
+function tooLong(
+  { wanted, memory }: DeploymentInput,
+  seen: Pick<Observed, 'deployment' | 'part' | 'present' | 'subject'> & { readonly name: string },
+): DeploymentPlan {
+  const { deployment, part, present, subject, name } = seen;
+  const stays = isApplied(deployment) && present !== undefined;
+  const message = `${OVERRIDES_ENV} would have ${wanted.length} characters, at most ${MAX_VALUE} are possible: choose mirror sets with pullwright.dev/registry-overrides-allow on the HostedCluster`;
+  const confirmed = `confirmed.${name}`;
+  return {
+    ...NOTHING,
+    apply: stays ? [{ part, fields: fieldsFor(name, present) }] : [],
+    verdicts: [{ subject, verdict: 'Rejected', reason: 'ValueTooLong', message }],
+    memory: memory[confirmed] === undefined ? {} : { [confirmed]: memory[confirmed] },
+  };
+}
+
+interface Seen {
+  readonly set: Apply;
+  readonly present: string | undefined;
+  readonly subject: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Whether fields of the Deployment are ours. */
+  readonly applied: boolean;
+}
+
+/** Confirmed once it was seen in place; gone after that, somebody else took it away. */
+function own({ world, wanted, memory }: DeploymentInput, seen: Seen): DeploymentPlan {
+  const { set, subject, name } = seen;
+  const confirmedKey = `confirmed.${name}`;
+  const contestedKey = `contested.${name}`;
+  const mark = `${seen.uid}/${wanted.length}/${checksum(wanted)}`;
+  const accepted: Verdict = {
+    subject,
+    verdict: 'Accepted',
+    reason: 'Applied',
+    message: `${OVERRIDES_ENV} is set`,
+  };
+  if (seen.present === wanted)
+    return {
+      ...NOTHING,
+      apply: [set],
+      verdicts: [accepted],
+      memory: seen.applied ? { [confirmedKey]: mark } : {},
+    };
+  if (memory[confirmedKey] !== mark)
+    return { ...NOTHING, apply: [set], verdicts: [{ ...accepted, verdict: 'Pending' }] };
+  const since = Date.parse(memory[contestedKey] ?? '');
+  const tryAgain = since + CONTEST_MS <= world.now.getTime();
+  const contested = Number.isNaN(since) || tryAgain ? world.now.toISOString() : new Date(since).toISOString();
+  return {
+    apply: tryAgain ? [set] : [],
+    verdicts: [
+      {
+        subject,
+        verdict: 'Warning',
+        reason: 'Contested',
+        message: `another writer takes ${OVERRIDES_ENV} away again: it is set again in ten minutes; choose mode "observe", or stop the other writer`,
+      },
+    ],
+    memory: { [confirmedKey]: mark, [contestedKey]: contested },
+    contested: true,
+  };
+}
+
+function isApplied(deployment: KubeObject): boolean {
+  const entries = deployment.metadata.managedFields ?? [];
+  return entries.some((entry) => entry.manager === MANAGER && entry.operation === 'Apply');
+}
+
+interface Observed {
+  readonly input: DeploymentInput;
+  readonly deployment: KubeObject;
+  readonly part: Ref & { readonly uid: string };
+  readonly present: string | undefined;
+  readonly subject: string;
+  readonly operator: string;
+}
+
+function observe({ input, deployment, part, present, subject, operator }: Observed): DeploymentPlan {
+  const same = (present ?? '') === input.upstream || (present === undefined && input.upstream === '=');
+  const message = same
+    ? `${operator} keeps ${OVERRIDES_ENV} as the mirror sets say`
+    : `${operator} keeps ${OVERRIDES_ENV}, and it is not what the mirror sets say: restart ${operator}, or choose mode "own"`;
+  return {
+    ...NOTHING,
+    // An empty part gives up what we applied before we only watched.
+    apply: isApplied(deployment) ? [{ part, fields: {} }] : [],
+    verdicts: [
+      { subject, verdict: same ? 'Accepted' : 'Warning', reason: same ? 'Observed' : 'Drifted', message },
+    ],
+    observed: operator,
+  };
+}
+
+const NO_CONTAINER = '\u0000';
+
+interface Container {
+  readonly name?: string;
+  readonly env?: readonly { readonly name?: string; readonly value?: string }[];
+}
+
+/** The variable's value; undefined when it is not set, {@link NO_CONTAINER} without such a container. */
+function variableOf(deployment: KubeObject, container: string): string | undefined {
+  const spec = deployment.spec as { template?: { spec?: { containers?: readonly Container[] } } } | undefined;
+  const found = spec?.template?.spec?.containers?.find((one) => one.name === container);
+  if (found === undefined) return NO_CONTAINER;
+  const variable = found.env?.find((one) => one.name === OVERRIDES_ENV);
+  return variable === undefined ? undefined : (variable.value ?? '');
+}
+
+function fieldsFor(container: string, value: string): { readonly spec: unknown } {
+  const env = [{ name: OVERRIDES_ENV, value }];
+  return { spec: { template: { spec: { containers: [{ name: container, env }] } } } };
+}
+
+/** Tells values apart in a status field of bounded length. */
+function checksum(text: string): string {
+  let sum = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  return sum.toString(16).padStart(8, '0');
+}

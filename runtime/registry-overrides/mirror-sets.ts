@@ -1,0 +1,135 @@
+/** The management cluster's mirror sets as one hosted cluster follows them: rules, texts, and what their authors should know. */
+import type { Read, World } from '../controller/contract.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import type { MirrorRule } from '../rules/mirrors.ts';
+import {
+  collectMirrors,
+  MIRROR_SET_KINDS,
+  type MirrorProblem,
+  readMirrorEntries,
+} from '../rules/mirrors-collect.ts';
+import type { Verdict } from '../rules/pull-status.ts';
+import {
+  formatImageOverrides,
+  inexpressible,
+  OVERRIDES_ENV,
+  type OverrideMap,
+} from '../rules/registry-overrides.ts';
+import { collectOverrideMap } from '../rules/registry-overrides-collect.ts';
+import { overridesDocument } from '../rules/registry-overrides-document.ts';
+import type { RegistryOverridesOptions } from './options.ts';
+
+/** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
+export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({
+  role: 'management',
+  apiVersion,
+  kind,
+  optional: true,
+}));
+
+export interface MirrorSets {
+  readonly rules: readonly MirrorRule[];
+  /** Value of `OPENSHIFT_IMG_OVERRIDES`. */
+  readonly text: string;
+  /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
+  readonly upstreamText: string;
+  /** The full document as JSON, and its hash. */
+  readonly document: string;
+  readonly hash: string;
+  readonly verdicts: readonly Verdict[];
+}
+
+/** Reads the sets that `world` shows, after `select` has taken out what the hosted cluster does not follow. */
+export function readMirrorSets(
+  world: World,
+  options: RegistryOverridesOptions,
+  select: (objects: readonly KubeObject[]) => readonly KubeObject[],
+): MirrorSets {
+  const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
+    world.list({ role: 'management', apiVersion, kind }),
+  );
+  const objects = select(all);
+  const { rules, problems } = collectMirrors(objects);
+  const has = { icsp: true, idms: true };
+  const expressible = (source: readonly KubeObject[]): OverrideMap =>
+    withoutOdd(collectOverrideMap(source, has) ?? new Map());
+  const map = options.tagMirrors ? withTags(expressible(objects), objects) : expressible(objects);
+  const { text, hash } = overridesDocument(rules);
+  const odd = inexpressible(collectOverrideMap(objects, has) ?? new Map());
+  return {
+    rules,
+    text: formatImageOverrides(map),
+    upstreamText: formatImageOverrides(collectOverrideMap(all, has)),
+    document: text,
+    hash,
+    verdicts: [
+      ...problems.map(problemVerdict),
+      ...kindVerdicts(objects),
+      ...oddVerdicts(odd),
+      ...policyVerdicts(rules),
+    ],
+  };
+}
+
+function withoutOdd(map: OverrideMap): OverrideMap {
+  const odd = new Set(inexpressible(map));
+  if (odd.size === 0) return map;
+  const kept = [...map].map(
+    ([source, mirrors]) => [source, mirrors.filter((mirror) => !odd.has(`${source}=${mirror}`))] as const,
+  );
+  return new Map(kept.filter(([, mirrors]) => mirrors.length > 0));
+}
+
+/** Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look. */
+function withTags(map: OverrideMap, objects: readonly KubeObject[]): OverrideMap {
+  const whole = new Map(map);
+  for (const entry of readMirrorEntries(objects).entries) {
+    if (entry.pullFrom !== 'tag-only') continue;
+    const present = whole.get(entry.source) ?? [];
+    whole.set(entry.source, [...present, ...entry.mirrors.filter((mirror) => !present.includes(mirror))]);
+  }
+  return whole;
+}
+
+function problemVerdict({ severity, code, origin, message }: MirrorProblem): Verdict {
+  const subject = `${origin.kind}/${origin.name} ${origin.path}`;
+  return { subject, verdict: severity === 'error' ? 'Rejected' : 'Warning', reason: code, message };
+}
+
+/** ImageContentSourcePolicy is deprecated; together with its successor both count. */
+function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
+  const policies = objects.filter((object) => object.kind === 'ImageContentSourcePolicy');
+  if (policies.length === 0) return [];
+  const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
+  const message = both
+    ? 'both kinds are here: mirrors of ImageDigestMirrorSets come first; move these into an ImageDigestMirrorSet'
+    : 'the kind is deprecated: move these into an ImageDigestMirrorSet';
+  return [
+    {
+      subject: 'ImageContentSourcePolicy',
+      verdict: 'Warning',
+      reason: both ? 'BothKinds' : 'Deprecated',
+      message: `${policies.length === 1 ? 'one object' : `${policies.length} objects`}: ${message}`,
+    },
+  ];
+}
+
+function oddVerdicts(pairs: readonly string[]): readonly Verdict[] {
+  return pairs.map((pair) => ({
+    subject: pair.slice(0, 200),
+    verdict: 'Warning',
+    reason: 'NotExpressible',
+    message: `${OVERRIDES_ENV} cannot carry it ("," and "=" have a meaning there); it is left out of the variable`,
+  }));
+}
+
+function policyVerdicts(rules: readonly MirrorRule[]): readonly Verdict[] {
+  return rules
+    .filter((rule) => rule.blocked)
+    .map((rule) => ({
+      subject: rule.prefix,
+      verdict: 'Warning',
+      reason: 'PolicyNotExpressible',
+      message: `${OVERRIDES_ENV} cannot say NeverContactSource: components that read it ask the source when every mirror fails`,
+    }));
+}

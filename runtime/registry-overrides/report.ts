@@ -1,0 +1,202 @@
+/** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
+import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../controller/contract.ts';
+import { type ConditionInput, readiness } from '../rules/conditions.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  type Verdict,
+} from '../rules/pull-status.ts';
+import type { Memory } from './deployments.ts';
+
+export interface ReportInput {
+  readonly world: World;
+  readonly cluster: KubeObject;
+  readonly rules: number;
+  /** Hash of the full document. */
+  readonly hash: string;
+  readonly verdicts: readonly Verdict[];
+  readonly problems: readonly Problem[];
+  /** Who writes what we only watch. */
+  readonly observed?: string | undefined;
+  readonly contested: boolean;
+  /** Why the catalogs' annotations cannot be used. */
+  readonly catalogError?: string | undefined;
+  readonly memory: Memory;
+}
+
+export interface Report {
+  readonly apply: readonly Apply[];
+  readonly status: readonly StatusPatch[];
+  readonly events: readonly EventNote[];
+  readonly metrics: readonly Sample[];
+}
+
+/** Where the status of `cluster` is. */
+export function statusRef(cluster: KubeObject): Ref {
+  return {
+    role: 'management',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace: cluster.metadata.namespace ?? '',
+    name: pullStatusName('HostedCluster', cluster.metadata.name),
+  };
+}
+
+/** Builds the reporting part of the outcome. */
+export function report(input: ReportInput): Report {
+  const { world, cluster } = input;
+  const ref = statusRef(cluster);
+  const built = pullStatus({
+    reporter: 'registry-overrides',
+    about: {
+      apiVersion: cluster.apiVersion,
+      kind: cluster.kind,
+      namespace: cluster.metadata.namespace ?? '',
+      name: cluster.metadata.name,
+    },
+    conditions: conditionsOf(input),
+    verdicts: input.verdicts.map(bounded),
+    summary: { rules: input.rules, hash: input.hash, ...input.memory },
+    present: world.get(ref),
+    now: world.now,
+  });
+  return {
+    apply: [{ role: 'management', object: built.object }],
+    status: [{ ref, status: built.status }],
+    events: eventsOf(input),
+    metrics: metricsOf(input),
+  };
+}
+
+/** What tenants write can be of any length; the schema of the status is not. */
+function bounded(verdict: Verdict): Verdict {
+  return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
+}
+
+function conditionsOf(input: ReportInput): readonly ConditionInput[] {
+  const terminal = input.problems.find((problem) => problem.disposition === 'terminal');
+  const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected');
+  const pending = input.verdicts.filter((verdict) => verdict.verdict === 'Pending');
+  const stalled =
+    terminal === undefined ? rejectedText(rejected) : { reason: terminal.code, message: terminal.message };
+  const progressing =
+    pending.length === 0
+      ? undefined
+      : { reason: pending[0]?.reason ?? 'Pending', message: `not in place yet: ${subjects(pending)}` };
+  return [
+    ...readiness({
+      ready: {
+        reason: 'Reconciled',
+        message: `${input.rules} ${input.rules === 1 ? 'source has' : 'sources have'} mirrors`,
+      },
+      ...(stalled === undefined ? {} : { stalled }),
+      ...(progressing === undefined ? {} : { progressing }),
+    }),
+    {
+      type: 'CatalogsValid',
+      ...(input.catalogError === undefined
+        ? { status: 'True', reason: 'Valid', message: 'the catalog annotations can be used' }
+        : { status: 'False', reason: 'CatalogImagesInvalid', message: input.catalogError }),
+    },
+    ...managed(input),
+    ...(input.contested
+      ? [
+          {
+            type: 'Contested',
+            status: 'True',
+            reason: 'AnotherWriter',
+            message: 'another writer takes away what is set here; see the verdicts',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+function managed({ observed, verdicts }: ReportInput): readonly ConditionInput[] {
+  if (observed === undefined) return [];
+  const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
+  const drift =
+    drifted.length === 0
+      ? 'what it writes is what the mirror sets say'
+      : `${subjects(drifted)} differ from the mirror sets`;
+  const message = `${observed} manages the Deployments; nothing of them is written; ${drift}`;
+  return [
+    {
+      type: 'ManagedElsewhere',
+      status: 'True',
+      reason: drifted.length === 0 ? 'Observing' : 'Drifted',
+      message,
+    },
+  ];
+}
+
+function rejectedText(rejected: readonly Verdict[]): { reason: string; message: string } | undefined {
+  const [first] = rejected;
+  if (first === undefined) return undefined;
+  return { reason: first.reason, message: `cannot use ${subjects(rejected)}: ${first.message}` };
+}
+
+function subjects(verdicts: readonly Verdict[]): string {
+  const names = verdicts.slice(0, 10).map((verdict) => `"${verdict.subject}"`);
+  return `${names.join(', ')}${verdicts.length > 10 ? ` and ${verdicts.length - 10} more` : ''}`;
+}
+
+/** One event per verdict that a person should act on; the engine sends each change once. */
+function eventsOf({ cluster, verdicts, catalogError }: ReportInput): readonly EventNote[] {
+  const { apiVersion, kind, metadata } = cluster;
+  const regarding: Ref = {
+    role: 'management',
+    apiVersion,
+    kind,
+    ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+    name: metadata.name,
+    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+  };
+  const warn = (reason: string, note: string): EventNote => ({
+    regarding,
+    type: 'Warning',
+    reason,
+    action: 'Override',
+    note: note.slice(0, 1024),
+  });
+  const shown = verdicts.filter((verdict) =>
+    ['Rejected', 'Contested'].includes(verdict.verdict === 'Rejected' ? 'Rejected' : verdict.reason),
+  );
+  return [
+    ...shown
+      .slice(0, MAX_EVENTS)
+      .map((verdict) => warn(verdict.reason, `${verdict.subject}: ${verdict.message}`)),
+    ...(catalogError === undefined ? [] : [warn('CatalogImagesInvalid', catalogError)]),
+  ];
+}
+
+/** A thousand bad entries are a thousand verdicts, but not a thousand events. */
+const MAX_EVENTS = 20;
+
+function metricsOf(input: ReportInput): readonly Sample[] {
+  const labels = { scope: input.world.scope.name };
+  const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected').length;
+  return [
+    {
+      name: 'pullwright_override_sources',
+      help: 'Sources that have mirrors for the hosted cluster',
+      value: input.rules,
+      labels,
+    },
+    {
+      name: 'pullwright_override_problems',
+      help: 'Entries and annotations that cannot be used',
+      value: rejected,
+      labels,
+    },
+    {
+      name: 'pullwright_override_contested',
+      help: 'Whether another writer takes the variable away',
+      value: input.contested ? 1 : 0,
+      labels,
+    },
+  ];
+}

@@ -1,0 +1,169 @@
+/** One hosted cluster beside its management cluster, and runs of the reconciler over both. */
+import type { Fact, Need, Scope } from '../../runtime/controller/contract.ts';
+import { runOffline } from '../../runtime/controller/offline.ts';
+import { ObjectStore } from '../../runtime/controller/store.ts';
+import { parseOptions } from '../../runtime/registry-overrides/options.ts';
+import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { PullStatusTarget, Verdict } from '../../runtime/rules/pull-status.ts';
+
+export const NAMESPACE = 'clusters-prod';
+export const SCOPE: Scope = {
+  name: 'clusters/prod',
+  controlPlaneNamespace: NAMESPACE,
+  hostedCluster: { namespace: 'clusters', name: 'prod' },
+};
+
+export function hostedCluster(
+  annotations: Readonly<Record<string, string>> = {},
+  spec: Readonly<Record<string, unknown>> = {},
+): KubeObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name: 'prod', namespace: 'clusters', uid: 'u-prod', annotations },
+    spec: { olmCatalogPlacement: 'management', ...spec },
+    status: { version: { history: [{ version: '4.22.3' }] } },
+  };
+}
+
+export function mirrorSet(
+  kind: 'ImageDigestMirrorSet' | 'ImageTagMirrorSet' | 'ImageContentSourcePolicy',
+  name: string,
+  entries: readonly unknown[],
+): KubeObject {
+  const list = {
+    ImageDigestMirrorSet: 'imageDigestMirrors',
+    ImageTagMirrorSet: 'imageTagMirrors',
+    ImageContentSourcePolicy: 'repositoryDigestMirrors',
+  }[kind];
+  const apiVersion =
+    kind === 'ImageContentSourcePolicy' ? 'operator.openshift.io/v1alpha1' : 'config.openshift.io/v1';
+  return { apiVersion, kind, metadata: { name, uid: `u-${name}` }, spec: { [list]: entries } };
+}
+
+export function deployment(name: string, env: readonly unknown[] = [], manager?: string): KubeObject {
+  const container = name.endsWith('-catalog') ? 'registry' : name;
+  const managedFields =
+    manager === undefined ? {} : { managedFields: [{ manager, operation: 'Update', fieldsV1: {} }] };
+  const init = name.endsWith('-catalog')
+    ? { initContainers: [{ name: 'extract-content', image: 'old' }] }
+    : {};
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: NAMESPACE, uid: `u-${name}`, ...managedFields },
+    spec: {
+      template: {
+        spec: {
+          ...init,
+          containers: [
+            { name: container, image: 'old', env },
+            { name: 'sidecar', image: 's' },
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** The two Deployments that carry the variable. */
+export const DEPLOYMENTS: readonly KubeObject[] = [
+  deployment('control-plane-operator', [{ name: 'POD_NAME', value: 'x' }]),
+  deployment('ignition-server'),
+];
+
+export interface RunInput {
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly facts?: Readonly<Record<string, Fact>>;
+  readonly hosted?: readonly KubeObject[];
+  readonly now?: Date;
+}
+
+export interface RunOutput {
+  readonly management: ObjectStore;
+  readonly hosted: ObjectStore;
+  readonly verbs: readonly string[];
+  readonly needs: readonly Need[];
+  readonly problems: readonly string[];
+  readonly events: readonly string[];
+}
+
+/** Reconciles once to a fixed point. */
+export function run(objects: readonly KubeObject[], input: RunInput = {}): RunOutput {
+  const management = storeOf(objects);
+  const hosted = storeOf(input.hosted ?? []);
+  const result = runOffline({
+    reconcilers: [registryOverridesReconciler(parseOptions({ catalogs: false, ...input.options }))],
+    scope: SCOPE,
+    stores: { management, hosted },
+    now: input.now ?? new Date('2026-03-02T08:15:00Z'),
+    facts: (need) => input.facts?.[need.image],
+  });
+  const reports = result.reports;
+  return {
+    management,
+    hosted,
+    verbs: result.objects.map((one) => `${one.verb} ${one.ref.kind}/${one.ref.name}`),
+    needs: reports.flatMap((one) => one.needs),
+    problems: reports.flatMap((one) => one.problems.map((problem) => `${problem.code}: ${problem.message}`)),
+    events: reports.flatMap((one) => one.events.map((event) => `${event.reason}: ${event.note}`)),
+  };
+}
+
+export function storeOf(objects: readonly KubeObject[]): ObjectStore {
+  const store = new ObjectStore();
+  for (const object of objects) store.set(object);
+  return store;
+}
+
+export function deploymentOf(out: RunOutput, name: string): KubeObject | undefined {
+  return out.management.get({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    namespace: NAMESPACE,
+    name,
+  });
+}
+
+interface PodSpec {
+  readonly containers: readonly {
+    readonly name: string;
+    readonly image?: string;
+    readonly env?: readonly { name: string; value: string }[];
+  }[];
+  readonly initContainers?: readonly { readonly name: string; readonly image?: string }[];
+}
+
+export function podSpec(object: KubeObject | undefined): PodSpec {
+  if (object === undefined) throw new Error('there is no such Deployment');
+  return (object.spec as { template: { spec: PodSpec } }).template.spec;
+}
+
+/** Value of the variable on a Deployment; undefined when it is not set. */
+export function variable(out: RunOutput, name: string): string | undefined {
+  const container = podSpec(deploymentOf(out, name)).containers.find((one) => one.name === name);
+  return container?.env?.find((one) => one.name === 'OPENSHIFT_IMG_OVERRIDES')?.value;
+}
+
+export interface Status {
+  readonly about: PullStatusTarget;
+  readonly conditions: readonly { type: string; status: string; reason: string; message: string }[];
+  readonly verdicts: readonly Verdict[];
+  readonly summary: Readonly<Record<string, string>>;
+}
+
+export function statusOf(out: RunOutput): Status {
+  const object = out.management.get({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullStatus',
+    namespace: 'clusters',
+    name: 'hostedcluster-prod',
+  });
+  return object?.status as Status;
+}
+
+export function condition(out: RunOutput, type: string): string {
+  const found = statusOf(out).conditions.find((one) => one.type === type);
+  return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+}
