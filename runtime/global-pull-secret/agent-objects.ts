@@ -10,7 +10,7 @@ import type { ApplyObject, Problem, Read, Ref, World } from '../controller/contr
 import { configHash } from '../rules/config-hash.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
-import { type Redacted, reveal } from '../rules/redacted.ts';
+import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { GlobalPullSecretOptions } from './options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
@@ -77,20 +77,17 @@ export function agentObjects(
   world: World,
   options: GlobalPullSecretOptions,
   state: AgentState,
-): { readonly apply: readonly ApplyObject[]; readonly keep: readonly Ref[] } {
-  if (options.delivery === 'gitops') return { apply: [], keep: [] };
+): readonly ApplyObject[] {
+  if (options.delivery === 'gitops') return [];
   const rbac = agentRbac(options.agent).filter((object) =>
     hasNamespace(world, object.metadata.namespace ?? ''),
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
-  return {
-    apply: [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)].map((object) => ({
-      role: 'hosted',
-      object,
-      ...(isAdoptable(object) ? { adopt: true } : {}),
-    })),
-    keep: [],
-  };
+  return [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)].map((object) => ({
+    role: 'hosted',
+    object,
+    ...(isAdoptable(object) ? { adopt: true } : {}),
+  }));
 }
 
 /** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */
@@ -102,7 +99,7 @@ function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObj
   if (options.agent.shape !== 'upstream' || state.value === undefined) return agentDaemonSet(options.agent);
   return upstreamDaemonSet(options.agent, {
     merged: state.merged,
-    configHash: configHash(Buffer.from(reveal(state.value), 'base64')),
+    configHash: configHash(redact(Buffer.from(reveal(state.value), 'base64').toString('utf8'))),
   });
 }
 

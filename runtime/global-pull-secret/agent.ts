@@ -74,9 +74,10 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
     fields: { node: options.nodeName, file: options.file },
   });
   const folder = new StateFolder(options.stateDir);
-  const engine = (): NodeEngine =>
+  const engine = (tell: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
       ...engineOptions(options, folder),
+      publish: tell,
       report: (event) => {
         metrics.event(event);
         beat.at = clock.monotonic();
@@ -109,7 +110,10 @@ export async function previewAgent(options: AgentOptions, io: Pick<AgentIo, 'std
   return engine.state.ready ? 0 : 1;
 }
 
-function engineOptions(options: AgentOptions, folder: StateFolder): Omit<EngineOptions, 'report'> {
+function engineOptions(
+  options: AgentOptions,
+  folder: StateFolder,
+): Omit<EngineOptions, 'report' | 'publish'> {
   return {
     task: agentTask(options),
     folder,

@@ -8,7 +8,6 @@
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
-  type Key,
   type Outcome,
   type Problem,
   type Read,
@@ -52,35 +51,19 @@ export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Re
     name: NAME,
     reads: READS,
     keysFor: (_changed, world) => [{ scope: world.scope.name, name: NAME }],
-    reconcile: (world, key) => reconcile(world, key, options),
+    reconcile: (world) => reconcile(world, options),
   };
 }
 
-function reconcile(world: World, _key: Key, options: GlobalPullSecretOptions): Outcome {
+function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
   const plan = planPullSecrets(secrets);
   const observed = managedElsewhere(options.mode, [secrets.original, secrets.global, world.get(DAEMON_SET)]);
   const nodes = planNodes(world, MANAGER, options.platforms);
-  const writes =
-    observed === undefined
-      ? ownedWrites(world, plan, nodes, options, secrets)
-      : { apply: [], keep: 'all' as const, problems: [] };
-  const reported = report({
-    world,
-    plan,
-    nodes,
-    secrets,
-    observed,
-    problems: [...plan.problems, ...writes.problems],
-  });
-  return {
-    apply: [...writes.apply, ...reported.apply],
-    keep: writes.keep,
-    status: reported.status,
-    events: reported.events,
-    metrics: reported.metrics,
-    problems: [...plan.problems, ...writes.problems],
-  };
+  const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;
+  const problems = [...plan.problems, ...writes.problems];
+  const reported = report({ world, plan, nodes, secrets, observed, problems });
+  return { ...reported, apply: [...writes.apply, ...reported.apply], keep: writes.keep, problems };
 }
 
 const DAEMON_SET: Ref = {
@@ -116,29 +99,25 @@ interface Writes {
   readonly problems: readonly Problem[];
 }
 
-function ownedWrites(
-  world: World,
-  plan: PullSecretPlan,
-  nodes: NodesPlan,
-  options: GlobalPullSecretOptions,
-  secrets: SystemSecrets,
-): Writes {
+const NO_WRITES: Writes = { apply: [], keep: 'all', problems: [] };
+
+interface Findings {
+  readonly world: World;
+  readonly plan: PullSecretPlan;
+  readonly nodes: NodesPlan;
+  readonly secrets: SystemSecrets;
+}
+
+function ownedWrites({ world, plan, nodes, secrets }: Findings, options: GlobalPullSecretOptions): Writes {
+  const { original, global } = plan;
   // Without a platform secret there is nothing to bring to nodes yet, and what is there stays.
-  const usable = plan.original.act === 'write';
-  const agent = agentObjects(world, options, {
-    merged: plan.global.act === 'write',
-    usable,
-    value:
-      plan.global.act === 'write'
-        ? plan.global.value
-        : plan.original.act === 'write'
-          ? plan.original.value
-          : undefined,
-  });
+  const usable = original.act === 'write';
+  const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
+  const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
   return {
-    apply: [...agent.apply, ...secretWrites(plan, secrets), ...nodes.apply],
-    keep: usable ? [...agent.keep, ...(plan.global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
-    problems: [...missingAgent(world, options)],
+    apply: [...agent, ...secretWrites(plan, secrets), ...nodes.apply],
+    keep: usable ? (global.act === 'keep' ? [secretRef(NAMES.global)] : []) : 'all',
+    problems: missingAgent(world, options),
   };
 }
 

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { applied } from '../../runtime/kube/drift.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { type Fleet, fleet, PLATFORM } from './fleet.ts';
+
+const test = suite('node eligibility labels');
+const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
+const MANAGER = 'pullwright-global-pull-secret';
+
+function pool(platformType: string, upgradeType: string): KubeObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'p', namespace: 'clusters', uid: 'p' },
+    spec: { platform: { type: platformType }, management: { upgradeType } },
+  };
+}
+
+const machine: KubeObject = {
+  apiVersion: 'cluster.x-k8s.io/v1beta1',
+  kind: 'Machine',
+  metadata: {
+    name: 'm',
+    namespace: 'clusters-a',
+    uid: 'm',
+    annotations: { 'hypershift.openshift.io/nodePool': 'clusters/p' },
+  },
+  status: { nodeRef: { name: 'n' } },
+};
+
+const node = (labels: Readonly<Record<string, string>> = {}): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n', uid: 'n', labels },
+});
+
+function nodeFleet(
+  platformType: string,
+  upgradeType: string,
+  start: KubeObject,
+  options?: Readonly<Record<string, unknown>>,
+): Fleet {
+  const one = fleet(PLATFORM, undefined, options);
+  one.management.set(pool(platformType, upgradeType));
+  one.management.set(machine);
+  one.hosted.set(start);
+  return one;
+}
+
+const labelOf = (one: Fleet): string | undefined =>
+  one.hosted.get({ apiVersion: 'v1', kind: 'Node', name: 'n' })?.metadata.labels?.[LABEL];
+
+interface NodeRow extends Case {
+  readonly pool: readonly [string, string];
+  readonly start?: KubeObject;
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly label: string | undefined;
+  readonly overridden?: boolean;
+}
+
+const ours = applied(
+  { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { [LABEL]: 'true' } } },
+  node({ other: '1' }),
+  MANAGER,
+);
+
+table<NodeRow>(
+  test,
+  [
+    { name: 'AWS Replace', reason: 'requirement 1', pool: ['AWS', 'Replace'], label: 'true' },
+    { name: 'Azure Replace', reason: 'requirement 1', pool: ['Azure', 'Replace'], label: 'true' },
+    {
+      name: 'AWS InPlace',
+      reason: 'the Machine Config Daemon works on the same file',
+      pool: ['AWS', 'InPlace'],
+      label: undefined,
+    },
+    {
+      name: 'KubeVirt Replace',
+      reason: "not on upstream's list",
+      pool: ['KubeVirt', 'Replace'],
+      label: undefined,
+    },
+    {
+      name: 'KubeVirt Replace, opted in',
+      reason: 'platforms is an option',
+      pool: ['KubeVirt', 'Replace'],
+      options: { platforms: ['KubeVirt'] },
+      label: 'true',
+    },
+    {
+      name: 'a pool that becomes InPlace',
+      reason: 'our label comes off again',
+      pool: ['AWS', 'InPlace'],
+      start: ours,
+      label: undefined,
+    },
+    {
+      name: 'a label set by hand',
+      reason: 'by hand is by intent',
+      pool: ['AWS', 'InPlace'],
+      start: node({ [LABEL]: 'true' }),
+      label: 'true',
+      overridden: true,
+    },
+    {
+      name: 'a label switched off by hand',
+      reason: 'by hand is by intent',
+      pool: ['AWS', 'Replace'],
+      start: node({ [LABEL]: 'false' }),
+      label: 'false',
+      overridden: true,
+    },
+    {
+      name: 'a label of another controller that agrees',
+      reason: 'it is theirs, and there is nothing to say',
+      pool: ['AWS', 'Replace'],
+      start: node({ [LABEL]: 'true' }),
+      label: 'true',
+    },
+  ],
+  (row) => {
+    const one = nodeFleet(...row.pool, row.start ?? node(), row.options);
+    one.reconcile();
+    assert.equal(labelOf(one), row.label);
+    assert.equal(
+      one.verdicts().some((verdict) => verdict === 'node n Warning'),
+      row.overridden === true,
+    );
+  },
+);
+
+test.run();
