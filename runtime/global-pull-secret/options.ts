@@ -15,6 +15,13 @@ export interface GlobalPullSecretOptions {
   readonly enforce: Enforcement;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
+  /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
+  readonly clusters?: ReadonlyMap<string, GlobalPullSecretOptions>;
+}
+
+/** The options for one cluster. */
+export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
+  return options.clusters?.get(scope) ?? options;
 }
 
 const DEFAULT_IMAGE = 'ghcr.io/pullwright/pullwright:0.1.0';
@@ -33,8 +40,8 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     return fallback;
   };
   for (const field of Object.keys(raw)) {
-    if (!['delivery', 'mode', 'platforms', 'enforce', 'agent'].includes(field))
-      problems.push(`${field}: no such option, wanted delivery, mode, platforms, enforce or agent`);
+    if (!['delivery', 'mode', 'platforms', 'enforce', 'agent', 'clusters'].includes(field))
+      problems.push(`${field}: no such option, wanted delivery, mode, platforms, enforce, agent or clusters`);
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
   if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
@@ -50,5 +57,22 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
-  return options;
+  const clusters = parseClusters(raw);
+  return clusters === undefined ? options : { ...options, clusters };
+}
+
+/** Each cluster has the options of all, with its own over them. */
+function parseClusters(
+  raw: Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, GlobalPullSecretOptions> | undefined {
+  const { clusters, ...common } = raw;
+  if (clusters === undefined) return undefined;
+  if (typeof clusters !== 'object' || clusters === null || Array.isArray(clusters))
+    throw new UsageError('Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name');
+  return new Map(
+    Object.entries(clusters as Readonly<Record<string, object>>).map(([scope, own]) => [
+      scope,
+      parseOptions({ ...common, ...own }),
+    ]),
+  );
 }
