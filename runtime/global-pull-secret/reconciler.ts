@@ -21,7 +21,7 @@ import { pullSecretObject } from '../rules/pull-secret-object.ts';
 import { AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
 import { managedElsewhere } from './managed-elsewhere.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
-import { type GlobalPullSecretOptions, parseOptions } from './options.ts';
+import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { ADDITIONAL_KEYS_ANNOTATION, type PullSecretPlan, planPullSecrets } from './plan.ts';
 import { report, STATUS_READS } from './report.ts';
 
@@ -51,7 +51,7 @@ export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Re
     name: NAME,
     reads: READS,
     keysFor: (_changed, world) => [{ scope: world.scope.name, name: NAME }],
-    reconcile: (world) => reconcile(world, options),
+    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
   };
 }
 
