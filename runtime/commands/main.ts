@@ -36,10 +36,19 @@ async function runCommand(command: Command, args: readonly string[], io: Command
 
 function reportFailure(error: unknown, name: string, io: CommandIo): ExitCode {
   if (isBrokenPipe(error)) return 0;
-  io.stderr.write(`${describeError(error)}\n`);
+  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
   if (!isUsage(error)) return 1;
   io.stderr.write(`Run "pullwright ${name} --help" for usage\n`);
   return 2;
+}
+
+/** Node's permission model says what it denied in fields, not in words. */
+function deniedAccess(error: unknown): string | undefined {
+  const denied = [error, error instanceof Error ? error.cause : undefined].find(
+    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
+  ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
+  if (denied === undefined) return undefined;
+  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what the table of permissions in the README says`;
 }
 
 function isUsage(error: unknown): boolean {

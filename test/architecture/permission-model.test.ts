@@ -1,0 +1,111 @@
+// deadline: 300 s
+/**
+ * Each command under Node's `--permission` with exactly what it declares: it works; with one grant less it fails and says
+ * what is missing. Commands that must fsync are refused by the permission model as a whole and are tested elsewhere.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { COMMANDS } from '../../runtime/commands/table.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('commands under the permission model');
+const root = new URL('../..', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'pullwright-permission-'));
+
+/** The program itself; no data of users. */
+const PROGRAM: readonly string[] = ['main.ts', 'package.json', 'charts', 'runtime', 'node_modules'].map(
+  (name) => join(root, name),
+);
+
+interface Row {
+  readonly command: string;
+  /** Values of flags; a flag that the permissions name becomes a grant. */
+  readonly flags: Readonly<Record<string, string>>;
+  readonly positionals?: readonly string[];
+}
+
+const FLEET = join(root, 'examples/fleet');
+
+const rows: readonly Row[] = [
+  {
+    command: 'reconcile',
+    flags: { '--from': join(FLEET, 'hosted'), '--management': join(FLEET, 'management') },
+  },
+  {
+    command: 'reconcile',
+    flags: {
+      '--from': join(FLEET, 'hosted'),
+      '--management': join(FLEET, 'management'),
+      '--to': join(work, 'reconciled'),
+    },
+  },
+  { command: 'synth', flags: { '--fleet': join(FLEET, 'fleet.yaml'), '--to': join(work, 'manifests') } },
+  {
+    command: 'mirrors',
+    flags: { '--from': join(FLEET, 'management') },
+    positionals: ['quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64'],
+  },
+];
+
+interface Grants {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+}
+
+async function grantsOf(row: Row): Promise<Grants> {
+  const command = await COMMANDS[row.command]?.load();
+  assert.ok(command !== undefined, `no command "${row.command}"`);
+  const paths = (names: readonly string[]): string[] =>
+    names.flatMap((name) => row.flags[/^<(.*)>$/.exec(name)?.[1] ?? ''] ?? []);
+  return { reads: paths(command.permissions.reads), writes: paths(command.permissions.writes) };
+}
+
+async function run(row: Row, grants: Grants): Promise<ProcessResult> {
+  const allow = [
+    ...[...PROGRAM, ...grants.reads, ...grants.writes].map((path) => `--allow-fs-read=${resolve(path)}`),
+    ...grants.writes.map((path) => `--allow-fs-write=${resolve(path)}`),
+  ];
+  // A grant of a folder reaches below it only when the folder is there.
+  for (const path of grants.writes) mkdirSync(path, { recursive: true });
+  const flags = Object.entries(row.flags).flat();
+  return runProcess(
+    [
+      process.execPath,
+      '--permission',
+      ...allow,
+      join(root, 'main.ts'),
+      row.command,
+      ...(row.positionals ?? []),
+      ...flags,
+    ],
+    { cwd: root },
+  );
+}
+
+for (const row of rows) {
+  const title = `${row.command} ${Object.keys(row.flags).join(' ')}`;
+  test(`${title} works with what it declares`, async () => {
+    const grants = await grantsOf(row);
+    assert.ok(grants.reads.length > 0, 'the command declares no flag of this row');
+    const ran = await run(row, grants);
+    assert.equal(ran.code, 0, ran.stderr);
+    for (const path of grants.writes) rmSync(path, { recursive: true, force: true });
+  });
+  test(`${title} fails with one grant less, and says which`, async () => {
+    const grants = await grantsOf(row);
+    for (const missing of [...grants.reads, ...grants.writes]) {
+      const without = (paths: readonly string[]): readonly string[] =>
+        paths.filter((path) => path !== missing);
+      const ran = await run(row, { reads: without(grants.reads), writes: without(grants.writes) });
+      assert.notEqual(ran.code, 0, `works without "${missing}"`);
+      assert.match(ran.stderr, /not granted/, ran.stderr);
+      assert.doesNotMatch(ran.stderr, /^ +at /m);
+    }
+  });
+}
+
+test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));
+test.run();
