@@ -31,6 +31,8 @@ export interface EngineOptions {
   readonly health?: UnitHealth;
   readonly slots?: Slots;
   readonly report: (event: NodeEvent) => void;
+  /** Told before each step, so that readiness is never ahead of what is done. */
+  readonly publish: (state: NodeState) => void;
 }
 
 /** How a pass ended: nothing more to do now, look again in so many milliseconds at the latest. */
@@ -75,7 +77,7 @@ export class NodeEngine {
 
   /** What a pass would do first. Touches nothing. */
   static preview(
-    options: Omit<EngineOptions, 'report'>,
+    options: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
     stored: Stored,
   ): { readonly look: Look; readonly decision: Decision; readonly state: NodeState } {
     const { look, decision } = lookAndDecide(options, stored);
@@ -104,6 +106,7 @@ export class NodeEngine {
     } catch (error) {
       return this.#troubled(asProblem(error), state);
     }
+    this.#options.publish(state);
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
     const journal = after(this.#journal, ended, clock.now(), policy);

@@ -10,7 +10,7 @@ import type { Wake } from './wake.ts';
 export interface LoopOptions {
   readonly folder: StateFolder;
   /** Called while the lock is held, so that the journal that it reads is nobody else's. */
-  readonly engine: () => NodeEngine;
+  readonly engine: (publish: (state: NodeState) => void) => NodeEngine;
   readonly wake: Wake;
   readonly clock: Clock;
   /** Look at least so often. Milliseconds. */
@@ -82,7 +82,7 @@ async function work(
   publish: (state: NodeState) => void,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const engine = options.engine();
+  const engine = options.engine(publish);
   while (!signal.aborted) {
     if (!hold.held()) return false;
     const rest = await engine.pass(signal);

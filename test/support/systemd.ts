@@ -18,6 +18,7 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -93,6 +94,12 @@ export const kubeletUnit = (state: string, extra = ''): string =>
   '[Unit]\nDefaultDependencies=no\nStartLimitIntervalSec=0\n' +
   `[Service]\nType=notify\nNotifyAccess=all\nTimeoutStartSec=2\nTimeoutStopSec=2\n${extra}ExecStart=${state}/kubelet\n`;
 
+/** Nothing of them may survive the test. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export class PrivateSystemd {
   /** Holds `config.json`, the kubelet's script, behaviour and log. */
   readonly state: string;
@@ -105,7 +112,7 @@ export class PrivateSystemd {
     this.#cgroup = cgroup;
     this.#child = child;
     this.state = join(root, 'state');
-    process.once('exit', () => this.#child.kill('SIGKILL'));
+    running.add(child);
   }
 
   /** Boots, in about a quarter of a second, and starts the kubelet when `kubelet` says so. */
@@ -174,8 +181,16 @@ export class PrivateSystemd {
   /** Replaces the unit file (undefined: removes it) and reloads. */
   unit(text: string | undefined): void {
     const path = join(this.#root, 'units/kubelet.service');
-    if (text === undefined) rmSync(path);
-    else writeFileSync(path, text);
+    rmSync(path, { force: true });
+    if (text !== undefined) writeFileSync(path, text);
+    this.systemctl('daemon-reload');
+  }
+
+  /** Masks the unit, as `systemctl mask` does. */
+  mask(): void {
+    const path = join(this.#root, 'units/kubelet.service');
+    rmSync(path);
+    symlinkSync('/dev/null', path);
     this.systemctl('daemon-reload');
   }
 
@@ -187,6 +202,7 @@ export class PrivateSystemd {
   /** Removes the machine and everything that runs in it. */
   async stop(): Promise<void> {
     this.signalBus('SIGCONT');
+    running.delete(this.#child);
     if (this.#child.pid !== undefined) process.kill(-this.#child.pid, 'SIGKILL');
     for (let tries = 0; tries < 200 && this.#populated(); tries += 1) await delay(20);
     for (const folder of globSync(`${this.#cgroup}/**/`).sort().reverse()) rmdirQuietly(folder);

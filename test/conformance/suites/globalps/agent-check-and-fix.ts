@@ -97,6 +97,7 @@ async function runIn(folder: string, input: Input): Promise<Expected> {
       clock,
       settleMs: 0,
       report: (event) => events.push(event),
+      publish: () => undefined,
     });
   const last = await runLoop(
     {

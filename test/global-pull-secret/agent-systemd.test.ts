@@ -1,0 +1,327 @@
+// deadline: 180 s
+/** The compiled agent on a real systemd: what the kubelet read, start by start, and what is on disk at the end. */
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
+import { type RunningAgent, TestNode } from '../support/node-agent.ts';
+import { suite } from '../support/suite.ts';
+import {
+  digestOf,
+  entriesOf,
+  kubeletUnit,
+  PrivateSystemd,
+  systemdMissing,
+  until,
+} from '../support/systemd.ts';
+
+const test = suite('node agent on a real systemd');
+const missing = systemdMissing();
+
+export const secret = (...registries: readonly string[]): string =>
+  JSON.stringify({
+    auths: Object.fromEntries(registries.map((name) => [name, { auth: plantedAuth(name) }])),
+  });
+
+const OLD = secret('old.example.com');
+const NEW = secret('new.example.com', 'old.example.com');
+
+/** A node whose kubelet runs with OLD, and a body; whatever happens, it is taken down. */
+function scene(name: string, body: (node: TestNode, agents: Agents) => Promise<void>): void {
+  if (missing !== undefined) return test.skip(name, missing);
+  test(name, async () => {
+    const machine = await PrivateSystemd.start({ kubelet: false });
+    const agents = new Agents();
+    try {
+      writeFileSync(machine.config, OLD, { mode: 0o600 });
+      machine.systemctl('start', 'kubelet.service');
+      const node = await TestNode.on(machine);
+      await body(node, agents);
+    } catch (error) {
+      if (error instanceof Error) error.message += `\n${agents.text()}`;
+      throw error;
+    } finally {
+      await agents.killAll();
+      await machine.stop();
+    }
+  });
+}
+
+class Agents {
+  readonly #all: RunningAgent[] = [];
+
+  run(node: TestNode, flags: readonly string[] = []): RunningAgent {
+    const agent = node.agent(flags);
+    this.#all.push(agent);
+    return agent;
+  }
+
+  text(): string {
+    return this.#all.map((agent) => agent.text()).join('---\n');
+  }
+
+  async killAll(): Promise<void> {
+    for (const agent of this.#all) await agent.kill();
+  }
+}
+
+const inSync = (agent: RunningAgent) => until('the agent is in sync', () => agent.reason() === 'InSync');
+
+/** The content is on disk, the kubelet's last start read it, and the agent says that it is done. */
+const settled = (node: TestNode, agent: RunningAgent, content: string, ms = 15_000) =>
+  until(
+    'the content is on disk, read and settled',
+    () =>
+      readFileSync(node.machine.config, 'utf8') === content &&
+      node.machine.starts().at(-1) === digestOf(content) &&
+      agent.reason() === 'InSync',
+    ms,
+  );
+const gaveUp = (agent: RunningAgent) =>
+  until('the breaker is open', () => agent.reason() === 'BreakerOpen', 20_000);
+
+function leavesNothingBehind(node: TestNode): void {
+  assert.deepEqual(
+    entriesOf(node.machine.state).filter((name) => name.startsWith('.config.json.tmp-')),
+    [],
+  );
+  assert.deepEqual(
+    entriesOf(join(node.machine.state, '.pullwright')).filter(
+      (name) => !['journal.json', 'lock'].includes(name),
+    ),
+    [],
+    'the saved copy holds credentials and must go',
+  );
+}
+
+scene(
+  'a changed secret is on disk, read by a restarted kubelet, and nothing is left behind',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    assert.deepEqual(node.machine.starts(), [digestOf(OLD)], 'the same content restarts nothing');
+    node.global.swap(NEW);
+    await until('the new content is on disk', () => readFileSync(node.machine.config, 'utf8') === NEW, 1000);
+    await until('the kubelet has read it', () => node.machine.starts().at(-1) === digestOf(NEW));
+    await until('the agent is in sync again', () => agent.reason() === 'InSync');
+    node.global.swap(undefined);
+    await until('the original is back', () => node.machine.starts().length === 3);
+    await inSync(agent);
+    assert.deepEqual(node.machine.starts(), [OLD, NEW, OLD].map(digestOf));
+    assert.equal(statSync(node.machine.config).mode & 0o7777, 0o600);
+    leavesNothingBehind(node);
+    const { code, ms } = await agent.stop();
+    assert.equal(code, 0);
+    assert.ok(ms < 2000);
+  },
+);
+
+scene('white space, order of keys and a line end restart nothing', async (node, agents) => {
+  node.original.swap(`${JSON.stringify(JSON.parse(OLD), undefined, 4)}\n`);
+  const agent = agents.run(node);
+  await inSync(agent);
+  assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+  assert.deepEqual(node.machine.starts(), [digestOf(OLD)]);
+});
+
+scene(
+  'a kubelet that fails: three attempts, the old file back, the kubelet up with it, no fourth round',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    node.machine.behave('picky');
+    const agent = agents.run(node);
+    await inSync(agent);
+    const POISON = secret('POISON.example.com');
+    node.original.swap(POISON);
+    await gaveUp(agent);
+    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+    assert.deepEqual(node.machine.starts(), [OLD, POISON, POISON, POISON, OLD].map(digestOf));
+    assert.equal(node.machine.activeState(), 'active');
+    leavesNothingBehind(node);
+    // A new agent on the node knows of the breaker.
+    await agent.stop();
+    const second = agents.run(node);
+    await gaveUp(second);
+    assert.equal(node.machine.starts().length, 5, 'the same bad content restarted the kubelet again');
+    node.original.swap(NEW);
+    await inSync(second);
+    assert.equal(node.machine.starts().at(-1), digestOf(NEW));
+  },
+);
+
+scene('no file before, and a kubelet that fails: there is no file afterwards', async (node, agents) => {
+  node.machine.systemctl('stop', 'kubelet.service');
+  rmSync(node.machine.config);
+  node.machine.behave('picky');
+  node.machine.systemctl('start', 'kubelet.service');
+  const POISON = secret('POISON.example.com');
+  node.original.swap(POISON);
+  await gaveUp(agents.run(node));
+  assert.deepEqual(node.machine.starts().slice(-2), [digestOf(POISON), 'absent']);
+  assert.equal(entriesOf(node.machine.state).includes('config.json'), false);
+  assert.equal(node.machine.activeState(), 'active');
+});
+
+scene(
+  'a kubelet that hangs in its start: the time-out of the unit counts as a failure',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    node.machine.unit(kubeletUnit(node.machine.state).replace('TimeoutStartSec=2', 'TimeoutStartSec=1'));
+    node.machine.behave('hangs');
+    node.original.swap(NEW);
+    await until('the second attempt runs', () => agent.events('restarting').length === 2, 15_000);
+    node.machine.behave('works');
+    await inSync(agent);
+    assert.match(
+      String(agent.events('restart-failed')[0]?.['error']),
+      /its job ended with "(failed|timeout)"/,
+    );
+    assert.equal(node.machine.starts().at(-1), digestOf(NEW));
+  },
+);
+
+scene('a kubelet that takes long to start is waited for', async (node, agents) => {
+  node.original.swap(OLD);
+  const agent = agents.run(node);
+  await inSync(agent);
+  node.machine.unit(kubeletUnit(node.machine.state).replace('TimeoutStartSec=2', 'TimeoutStartSec=60'));
+  node.machine.behave({ slow: 20 });
+  node.original.swap(NEW);
+  await until(
+    'the agent is in sync',
+    () => agent.reason() === 'InSync' && agent.events('restarted').length > 0,
+    40_000,
+  );
+  assert.deepEqual(node.machine.starts(), [OLD, NEW].map(digestOf), 'one start, no second attempt');
+});
+
+scene(
+  'a kubelet that dies a moment after its job is done does not count as restarted',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    node.machine.behave('flaps');
+    node.original.swap(NEW);
+    await until('two attempts failed', () => agent.events('restart-failed').length === 2, 15_000);
+    assert.match(
+      String(agent.events('restart-failed')[0]?.['error']),
+      /it is (failed|inactive) \(\w+\) after the job, wanted active/,
+    );
+    node.machine.behave('works');
+    await inSync(agent);
+    assert.equal(node.machine.starts().at(-1), digestOf(NEW));
+  },
+);
+
+scene(
+  'a kubelet that systemd restarts by itself, again and again, does not count as restarted',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    node.machine.unit(kubeletUnit(node.machine.state, 'Restart=always\nRestartSec=50ms\n'));
+    node.machine.behave('flaps');
+    node.original.swap(NEW);
+    await until('an attempt failed', () => agent.events('restart-failed').length > 0, 15_000);
+    node.machine.behave('works');
+    await inSync(agent);
+  },
+);
+
+for (const [name, spoil, words] of [
+  ['masked', (node: TestNode) => node.machine.mask(), /masked/i],
+  ['missing', (node: TestNode) => node.machine.unit(undefined), /not found/i],
+] as const) {
+  scene(`a kubelet unit that is ${name}: the reason is said, the old file is back`, async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    node.machine.systemctl('stop', 'kubelet.service');
+    spoil(node);
+    node.original.swap(NEW);
+    await until('the file is rolled back', () => agent.events('rolled-back').length === 1, 20_000);
+    assert.match(String(agent.events('restart-failed')[0]?.['error']), words);
+    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+    // When the unit is back, the agent goes on by itself.
+    node.machine.unit(kubeletUnit(node.machine.state));
+    await until('the kubelet is up', () => node.machine.activeState() === 'active', 20_000);
+  });
+}
+
+scene(
+  '--restart=never writes and restarts nothing; on-removal restarts only for a removal',
+  async (node, agents) => {
+    node.original.swap(NEW);
+    const never = agents.run(node, ['--restart=never']);
+    await inSync(never);
+    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
+    assert.equal(node.machine.starts().length, 1);
+    await never.stop();
+    const onRemoval = agents.run(node, ['--restart=on-removal']);
+    node.original.swap(secret('new.example.com', 'old.example.com', 'third.example.com'));
+    await until('the addition is on disk', () => readFileSync(node.machine.config, 'utf8').includes('third'));
+    await inSync(onRemoval);
+    assert.equal(node.machine.starts().length, 1, 'an addition restarted the kubelet');
+    node.original.swap(OLD);
+    await until('the removal restarted the kubelet', () => node.machine.starts().length === 2);
+  },
+);
+
+scene(
+  '--restart-window: the file is written at once, the restart waits, SIGTERM ends the wait',
+  async (node, agents) => {
+    node.original.swap(NEW);
+    const agent = agents.run(node, ['--restart-window=1h', '--node-name=worker-7']);
+    await until('the restart waits for its turn', () => agent.reason() === 'Spread');
+    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
+    assert.equal(node.machine.starts().length, 1);
+    assert.equal((await agent.stop()).code, 0);
+    // The next one, without a window, finishes what the first began.
+    await until(
+      'the lock is free',
+      () => !entriesOf(join(node.machine.state, '.pullwright')).includes('lock'),
+    );
+  },
+);
+
+scene(
+  '--foreign=keep keeps what others put there, and removes only what it put there itself',
+  async (node, agents) => {
+    const read = (): Record<string, unknown> =>
+      (JSON.parse(readFileSync(node.machine.config, 'utf8')) as { auths: Record<string, unknown> }).auths;
+    node.original.swap(NEW);
+    const agent = agents.run(node, ['--foreign=keep', '--restart=never', '--poll=200ms']);
+    await until('the new entries are there', () => 'new.example.com' in read());
+    const theirs = { auths: { ...read(), 'ecr.example.com': { auth: plantedAuth('ecr') } } };
+    writeFileSync(node.machine.config, JSON.stringify(theirs));
+    node.original.swap(OLD);
+    await until('our entry is gone', () => !('new.example.com' in read()));
+    assert.deepEqual(Object.keys(read()).sort(), ['ecr.example.com', 'old.example.com']);
+    await inSync(agent);
+  },
+);
+
+scene(
+  'two agents on one node: one works, the other waits and takes over when the first is killed',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const first = agents.run(node);
+    await inSync(first);
+    const second = agents.run(node);
+    await until('the second one waits', () => second.reason() === 'AnotherAgent');
+    node.original.swap(NEW);
+    await settled(node, first, NEW);
+    assert.deepEqual(second.events('written'), []);
+    await first.kill();
+    await inSync(second);
+    node.original.swap(OLD);
+    await until('the second one works', () => second.events('restarted').length === 1);
+    assert.deepEqual(node.machine.starts(), [OLD, NEW, OLD].map(digestOf));
+  },
+);
+
+test.run();
