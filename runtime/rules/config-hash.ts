@@ -1,20 +1,28 @@
 /**
- * The hash that HyperShift's operator puts on the pods of its DaemonSet, so that they roll when the pull secret changes.
+ * The value of the label `hypershift.openshift.io/globalps-config-hash` of existing clusters.
  *
- * Source of the rule: FNV-1a, 32 bit, over the text that Go prints for a byte slice (`[123 34 97]`), as 8 hexadecimal digits.
+ * Source of the rule: HyperShift's `globalps` controller: FNV-1a, 32 bits, over the text that Go's `%v` makes of the bytes
+ * (`[123 34 97]`), as eight hexadecimal digits.
+ */
+import { type Redacted, reveal } from './redacted.ts';
+
+/**
+ * Hashes the content of a pull secret.
  *
  * @example
  * ```ts
  * import { configHash } from './config-hash.ts';
+ * import { redact } from './redacted.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(configHash(new Uint8Array()), '741638a5');
+ * assert.equal(configHash(redact('')), '741638a5');
  * ```
  */
-export function configHash(content: Uint8Array): string {
+export function configHash(content: Redacted<string>): string {
+  const text = `[${Buffer.from(reveal(content), 'utf8').join(' ')}]`;
   let hash = 0x811c9dc5;
-  for (const character of `[${content.join(' ')}]`) {
-    hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   }
   return (hash >>> 0).toString(16).padStart(8, '0');
 }

@@ -79,7 +79,7 @@ export function usableFields(config: DockerConfig): {
   readonly fields: readonly JsonMember[];
   readonly leftOut: readonly string[];
 } {
-  const all = reveal(config.fields);
+  const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
   const good = all.filter((member) => {
     const textMap = fieldOf(member.key, ['credHelpers', 'HttpHeaders']) !== undefined;
     return !textMap || isTextMap(member.value);

@@ -124,7 +124,8 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
 const AUTHS_MISSING: ConfigProblem = {
   reason: 'AuthsMissing',
   message: 'has no "auths" object, wanted one entry per registry',
-  goText: '',
+  kubeletFault: undefined,
+  containersFault: undefined,
 };
 
 interface PlatformPart {

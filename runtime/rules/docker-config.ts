@@ -27,8 +27,10 @@ export interface ConfigProblem {
   /** A sentence without its end, that shows nothing of the document: `has no "auths"`. */
   readonly message: string;
   readonly position?: TextPosition;
-  /** The words of the kubelet; may show one character of the document. */
-  readonly goText: string;
+  /** Why the kubelet gives up the document, in its words, which may show one character of it; undefined when it does not. */
+  readonly kubeletFault: string | undefined;
+  /** The same for containers/image. */
+  readonly containersFault: string | undefined;
 }
 
 /** Something that works but is probably not meant. */
@@ -45,7 +47,7 @@ export interface DockerConfig {
   readonly entries: readonly DockerConfigEntry[];
   /** Whether there is an `auths` object at all (always true for `dockercfg`). */
   readonly hasAuths: boolean;
-  /** Top-level fields besides `auths`; of equal names the last. */
+  /** Top-level fields besides `auths`, repeated ones included. */
   readonly fields: Redacted<readonly JsonMember[]>;
   readonly warnings: readonly ConfigWarning[];
   /** Why the kubelet gives up the whole document, in its words; undefined when it does not. */
@@ -90,7 +92,8 @@ export function parseDockerConfig(
         reason: empty ? 'Empty' : 'NotJson',
         message: empty ? 'is empty' : `is not JSON: ${plainText}`,
         position: positionsOf(plain)(at),
-        goText,
+        kubeletFault: goText,
+        containersFault: goText,
       },
     };
   }
@@ -99,6 +102,11 @@ export function parseDockerConfig(
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
   const kubelet = decodeForKubelet(document, format);
+  const containers = decodeForContainers(document, format);
+  const faults = {
+    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
+    containersFault: containers.ok ? undefined : containers.goText,
+  };
   if (document.kind !== 'object') {
     return {
       ok: false,
@@ -106,7 +114,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
         reason: 'NotAnObject',
         message: `is ${describeKind(document.kind)}, wanted a JSON object`,
         position: positionsOf(plain)(document.at),
-        goText: kubelet.ok ? '' : kubelet.goText,
+        ...faults,
       },
     };
   }
@@ -118,12 +126,11 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
         reason: 'AuthsNotAnObject',
         message: `has "auths" as ${describeKind(found.wrong.kind)}, wanted an object`,
         position: positionsOf(plain)(found.wrong.at),
-        goText: kubelet.ok ? '' : kubelet.goText,
+        ...faults,
       },
     };
   }
   const positions = positionsOf(plain);
-  const containers = decodeForContainers(document, format);
   return {
     ok: true,
     config: {
@@ -132,8 +139,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
       hasAuths: found.present,
       fields: redact(format === 'dockercfg' ? [] : otherFields(document.members)),
       warnings: found.warnings,
-      kubeletFault: kubelet.ok ? undefined : kubelet.goText,
-      containersFault: containers.ok ? undefined : containers.goText,
+      ...faults,
     },
   };
 }
@@ -186,6 +192,5 @@ function addAll(
 }
 
 function otherFields(members: readonly JsonMember[]): readonly JsonMember[] {
-  const others = members.filter((member) => fieldOf(member.key, ['auths', 'HttpHeaders']) !== 'auths');
-  return [...new Map(others.map((member) => [member.key, member])).values()];
+  return members.filter((member) => fieldOf(member.key, ['auths', 'HttpHeaders']) !== 'auths');
 }

@@ -40,7 +40,11 @@ class UrlFault extends Error {}
  * ```
  */
 export function parseGoUrl(raw: string): GoUrlResult {
-  const bytes = toByteText(raw);
+  return parseGoUrlBytes(toByteText(raw));
+}
+
+/** The same for a byte text. */
+export function parseGoUrlBytes(bytes: string): GoUrlResult {
   const hash = bytes.indexOf('#');
   const front = hash < 0 ? bytes : bytes.slice(0, hash);
   try {

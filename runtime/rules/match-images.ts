@@ -6,8 +6,10 @@
  *
  * Source of the rule: URLsMatchStr and ParseSchemelessURL of k8s.io/kubernetes/pkg/credentialprovider 1.36.
  */
+
+import { toByteText } from './go-bytes.ts';
 import { goGlob } from './go-glob.ts';
-import { parseGoUrl, splitHostPort } from './go-url.ts';
+import { parseGoUrlBytes, splitHostPort } from './go-url.ts';
 
 /** A pattern or an image, taken apart once. Byte texts. */
 export interface SchemelessUrl {
@@ -26,7 +28,12 @@ export type MatchResult =
 
 /** Takes a text without scheme apart: `*.quay.io:443/team`. */
 export function parseSchemelessUrl(text: string): SchemelessUrlResult {
-  const parsed = parseGoUrl(`https://${text}`);
+  return parseSchemelessBytes(toByteText(text));
+}
+
+/** The same for a byte text. */
+export function parseSchemelessBytes(bytes: string): SchemelessUrlResult {
+  const parsed = parseGoUrlBytes(`https://${bytes}`);
   if (!parsed.ok) return parsed;
   const { host, port } = splitHostPort(parsed.url.host);
   return { ok: true, url: { labels: host.split('.'), port, path: parsed.url.path } };

@@ -1,0 +1,16 @@
+/** The hash that existing clusters carry in a pod label. */
+import { configHash } from '../../../../runtime/rules/config-hash.ts';
+import { redact } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Row {
+  readonly name: string;
+  readonly input: { readonly content: string };
+  readonly expected: { readonly hash: string };
+}
+
+export const suite: ConformanceSuite<Row['input'], Row['expected']> = {
+  cases: (document) => (document as { cases: readonly Row[] }).cases,
+  answer: ({ content }) => ({ hash: configHash(redact(content)) }),
+  mutation: { file: 'runtime/rules/config-hash.ts', replace: "join(' ')", by: "join(',')" },
+};

@@ -1,0 +1,28 @@
+/** Image names as the kubelet splits them. */
+import { parseImageReference, pullTag } from '../../../../runtime/rules/image-reference.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Answer {
+  readonly Repo: string;
+  readonly Tag: string;
+  readonly Digest: string;
+  readonly Err: boolean;
+}
+
+export const suite: ConformanceSuite<string, Answer> = {
+  cases(document) {
+    const { cases } = document as { cases: readonly (Answer & { readonly Image: string })[] };
+    return cases.map(({ Image, ...expected }) => ({ name: Image, input: Image, expected }));
+  },
+  answer(image) {
+    const parsed = parseImageReference(image);
+    if (!parsed.ok) return { Repo: '', Tag: '', Digest: '', Err: true };
+    const { repository, digest = '' } = parsed.reference;
+    return { Repo: repository, Tag: pullTag(parsed.reference) ?? '', Digest: digest, Err: false };
+  },
+  mutation: {
+    file: 'runtime/rules/image-reference.ts',
+    replace: "['docker.io', `library/${image}`]",
+    by: "['docker.io', image]",
+  },
+};

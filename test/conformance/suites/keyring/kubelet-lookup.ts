@@ -1,0 +1,107 @@
+/** Credentials that the kubelet tries, in order. */
+import { isDeepStrictEqual } from 'node:util';
+import { kubeletCredentialHash } from '../../../../runtime/rules/auth-lookup-hash.ts';
+import {
+  type AuthSource,
+  kubeletKeyring,
+  lookupForKubelet,
+} from '../../../../runtime/rules/auth-lookup-kubelet.ts';
+import { kubeletImageError, parseImageReference } from '../../../../runtime/rules/image-reference.ts';
+import { pullSecretSource } from '../../../../runtime/rules/pull-secret-text.ts';
+import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly image: string;
+  readonly imagePullSecrets: readonly {
+    readonly name: string;
+    readonly uid: string;
+    readonly type: string;
+    readonly key: string;
+    readonly data: string;
+  }[];
+  readonly nodeDockerConfig?: unknown;
+  readonly providerAuth?: unknown;
+}
+
+interface Credential {
+  readonly username: string;
+  readonly password: string;
+  readonly email?: string;
+  readonly hash: string;
+  readonly source: string;
+}
+
+interface Answer {
+  readonly repo: string;
+  readonly found: boolean;
+  readonly error?: string;
+  readonly credentials: readonly Credential[] | null;
+  readonly orderUndefined?: boolean;
+}
+
+export const suite: ConformanceSuite<Input, Answer> = {
+  cases(document) {
+    const { cases } = document as {
+      cases: readonly (Input & { readonly name: string; readonly expected: Answer })[];
+    };
+    return cases.map(({ name, expected, ...input }) => ({ name, input, expected }));
+  },
+  answer: lookUp,
+  accepts(actual, { orderUndefined, ...expected }) {
+    const wanted = { ...expected, credentials: expected.credentials ?? [] };
+    if (orderUndefined !== true) return isDeepStrictEqual(actual, wanted);
+    return isDeepStrictEqual(inAnyOrder(actual), inAnyOrder(wanted));
+  },
+  mutation: {
+    file: 'runtime/rules/auth-lookup-kubelet.ts',
+    replace: 'a.bytes < b.bytes ? 1 : -1',
+    by: 'a.bytes < b.bytes ? -1 : 1',
+  },
+};
+
+function inAnyOrder(answer: Answer): unknown {
+  return { ...answer, credentials: (answer.credentials ?? []).map((one) => JSON.stringify(one)).sort() };
+}
+
+function lookUp(input: Input): Answer {
+  const parsed = parseImageReference(input.image);
+  if (!parsed.ok) {
+    return { repo: '', error: kubeletImageError(input.image, parsed.goText), found: false, credentials: [] };
+  }
+  const repo = parsed.reference.repository;
+  const secrets = input.imagePullSecrets.flatMap(
+    ({ name, type, key, data }) =>
+      pullSecretSource({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name },
+        type,
+        data: { [key]: redact(Buffer.from(data).toString('base64')) },
+      }) ?? [],
+  );
+  const node = asSource('node', input.nodeDockerConfig);
+  const plugin = asSource('provider', input.providerAuth);
+  const keyring = kubeletKeyring({
+    secrets,
+    ...(node === undefined ? {} : { node }),
+    plugins: plugin === undefined ? [] : [plugin],
+  });
+  if (!keyring.ok) return { repo, error: keyring.goText, found: false, credentials: [] };
+  const credentials = lookupForKubelet(keyring.rings, repo).map(({ source, credential }): Credential => {
+    const { username, password, email } = credential;
+    return {
+      username,
+      password: reveal(password),
+      ...(email === '' ? {} : { email }),
+      hash: kubeletCredentialHash(credential),
+      source: source.replace('Secret/', 'secret/'),
+    };
+  });
+  return { repo, found: credentials.length > 0, credentials };
+}
+
+function asSource(name: string, document: unknown): AuthSource | undefined {
+  if (document === undefined) return undefined;
+  return { name, format: 'config.json', text: redact(JSON.stringify(document)) };
+}

@@ -1,0 +1,53 @@
+/** What the API server takes and what the kubelet can read. */
+import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/rules/auth-lookup-kubelet.ts';
+import { apiServerSecretFault, pullSecretSource } from '../../../../runtime/rules/pull-secret-text.ts';
+import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly type: string;
+  readonly key: string;
+  readonly data: string;
+}
+
+interface Answer {
+  readonly apiserverError: string;
+  readonly kubeletError: string;
+  readonly kubeletSeesEntryForRio: boolean;
+}
+
+export const suite: ConformanceSuite<Input, Answer> = {
+  cases(document) {
+    return (document as { cases: readonly (Input & Answer)[] }).cases.map(
+      ({ type, key, data, ...expected }) => ({
+        name: `${type} ${data}`,
+        input: { type, key, data },
+        expected,
+      }),
+    );
+  },
+  answer({ type, key, data }) {
+    const source = pullSecretSource({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's' },
+      type,
+      data: { [key]: redact(Buffer.from(data).toString('base64')) },
+    });
+    const keyring = kubeletKeyring({ secrets: source === undefined ? [] : [source] });
+    const tried = keyring.ok ? lookupForKubelet(keyring.rings, 'r.io/any') : [];
+    return {
+      apiserverError: apiServerSecretFault({ type, data: { [key]: redact(data) } }) ?? '',
+      kubeletError: keyring.ok ? '' : keyring.goText,
+      // An entry without user and password is tried, but it says nothing.
+      kubeletSeesEntryForRio: tried.some(
+        ({ credential }) => credential.username !== '' || reveal(credential.password) !== '',
+      ),
+    };
+  },
+  mutation: {
+    file: 'runtime/rules/docker-config-go.ts',
+    replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };',
+    by: '',
+  },
+};

@@ -1,0 +1,43 @@
+/** What the two suites of glob matches share. */
+import { matchesImage } from '../../../../runtime/rules/match-images.ts';
+import type { ConformanceCase } from '../../suite.ts';
+
+export interface GlobInput {
+  readonly glob: string;
+  readonly target: string;
+}
+
+export interface GlobAnswer {
+  readonly match: boolean;
+  /** Whether there is an error; its text where the case has one. */
+  readonly error: boolean | string;
+}
+
+interface Row {
+  readonly glob: string;
+  readonly target?: string;
+  readonly image?: string;
+  readonly match: boolean;
+  readonly error?: boolean | string;
+}
+
+export function globCases(document: unknown): readonly ConformanceCase<GlobInput, GlobAnswer>[] {
+  return (document as { cases: readonly Row[] }).cases.map((row) => {
+    const target = row.target ?? row.image;
+    if (target === undefined) throw new Error(`case "${row.glob}" has neither target nor image`);
+    const expected = { match: row.match, error: row.error ?? false };
+    return { name: `${row.glob} against ${target}`, input: { glob: row.glob, target }, expected };
+  });
+}
+
+export function globAnswer({ glob, target }: GlobInput): GlobAnswer {
+  const judged = matchesImage(glob, target);
+  return judged.ok ? { match: judged.match, error: false } : { match: false, error: judged.goText };
+}
+
+/** An error text must be the same; `true` stands for any. */
+export function globAccepts(actual: GlobAnswer, expected: GlobAnswer): boolean {
+  if (actual.match !== expected.match) return false;
+  if (typeof expected.error === 'string' && expected.error !== '') return actual.error === expected.error;
+  return (actual.error !== false) === (expected.error === true);
+}
