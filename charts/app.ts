@@ -78,31 +78,29 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
     'reconciler',
     reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
   );
-  const rendersAny = cluster.sections.length > 0 || parts.length > 0;
   const isRendered = cluster.context.kind !== 'hosted' || cluster.context.delivery === 'gitops';
-  if (rendersAny && isRendered) new ObjectGroup(chart, 'crds', [pullStatusCrd()]);
+  if (cluster.sections.length + parts.length > 0 && isRendered)
+    new ObjectGroup(chart, 'crds', [pullStatusCrd()]);
   cluster.input.extend?.(chart, cluster.context);
   return chart;
 }
 
 /** What the systems of this cluster, and those of the hosted clusters it manages, add to its reconciler. */
 function reconcilerParts(fleet: Fleet, cluster: Cluster): readonly ReconcilerPart[] {
-  const own = cluster.sections.flatMap(
-    ({ system, config }) => system.reconciler?.(config, cluster.context) ?? [],
-  );
-  if (cluster.context.kind !== 'management') return own;
-  return [...own, ...hostedParts(fleet, cluster)];
+  if (cluster.context.kind === 'management') return managementParts(fleet, cluster);
+  if (cluster.context.kind === 'hosted') return [];
+  return cluster.sections.flatMap(({ system, config }) => system.reconciler?.(config, cluster.context) ?? []);
 }
 
-function hostedParts(fleet: Fleet, management: Cluster): readonly ReconcilerPart[] {
-  const sections = management.context.hosted.flatMap((hosted) => {
-    const cluster = fleet.clusters.find((one) => one.context.name === hosted.name);
-    return (cluster?.sections ?? []).map((section) => ({ ...section, hosted }));
-  });
-  const systems = new Set(sections.map((section) => section.system));
+function managementParts(fleet: Fleet, management: Cluster): readonly ReconcilerPart[] {
+  const byName = new Map(fleet.clusters.map((one) => [one.context.name, one]));
+  const hosted = management.context.hosted.flatMap((cluster) =>
+    (byName.get(cluster.name)?.sections ?? []).map((section) => ({ ...section, cluster })),
+  );
+  const systems = new Set([...management.sections, ...hosted].map((section) => section.system));
   return [...systems].flatMap((system) => {
-    const served = sections.filter((section) => section.system === system);
-    const input = served.map(({ config, hosted }) => ({ config, cluster: hosted }));
-    return system.hostedReconciler?.(input, management.context) ?? [];
+    const own = management.sections.find((section) => section.system === system);
+    const served = hosted.filter((section) => section.system === system);
+    return system.managementReconciler?.(management.context, served, own?.config) ?? [];
   });
 }

@@ -131,6 +131,10 @@ function textOf(issue: z.core.$ZodIssue, value: unknown): string {
       ? `missing, wanted ${one}`
       : `wanted ${one}, got ${shown(value, issue.path)}${near}`;
   }
+  if (issue.code === 'too_small' && typeof value === 'number')
+    return `wanted at least ${issue.minimum}, got ${value}`;
+  if (issue.code === 'too_big' && typeof value === 'number')
+    return `wanted at most ${issue.maximum}, got ${value}`;
   const missing = value === undefined ? 'missing, ' : '';
   const got = value === undefined || issue.code === 'custom' ? '' : `, got ${shown(value, issue.path)}`;
   return `${missing}${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}${got}`;

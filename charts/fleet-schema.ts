@@ -36,7 +36,10 @@ export interface ClusterInput {
   readonly kind?: ClusterKind;
   /** Folder below the output; `.` for the output itself, when it is the only cluster. @default the name */
   readonly path?: string;
-  /** @default {'gitops'} */
+  /**
+   * Who applies what stands in the cluster. For `management`: in the hosted clusters that discovery finds.
+   * @default {'gitops'}, for `management` {'reconciler'}
+   */
   readonly delivery?: Delivery;
   readonly image?: string;
   readonly namespace?: string;

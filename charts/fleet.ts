@@ -139,7 +139,7 @@ function contextOf(
   return {
     name: cluster.name,
     kind,
-    delivery: cluster.delivery ?? 'gitops',
+    delivery: cluster.delivery ?? (kind === 'management' ? 'reconciler' : 'gitops'),
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     image: cluster.image ?? fleet.image,
     discovery: cluster.discovery ?? false,
@@ -147,14 +147,14 @@ function contextOf(
       kind === 'management'
         ? tops.flatMap((other, at) =>
             other.kind === 'hosted' && other.management === cluster.name
-              ? [hostedOf(other, sections[at] ?? [])]
+              ? [hostedOf(fleet, other, sections[at] ?? [])]
               : [],
           )
         : [],
   };
 }
 
-function hostedOf(cluster: ClusterTop, sections: readonly Section[]): HostedCluster {
+function hostedOf(fleet: FleetTop, cluster: ClusterTop, sections: readonly Section[]): HostedCluster {
   const namespace = cluster.hostedCluster?.namespace ?? 'clusters';
   const name = cluster.hostedCluster?.name ?? cluster.name;
   return {
@@ -162,6 +162,7 @@ function hostedOf(cluster: ClusterTop, sections: readonly Section[]): HostedClus
     hostedCluster: { namespace, name },
     controlPlaneNamespace: cluster.hostedCluster?.controlPlaneNamespace ?? `${namespace}-${name}`,
     delivery: cluster.delivery ?? 'gitops',
+    image: cluster.image ?? fleet.image,
     systems: sections.map((section) => section.system.name),
   };
 }

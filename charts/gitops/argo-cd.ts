@@ -46,7 +46,7 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
     metadata: {
       name: input.name,
       namespace: input.namespace ?? 'argocd',
-      labels: labels({ name: input.name, component: 'gitops' }),
+      labels: labels({ name: 'pullwright', component: 'gitops' }),
     },
     spec: {
       project: input.project ?? 'default',

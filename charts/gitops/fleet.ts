@@ -53,8 +53,8 @@ function application(input: GitOpsInput, tree: ClusterTree, destination: Destina
     name: `pullwright-${tree.name}`,
     repository: input.repository,
     // Argo CD does not decrypt SOPS files by itself.
-    paths: ['', ...overlays(tree).filter((overlay) => overlay !== SOPS)].map((overlay) =>
-      folder(input, tree, overlay),
+    paths: [...(hasBase(tree) ? [''] : []), ...overlays(tree).filter((overlay) => overlay !== SOPS)].map(
+      (overlay) => folder(input, tree, overlay),
     ),
     destination,
     ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
@@ -75,13 +75,15 @@ function kustomizations(
     ...(kubeConfigSecret === undefined ? {} : { kubeConfigSecret }),
   };
   return [
-    fluxKustomization({ ...common, name: base, path: `./${folder(input, at.tree, '')}` }),
+    ...(hasBase(at.tree)
+      ? [fluxKustomization({ ...common, name: base, path: `./${folder(input, at.tree, '')}` })]
+      : []),
     ...overlays(at.tree).map((overlay) =>
       fluxKustomization({
         ...common,
         name: `${base}-${overlay.slice('overlays/'.length)}`,
         path: `./${folder(input, at.tree, overlay)}`,
-        dependsOn: [base],
+        ...(hasBase(at.tree) ? { dependsOn: [base] } : {}),
         ...(overlay === SOPS ? { sopsKeySecret: input.sopsKeySecret ?? 'sops-age' } : {}),
       }),
     ),
@@ -89,6 +91,11 @@ function kustomizations(
 }
 
 const SOPS = 'overlays/sops';
+
+/** Whether the folder itself has a kustomization. Without one, both tools would take everything below it, overlays included. */
+function hasBase(tree: ClusterTree): boolean {
+  return tree.objects.some((object) => !pathOf(object).startsWith('overlays/'));
+}
 
 /** Overlays of a cluster, sorted: `overlays/external-secrets.io`. */
 function overlays(tree: ClusterTree): readonly string[] {

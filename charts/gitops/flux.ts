@@ -86,6 +86,6 @@ function metadata(input: { readonly name: string; readonly namespace?: string })
   return {
     name: input.name,
     namespace: input.namespace ?? 'flux-system',
-    labels: labels({ name: input.name, component: 'gitops' }),
+    labels: labels({ name: 'pullwright', component: 'gitops' }),
   };
 }

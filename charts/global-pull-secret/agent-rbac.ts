@@ -23,7 +23,7 @@ export function slotNames(slots: number): readonly string[] {
 }
 
 /** ServiceAccount, two Roles, two RoleBindings; with restart slots also their Leases. */
-export function agentRbac(options: Pick<AgentOptions, 'restartSlots'>): readonly KubeObject[] {
+export function agentRbac(options: Pick<AgentOptions, 'restartSlots' | 'shape'>): readonly KubeObject[] {
   const slots = slotNames(options.restartSlots ?? 0);
   const leases: readonly PolicyRule[] =
     slots.length === 0
@@ -37,11 +37,20 @@ export function agentRbac(options: Pick<AgentOptions, 'restartSlots'>): readonly
           },
         ];
   return [
-    serviceAccount(metadata(NAMES.namespace)),
+    options.shape === 'upstream' ? upstreamServiceAccount() : serviceAccount(metadata(NAMES.namespace)),
     ...grant(NAMES.namespace, [secretsByName([NAMES.original, NAMES.global], ['get']), ...leases]),
     ...grant(NAMES.configNamespace, [secretsByName([NAMES.platform], ['get'])]),
     ...slots.map(lease),
   ];
+}
+
+/** The ServiceAccount as HyperShift's operator makes it: nothing but its name. */
+export function upstreamServiceAccount(): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: NAMES.syncer, namespace: NAMES.namespace },
+  };
 }
 
 function grant(namespace: string, rules: readonly PolicyRule[]): readonly KubeObject[] {

@@ -137,38 +137,36 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   reconciler(config, cluster) {
-    if (cluster.kind === 'management')
-      return cluster.discovery
-        ? {
-            name: 'global-pull-secret',
-            options: reconcilerOptions(config, cluster),
-            access: managementAccess(),
-          }
-        : undefined;
-    if (cluster.kind === 'hosted') return undefined;
-    const options = { ...config.agent, image: config.agent?.image ?? cluster.image };
     return {
       name: 'global-pull-secret',
       options: reconcilerOptions(config, cluster),
       access: hostedAccess({
         delivery: cluster.delivery,
-        agent: options,
+        agent: config.agent ?? {},
         platformNamespace: NAMES.configNamespace,
       }),
     };
   },
-  hostedReconciler(hosted, management) {
-    const [first] = hosted;
-    if (first === undefined || management.discovery) return undefined;
+  managementReconciler(management, hosted, own) {
+    if (hosted.length === 0 && !management.discovery) return undefined;
+    const clusters = hosted.map(({ cluster, config }) => [
+      `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
+      reconcilerOptions(config, cluster),
+    ]);
     return {
       name: 'global-pull-secret',
-      options: reconcilerOptions(first.config, { ...management, delivery: first.cluster.delivery }),
-      access: hosted.flatMap(({ cluster }) =>
-        managementAccess({
-          hostedClusterNamespace: cluster.hostedCluster.namespace,
-          controlPlaneNamespace: cluster.controlPlaneNamespace,
-        }),
-      ),
+      options: {
+        ...(management.discovery ? reconcilerOptions(own ?? {}, management) : {}),
+        ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
+      },
+      access: management.discovery
+        ? managementAccess()
+        : hosted.flatMap(({ cluster }) =>
+            managementAccess({
+              hostedClusterNamespace: cluster.hostedCluster.namespace,
+              controlPlaneNamespace: cluster.controlPlaneNamespace,
+            }),
+          ),
     };
   },
 };
@@ -184,6 +182,7 @@ function reconcilerOptions(
     delivery: cluster.delivery,
     ...(config.mode === undefined ? {} : { mode: config.mode }),
     ...(config.platforms === undefined ? {} : { platforms: config.platforms }),
+    ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
     ...agentOptions,
   };
 }

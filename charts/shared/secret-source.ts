@@ -123,7 +123,7 @@ function sealedSecret(target: SecretReference, source: SealedSource): KubeObject
 }
 
 function metadata(target: SecretReference): SecretReference & { labels: Readonly<Record<string, string>> } {
-  return { ...target, labels: labels({ name: target.name, component: 'pull-secret' }) };
+  return { ...target, labels: labels({ name: 'pull-secret', component: 'source' }) };
 }
 
 const DATA_KEY = '.dockerconfigjson';

@@ -24,6 +24,7 @@ export interface HostedCluster {
   /** Namespace of its control plane in the management cluster: `<namespace>-<name>` unless said otherwise. */
   readonly controlPlaneNamespace: string;
   readonly delivery: Delivery;
+  readonly image: string;
   /** Names of the systems that are on for it. */
   readonly systems: readonly string[];
 }
@@ -32,6 +33,7 @@ export interface HostedCluster {
 export interface ClusterContext {
   readonly name: string;
   readonly kind: ClusterKind;
+  /** For `management`: that of hosted clusters found by discovery. */
   readonly delivery: Delivery;
   /** Namespace of our own pods. */
   readonly namespace: string;
@@ -85,13 +87,21 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   objects(config: Config, cluster: ClusterContext): readonly KubeObject[];
   /** Files that people keep themselves in the rendered tree (SOPS): listed in a kustomization, never written. */
   files?(config: Config, cluster: ClusterContext): readonly string[];
-  /** What the reconciler of this cluster needs for this system; undefined when nothing. */
+  /** What the reconciler of a stand-alone cluster needs for this system; undefined when nothing. */
   reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
   /**
-   * For a management cluster: what the hosted clusters of the fleet add to the reconciler there, with each one's section.
+   * What the reconciler of a management cluster needs: for the hosted clusters of the fleet, each with its section, and with
+   * `management.discovery` for all others, of which the management cluster's own section speaks.
    */
-  hostedReconciler?(
-    hosted: readonly { readonly config: Config; readonly cluster: HostedCluster }[],
+  managementReconciler?(
     management: ClusterContext,
+    hosted: readonly HostedSection<Config>[],
+    own: Config | undefined,
   ): ReconcilerPart | undefined;
+}
+
+/** A hosted cluster with its section of a system. */
+export interface HostedSection<Config> {
+  readonly cluster: HostedCluster;
+  readonly config: Config;
 }

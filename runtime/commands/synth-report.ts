@@ -55,7 +55,9 @@ function clusterLines(result: SynthResult): readonly string[] {
   const lines = clusters.slice(0, SHOWN).map((cluster) => {
     const objects = cluster.objects.length;
     const what =
-      objects === 0 ? 'nothing in git, the reconciler applies it' : `${objects} objects in ${cluster.path}`;
+      objects === 0
+        ? 'nothing in git, the reconciler applies it'
+        : `${objects} ${objects === 1 ? 'object' : 'objects'} in ${cluster.path}`;
     return `${cluster.name.padEnd(width)}  ${what}`;
   });
   return clusters.length > SHOWN ? [...lines, `and ${clusters.length - SHOWN} more clusters`] : lines;

@@ -1,0 +1,107 @@
+/**
+ * The MachineConfig that brings the kubelet's file to the nodes of a pool.
+ *
+ * Same bytes as the Machine Config Operator makes, empty objects included: taking over from it must not restart a kubelet.
+ */
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
+import type { KubeObject, OwnerReference } from '../../runtime/rules/kube-object.ts';
+
+export const MACHINE_CONFIG_API_VERSION = 'machineconfiguration.openshift.io/v1';
+export const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
+
+export interface NodeFile {
+  /** Absolute path on the node. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface MachineConfigInput {
+  /** `master`, `worker`, `arbiter`. */
+  readonly pool: string;
+  readonly files: readonly NodeFile[];
+  /** The CRIOCredentialProviderConfig, so that its deletion removes this object too. */
+  readonly owner?: OwnerReference;
+}
+
+/** `97-<pool>-generated-credentialproviderconfig`. */
+export function machineConfigName(pool: string): string {
+  return `97-${pool}-generated-credentialproviderconfig`;
+}
+
+/**
+ * The object. Without files it is there all the same, so that a pool shows that it was looked at.
+ *
+ * @example
+ * ```ts
+ * import { machineConfig } from './machine-config.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = machineConfig({ pool: 'worker', files: [] });
+ * assert.equal(object.metadata.name, '97-worker-generated-credentialproviderconfig');
+ * ```
+ */
+export function machineConfig({ pool, files, owner }: MachineConfigInput): KubeObject {
+  return {
+    apiVersion: MACHINE_CONFIG_API_VERSION,
+    kind: 'MachineConfig',
+    metadata: {
+      name: machineConfigName(pool),
+      labels: { [ROLE_LABEL]: pool },
+      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
+    },
+    spec: { config: ignition(files) },
+  };
+}
+
+/** Ignition 3.5.0 with files of mode 0644. */
+export function ignition(files: readonly NodeFile[]): Readonly<Record<string, unknown>> {
+  return {
+    ignition: {
+      config: { replace: { verification: {} } },
+      proxy: {},
+      security: { tls: {} },
+      timeouts: {},
+      version: '3.5.0',
+    },
+    kernelArguments: {},
+    passwd: {},
+    storage: files.length === 0 ? {} : { files: files.map(ignitionFile) },
+    systemd: {},
+  };
+}
+
+function ignitionFile({ path, text }: NodeFile): Readonly<Record<string, unknown>> {
+  return {
+    contents: { compression: '', source: dataUrl(text), verification: {} },
+    group: {},
+    mode: 0o644,
+    overwrite: true,
+    path,
+    user: {},
+  };
+}
+
+function dataUrl(text: string): string {
+  return `data:text/plain;charset=utf-8;base64,${Buffer.from(text).toString('base64')}`;
+}
+
+/** systemd drop-in that sets the variable which the platform's kubelet unit puts into its command line. */
+export function variableDropIn(flags: string): string {
+  return [
+    '[Service]',
+    '# Prepends the credential provider flags to the existing Kubelet arguments',
+    `Environment="${CREDENTIAL_PROVIDER.dropInVariable}=${flags}"`,
+    '',
+  ].join('\n');
+}
+
+/** For kubelet units that do not know the variable: the unit's own command line with the flags at its end. */
+export function commandDropIn(flags: string, execStart: string): string {
+  return [
+    '[Service]',
+    '# The unit has no place for more flags, so its command is repeated here; it is rendered anew when the unit changes',
+    'ExecStart=',
+    `ExecStart=${execStart} ${flags}`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,169 @@
+/** The section `systems.registry-overrides` of a fleet, and constructs for charts of one's own. */
+import type { Construct } from 'constructs';
+import { z } from 'zod';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { MirrorProblem } from '../../runtime/rules/mirrors-collect.ts';
+import { lintMirrors } from '../../runtime/rules/mirrors-lint.ts';
+import { dnsName } from '../shared/fields.ts';
+import { ObjectGroup } from '../shared/object-group.ts';
+import type { ChartSystem, SectionProblem } from '../shared/system.ts';
+import { overridesAccess } from './access.ts';
+import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';
+
+/** The section, as it is written. Every field may be left out. */
+export interface RegistryOverridesInput {
+  /** Mirror sets to render into the cluster. @default none: they are kept elsewhere */
+  readonly mirrorSets?: readonly MirrorSet[];
+  /** Render MachineConfigs for nodes of these roles instead, for clusters without the kinds. @default {[]} */
+  readonly machineConfigRoles?: readonly string[];
+  /** Whether Deployments that HyperShift's own operators manage are written. @default {'auto'} */
+  readonly mode?: 'auto' | 'own' | 'observe';
+  /** Whether the catalogs of hosted clusters are looked after. @default {true} */
+  readonly catalogs?: boolean;
+  /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too. @default {true} */
+  readonly tagMirrors?: boolean;
+}
+
+const entry = z.strictObject({
+  source: z.string().min(1).max(512).describe('"host[:port][/path]" or "*.example.com"'),
+  mirrors: z
+    .array(z.string().min(1).max(512))
+    .min(1)
+    .max(1000)
+    .describe('In the order in which they are tried'),
+  mirrorSourcePolicy: z
+    .enum(['AllowContactingSource', 'NeverContactSource'])
+    .exactOptional()
+    .describe('Whether the source is tried when every mirror fails'),
+});
+
+const mirrorSet = z
+  .strictObject({
+    name: dnsName(),
+    type: z
+      .enum(['digest', 'tag', 'content-source-policy'])
+      .exactOptional()
+      .describe('For which pulls the mirrors serve; the last one is deprecated'),
+    entries: z.array(entry).min(1).max(1000),
+  })
+  .refine(
+    (set) =>
+      set.type !== 'content-source-policy' ||
+      set.entries.every((one) => one.mirrorSourcePolicy === undefined),
+    { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: wanted type "digest"' },
+  );
+
+export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> = z.strictObject({
+  mirrorSets: z.array(mirrorSet).exactOptional().describe('Mirror sets to render into the cluster'),
+  machineConfigRoles: z
+    .array(dnsName())
+    .exactOptional()
+    .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
+  mode: z.enum(['auto', 'own', 'observe']).exactOptional().describe("Beside HyperShift's own operators"),
+  catalogs: z.boolean().exactOptional().describe('Whether the catalogs of hosted clusters are looked after'),
+  tagMirrors: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too'),
+});
+
+export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {
+  name: 'registry-overrides',
+  summary: 'Makes mirror sets count for everything that looks up images without a container runtime',
+  config: schema,
+  kinds: ['standalone', 'hosted', 'management'],
+  check: (config) => sectionProblems(config),
+  objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
+  reconciler: (config, cluster) =>
+    cluster.kind === 'management' && cluster.discovery
+      ? { name: 'registry-overrides', options: optionsOf(config), access: overridesAccess(undefined) }
+      : undefined,
+  hostedReconciler(hosted, management) {
+    const [first] = hosted;
+    if (first === undefined || management.discovery) return undefined;
+    const places = hosted.map(({ cluster }) => ({
+      hostedClusterNamespace: cluster.hostedCluster.namespace,
+      controlPlaneNamespace: cluster.controlPlaneNamespace,
+    }));
+    return { name: 'registry-overrides', options: optionsOf(first.config), access: overridesAccess(places) };
+  },
+};
+
+/** What of the section the reconciler needs to know. */
+function optionsOf({
+  mode,
+  catalogs,
+  tagMirrors,
+}: RegistryOverridesInput): Readonly<Record<string, unknown>> {
+  return {
+    ...(mode === undefined ? {} : { mode }),
+    ...(catalogs === undefined ? {} : { catalogs }),
+    ...(tagMirrors === undefined ? {} : { tagMirrors }),
+  };
+}
+
+function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[] {
+  const sets = config.mirrorSets ?? [];
+  const roles = config.machineConfigRoles ?? [];
+  if (roles.length === 0 || sets.length === 0) return sets.map(mirrorSetObject);
+  return roles.map((role) => mirrorMachineConfig(role, sets));
+}
+
+/** Errors of the linter, at the place in the section that each speaks of. */
+function sectionProblems(config: RegistryOverridesInput): readonly SectionProblem[] {
+  return lintMirrorSets(config.mirrorSets ?? [])
+    .filter((problem) => problem.severity === 'error')
+    .map((problem) => ({ path: sectionPath(config.mirrorSets ?? [], problem), text: problem.message }));
+}
+
+/** Everything that is wrong or surprising in `sets`, warnings included. */
+export function lintMirrorSets(sets: readonly MirrorSet[]): readonly MirrorProblem[] {
+  return lintMirrors(sets.map(mirrorSetObject));
+}
+
+/** `spec.imageDigestMirrors[2].mirrors[0]` of a set is `entries[2].mirrors[0]` of the section. */
+function sectionPath(sets: readonly MirrorSet[], { origin }: MirrorProblem): readonly (string | number)[] {
+  const at = sets.findIndex((set) => set.name === origin.name && mirrorSetObject(set).kind === origin.kind);
+  const place = /^spec\.\w+\[(\d+)\](?:\.mirrors(?:\[(\d+)\])?)?/.exec(origin.path);
+  if (at === -1 || place === null) return ['mirrorSets'];
+  const whole = ['mirrorSets', at, 'entries', Number(place[1])];
+  if (!origin.path.includes('.mirrors')) return whole;
+  return [...whole, 'mirrors', ...(place[2] === undefined ? [] : [Number(place[2])])];
+}
+
+/** Properties of {@link MirrorSets}. */
+export interface MirrorSetsProps {
+  readonly sets: readonly MirrorSet[];
+  /** Render MachineConfigs for nodes of these roles instead. @default {[]} */
+  readonly machineConfigRoles?: readonly string[];
+}
+
+/**
+ * Mirror sets as constructs, linted when they are made.
+ *
+ * @throws TypeError that lists every mistake of the sets
+ * @example
+ * ```ts
+ * import { MirrorSets } from './chart.ts';
+ * import { Testing } from 'cdk8s';
+ * import assert from 'node:assert/strict';
+ *
+ * const chart = Testing.chart();
+ * new MirrorSets(chart, 'mirrors', { sets: [{ name: 'team', entries: [{ source: 'quay.io/team', mirrors: ['mirror.example.com/team'] }] }] });
+ * assert.equal(Testing.synth(chart)[0].kind, 'ImageDigestMirrorSet');
+ * const wrong = [{ name: 'team', entries: [{ source: 'quay.io/Team', mirrors: ['a,b'] }] }];
+ * assert.throws(() => new MirrorSets(Testing.chart(), 'mirrors', { sets: wrong }), /quay\.io\/Team/);
+ * ```
+ */
+export class MirrorSets extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: MirrorSetsProps) {
+    const errors = lintMirrorSets(props.sets).filter((problem) => problem.severity === 'error');
+    if (errors.length > 0)
+      throw new TypeError(`Cannot make mirror sets: ${errors.map((problem) => problem.message).join('; ')}`);
+    super(
+      scope,
+      id,
+      overridesObjects({ mirrorSets: props.sets, machineConfigRoles: props.machineConfigRoles ?? [] }),
+    );
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Mirror sets as plain objects, and the MachineConfig that stands in for them where a cluster has no such kinds.
+ *
+ * Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
+ */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { collectMirrors } from '../../runtime/rules/mirrors-collect.ts';
+import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
+import { labels } from '../shared/objects.ts';
+
+/** For which pulls the mirrors of a set serve. */
+export type MirrorSetType = 'digest' | 'tag' | 'content-source-policy';
+
+/** One source and its mirrors. */
+export interface MirrorSetEntry {
+  /** `host[:port][/path]` or `*.example.com`. */
+  readonly source: string;
+  /** In the order in which they are tried. */
+  readonly mirrors: readonly string[];
+  /** Whether the source is tried when every mirror fails. Not in a content source policy. @default {'AllowContactingSource'} */
+  readonly mirrorSourcePolicy?: 'AllowContactingSource' | 'NeverContactSource';
+}
+
+/** A set as it is declared. */
+export interface MirrorSet {
+  readonly name: string;
+  /** @default {'digest'} */
+  readonly type?: MirrorSetType;
+  readonly entries: readonly MirrorSetEntry[];
+}
+
+const KINDS = {
+  digest: { apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', list: 'imageDigestMirrors' },
+  tag: { apiVersion: 'config.openshift.io/v1', kind: 'ImageTagMirrorSet', list: 'imageTagMirrors' },
+  'content-source-policy': {
+    apiVersion: 'operator.openshift.io/v1alpha1',
+    kind: 'ImageContentSourcePolicy',
+    list: 'repositoryDigestMirrors',
+  },
+} as const;
+
+/**
+ * The object of a set.
+ *
+ * @example
+ * ```ts
+ * import { mirrorSetObject } from './mirror-objects.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const entries = [{ source: 'quay.io/team', mirrors: ['mirror.example.com/team'] }];
+ * assert.equal(mirrorSetObject({ name: 'team', entries }).kind, 'ImageDigestMirrorSet');
+ * ```
+ */
+export function mirrorSetObject(set: MirrorSet): KubeObject {
+  const { apiVersion, kind, list } = KINDS[set.type ?? 'digest'];
+  const entries = set.entries.map(({ source, mirrors, mirrorSourcePolicy }) => ({
+    source,
+    mirrors,
+    ...(mirrorSourcePolicy === undefined ? {} : { mirrorSourcePolicy }),
+  }));
+  const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
+  return { apiVersion, kind, metadata, spec: { [list]: entries } };
+}
+
+/** Where the drop-in lies on a node. Later names win, so that a person can put a file after it. */
+export const DROP_IN = '/etc/containers/registries.conf.d/50-pullwright-mirrors.conf';
+
+/** Text of the drop-in for the sets. */
+export function mirrorDropIn(sets: readonly MirrorSet[]): string {
+  return formatRegistriesConf(collectMirrors(sets.map(mirrorSetObject)).rules);
+}
+
+/** A MachineConfig that writes the drop-in on the nodes of `role`. */
+export function mirrorMachineConfig(role: string, sets: readonly MirrorSet[]): KubeObject {
+  const name = `99-${role}-pullwright-mirrors`;
+  const source = `data:text/plain;charset=utf-8;base64,${Buffer.from(mirrorDropIn(sets)).toString('base64')}`;
+  return {
+    apiVersion: 'machineconfiguration.openshift.io/v1',
+    kind: 'MachineConfig',
+    metadata: {
+      name,
+      labels: {
+        ...labels({ name, component: 'registry-overrides' }),
+        'machineconfiguration.openshift.io/role': role,
+      },
+    },
+    spec: {
+      config: {
+        ignition: { version: '3.2.0' },
+        storage: { files: [{ path: DROP_IN, mode: 0o644, overwrite: true, contents: { source } }] },
+      },
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** The objects in upstream's shape, field by field: DaemonSet, ServiceAccount and both Secrets. */
+import { isDeepStrictEqual } from 'node:util';
+import { upstreamDaemonSet, upstreamServiceAccount } from '../../../../charts/global-pull-secret/objects.ts';
+import { configHash } from '../../../../runtime/rules/config-hash.ts';
+import { mergeAsUpstream } from '../../../../runtime/rules/docker-config-upstream.ts';
+import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Input {
+  readonly original: string;
+  readonly additional: string | null;
+  readonly image: string;
+}
+
+interface Answer {
+  readonly daemonSet: unknown;
+  readonly serviceAccount: unknown;
+  readonly originalSecret: unknown;
+  readonly globalSecret: unknown;
+}
+
+const FIELDS = ['daemonSet', 'serviceAccount', 'originalSecret', 'globalSecret'];
+
+export const suite: ConformanceSuite<Input, Answer> = {
+  cases(document) {
+    const { cases } = document as { cases: readonly { name: string; input: Input; expected: Answer }[] };
+    return cases.map(({ name, input, expected }) => {
+      const unknown = Object.keys(expected).filter((field) => !FIELDS.includes(field));
+      if (unknown.length > 0)
+        throw new Error(`case "${name}" expects ${unknown.join(', ')}, which nobody answers`);
+      return { name, input, expected };
+    });
+  },
+  answer({ original, additional, image }) {
+    const merged = additional === null ? undefined : mergeAsUpstream(redact(original), redact(additional));
+    if (merged !== undefined && !merged.ok) throw new Error(merged.message);
+    const configHashOf = configHash(merged === undefined ? redact(original) : merged.text);
+    return {
+      daemonSet: upstreamDaemonSet({ image }, { configHash: configHashOf, merged: merged !== undefined }),
+      serviceAccount: upstreamServiceAccount(),
+      originalSecret: { type: 'Opaque', data: original },
+      globalSecret:
+        merged === undefined ? null : { type: 'kubernetes.io/dockerconfigjson', data: reveal(merged.text) },
+    };
+  },
+  // A case need not speak of every object; those it speaks of are compared whole.
+  accepts: (actual, expected) =>
+    Object.entries(expected).every(([field, value]) =>
+      isDeepStrictEqual(actual[field as keyof Answer], value),
+    ),
+  mutation: {
+    file: 'charts/global-pull-secret/agent.ts',
+    replace: "automountServiceAccountToken: false, dnsPolicy: 'Default'",
+    by: "automountServiceAccountToken: false, dnsPolicy: 'ClusterFirst'",
+  },
+};
