@@ -74,18 +74,18 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   kinds: ['standalone', 'hosted', 'management'],
   check: (config) => sectionProblems(config),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
-  reconciler: (config, cluster) =>
-    cluster.kind === 'management' && cluster.discovery
-      ? { name: 'registry-overrides', options: optionsOf(config), access: overridesAccess(undefined) }
-      : undefined,
-  hostedReconciler(hosted, management) {
+  managementReconciler(management, hosted, own) {
     const [first] = hosted;
-    if (first === undefined || management.discovery) return undefined;
+    if (first === undefined && !management.discovery) return undefined;
     const places = hosted.map(({ cluster }) => ({
       hostedClusterNamespace: cluster.hostedCluster.namespace,
       controlPlaneNamespace: cluster.controlPlaneNamespace,
     }));
-    return { name: 'registry-overrides', options: optionsOf(first.config), access: overridesAccess(places) };
+    return {
+      name: 'registry-overrides',
+      options: optionsOf(own ?? first?.config ?? {}),
+      access: overridesAccess(management.discovery ? undefined : places),
+    };
   },
 };
 
