@@ -23,6 +23,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Keep clusters as declared; with --from, show offline what would change',
     load: async () => (await import('./reconcile.ts')).command,
   },
+  status: {
+    summary: 'Show what is in order and what wants attention',
+    load: async () => (await import('./status.ts')).command,
+  },
   synth: {
     summary: 'Render a fleet into files for a GitOps repository',
     load: async () => (await import('./synth.ts')).command,

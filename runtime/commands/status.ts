@@ -1,0 +1,117 @@
+/** `pullwright status`: what is in order and what wants attention, in one table. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { ObjectStore } from '../controller/store.ts';
+import { UsageError } from '../rules/errors.ts';
+import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
+import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
+import { conditionRow, jobRow, nodesRow, renderStatus, type StatusRow } from '../rules/status-table.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { readObjects, type SourceKind } from './object-source.ts';
+
+const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
+const DAEMON_SET: SourceKind = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: GLOBAL_PULL_SECRET.syncer,
+};
+const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
+
+/** Kinds that report by conditions, and the system that each belongs to. */
+const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
+  { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
+  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', system: 'pull-secret-injection' },
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'CRIOCredentialProviderConfig',
+    system: 'credential-provider',
+  },
+];
+
+const HELP = `
+Usage: pullwright status [--kubeconfig FILE | --from DIR] [--watch] [--output text|json]
+
+Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the
+nodes, and for the adapter's Jobs: whether it is in order, and if not, why.
+
+  --kubeconfig FILE   the cluster; default: KUBECONFIG, or the cluster of the pod
+  --from DIR          a folder of manifests, such as a dump, instead of a cluster
+  --watch             look again every few seconds, until interrupted
+  --output json       rows for programs
+
+Exit codes: 0 all is in order, 1 something wants attention or could not be read, 2 wrong usage.
+
+Example: pullwright status --watch
+`;
+
+export const command: Command = {
+  name: 'status',
+  summary: 'Show what is in order and what wants attention',
+  help: HELP,
+  permissions: {
+    reads: ['<--from>', '<--kubeconfig>'],
+    writes: [],
+    hosts: ['the API server of the kubeconfig'],
+    api: [
+      'list pullstatuses, pullsecretprofiles, criocredentialproviderconfigs, nodes',
+      'get daemonsets/global-pull-secret-syncer (kube-system)',
+      'list jobs (hyperfleet-system)',
+    ],
+  },
+  run,
+};
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      from: { type: 'string' },
+      kubeconfig: { type: 'string' },
+      watch: { type: 'boolean', default: false },
+      output: { type: 'string', default: 'text' },
+    },
+  });
+  if (values.output !== 'text' && values.output !== 'json')
+    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+  for (;;) {
+    const { rows, problems } = await look(values, io);
+    print(rows, { json: values.output === 'json', redraw: values.watch && io.stdout.isTTY === true }, io);
+    for (const problem of problems) io.stderr.write(`${problem}\n`);
+    const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
+    if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
+  }
+}
+
+async function look(
+  flags: { from?: string; kubeconfig?: string },
+  io: CommandIo,
+): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
+  const { store, problems } = await readObjects(flags, [NODE, DAEMON_SET, JOB, ...REPORTING], io);
+  return { rows: rowsOf(store), problems };
+}
+
+function rowsOf(store: ObjectStore): readonly StatusRow[] {
+  const nodes = nodesRow(store.list(NODE), store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }));
+  return [
+    ...(nodes === undefined ? [] : [nodes]),
+    ...REPORTING.flatMap((kind) => store.list(kind).map((object) => conditionRow(kind.system, object))),
+    ...store
+      .list(JOB, 'hyperfleet-system')
+      .filter((job) => job.metadata.name.startsWith('pullsecret-'))
+      .map(jobRow),
+  ];
+}
+
+/** On a terminal a new table replaces the old one; elsewhere it follows. */
+function print(rows: readonly StatusRow[], how: { json: boolean; redraw: boolean }, io: CommandIo): void {
+  if (how.redraw) io.stdout.write('\u001b[H\u001b[2J');
+  if (how.json) io.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
+  else io.stdout.write(renderStatus(rows, io.stdout.isTTY === true ? io.stdout.columns : undefined));
+}
+
+const LOOK_AGAIN_MS = 5000;
+
+async function pause(signal: AbortSignal): Promise<boolean> {
+  return sleep(LOOK_AGAIN_MS, true, { signal }).catch(() => false);
+}

@@ -1,0 +1,137 @@
+/** The state of every part of the product in one cluster, as rows: what `status` prints. */
+import type { Condition } from './conditions.ts';
+import { GLOBAL_PULL_SECRET } from './global-pull-secret.ts';
+import { describeObject, type KubeObject } from './kube-object.ts';
+import type { Verdict } from './pull-status.ts';
+
+/** One line of the table. */
+export interface StatusRow {
+  readonly system: string;
+  readonly object: string;
+  readonly state: 'Ready' | 'Attention' | 'Progressing' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Conditions that sum an object up, the first one that is there. */
+const SUMMARIES: readonly string[] = ['Ready', 'Validated'];
+
+/**
+ * Judges an object that reports by conditions.
+ *
+ * @param system name of the system, for objects that do not say it themselves (a PullStatus does, as `reporter`)
+ *
+ * @example
+ * ```ts
+ * import { conditionRow } from './status-table.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const status = { conditions: [{ type: 'Ready', status: 'False', reason: 'EntriesRejected', message: 'mend it' }, { type: 'Stalled', status: 'True' }] };
+ * const row = conditionRow('demo', { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, status });
+ * assert.deepEqual([row.state, row.reason], ['Attention', 'EntriesRejected']);
+ * ```
+ */
+export function conditionRow(system: string, object: KubeObject): StatusRow {
+  const status = (object.status ?? {}) as {
+    conditions?: readonly Condition[];
+    reporter?: string;
+    verdicts?: readonly Verdict[];
+  };
+  const conditions = status.conditions ?? [];
+  const summary = SUMMARIES.map((type) => conditions.find((condition) => condition.type === type)).find(
+    (found) => found !== undefined,
+  );
+  const base = {
+    system: status.reporter ?? system,
+    object: describeObject({ kind: object.kind, ...object.metadata }),
+  };
+  if (summary === undefined)
+    return { ...base, state: 'Unknown', reason: 'NotReported', message: 'nothing has reported on it yet' };
+  const { reason, message } = summary;
+  if (summary.status === 'True')
+    return { ...base, state: 'Ready', reason, message: withCounts(message, status.verdicts ?? []) };
+  const progressing = conditions.some(
+    (condition) => condition.type === 'Reconciling' && condition.status === 'True',
+  );
+  return {
+    ...base,
+    state: progressing ? 'Progressing' : 'Attention',
+    reason,
+    message: withCounts(message, status.verdicts ?? []),
+  };
+}
+
+function withCounts(message: string, verdicts: readonly Verdict[]): string {
+  const count = (kind: Verdict['verdict']): number =>
+    verdicts.filter((verdict) => verdict.verdict === kind).length;
+  const parts = (['Accepted', 'Shadowed', 'Rejected'] as const).flatMap((kind) =>
+    count(kind) === 0 ? [] : [`${count(kind)} ${kind.toLowerCase()}`],
+  );
+  return parts.length === 0 ? message : `${message} (${parts.join(', ')})`;
+}
+
+/** Nodes that carry the label, against pods of the agent that are ready: a pod is ready when the file is in place. */
+export function nodesRow(
+  nodes: readonly KubeObject[],
+  daemonSet: KubeObject | undefined,
+): StatusRow | undefined {
+  const eligible = nodes.filter(
+    (node) => node.metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] === 'true',
+  ).length;
+  if (daemonSet === undefined && eligible === 0) return undefined;
+  const base = {
+    system: 'global-pull-secret',
+    object: `DaemonSet/${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}`,
+  };
+  if (daemonSet === undefined)
+    return {
+      ...base,
+      state: 'Attention',
+      reason: 'DaemonSetMissing',
+      message: `${eligible} nodes are eligible, and no agent runs`,
+    };
+  const { numberReady = 0, desiredNumberScheduled = 0 } = (daemonSet.status ?? {}) as {
+    numberReady?: number;
+    desiredNumberScheduled?: number;
+  };
+  const synced = numberReady >= desiredNumberScheduled;
+  const message = `${numberReady} of ${desiredNumberScheduled} nodes in sync, ${eligible} of ${nodes.length} eligible`;
+  return {
+    ...base,
+    state: synced ? 'Ready' : 'Progressing',
+    reason: synced ? 'NodesInSync' : 'NodesOutOfSync',
+    message,
+  };
+}
+
+/** Failed Jobs of the adapter want attention; running ones are under way. */
+export function jobRow(job: KubeObject): StatusRow {
+  const status = (job.status ?? {}) as { succeeded?: number; conditions?: readonly Condition[] };
+  const failed = status.conditions?.find(
+    (condition) => condition.type === 'Failed' && condition.status === 'True',
+  );
+  const base = { system: 'pull-secret-adapter', object: describeObject({ kind: 'Job', ...job.metadata }) };
+  if (failed !== undefined)
+    return { ...base, state: 'Attention', reason: failed.reason, message: failed.message };
+  if ((status.succeeded ?? 0) > 0)
+    return { ...base, state: 'Ready', reason: 'Complete', message: 'the pull secret is stored' };
+  return { ...base, state: 'Progressing', reason: 'Running', message: 'the Job has not ended' };
+}
+
+/**
+ * The table as text, cut to `columns`.
+ *
+ * @param columns width of the terminal; undefined: nothing is cut
+ */
+export function renderStatus(rows: readonly StatusRow[], columns: number | undefined): string {
+  if (rows.length === 0) return 'Nothing here is managed by Pullwright\n';
+  const head = ['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'];
+  const cells = [head, ...rows.map((row) => [row.state, row.system, row.object, row.reason, row.message])];
+  const widths = head.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)));
+  const lines = cells.map((line) =>
+    line
+      .map((cell, index) => (index === head.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+      .join('  '),
+  );
+  return `${lines.map((line) => (columns === undefined || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`)).join('\n')}\n`;
+}
