@@ -31,4 +31,8 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Render a fleet into files for a GitOps repository',
     load: async () => (await import('./synth.ts')).command,
   },
+  webhook: {
+    summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
+    load: async () => (await import('./webhook.ts')).command,
+  },
 };

@@ -34,7 +34,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
   return [
     hosted('v1', 'Namespace'),
     hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}` }),
-    hosted(PROFILE_API_VERSION, PROFILE_KIND),
+    hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(PULL_STATUS_API_VERSION, PULL_STATUS_KIND, { optional: true }),
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),

@@ -19,6 +19,8 @@ export interface Metrics {
   leader(name: string, isLeader: boolean): void;
   hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing', number>>): void;
   applied(controller: string, verb: string): void;
+  /** One answer of an admission webhook, and how long the handler took. */
+  admitted(webhook: string, outcome: string, seconds: number): void;
   /** Replaces what `source` reported before. */
   samples(source: string, samples: readonly GaugeSample[]): void;
   queue: {
@@ -33,13 +35,15 @@ export interface Metrics {
   render(): Promise<{ readonly text: string; readonly contentType: string }>;
 }
 
+const HANDLER_SECONDS = 'pullwright_webhook_handler_seconds';
+const HANDLER_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1];
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
 
 /** A registry of its own; nothing is global. */
 export function createMetrics(): Metrics {
-  const registers = [new Registry()];
-  const [registry] = registers as [Registry];
+  const registry = new Registry();
+  const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const counter = (name: string, help: string, labelNames: string[]): Counter =>
     new Counter({ name, help, labelNames, registers });
@@ -82,6 +86,8 @@ export function createMetrics(): Metrics {
     'verb',
   ]);
 
+  const label = ['webhook', 'outcome'];
+  const admissions = histogram(HANDLER_SECONDS, 'Time in an admission handler', label, HANDLER_BUCKETS);
   return {
     reconciled: (name, result, time) => {
       total.inc({ controller: name, result });
@@ -98,6 +104,7 @@ export function createMetrics(): Metrics {
       for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
     },
     applied: (name, verb) => writes.inc({ controller: name, verb }),
+    admitted: (webhook, outcome, time) => admissions.observe({ webhook, outcome }, time),
     samples: sampleGauges(registry),
     queue: queueMetrics({ counter, gauge, histogram }, registry),
     render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),

@@ -1,0 +1,124 @@
+/** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
+import { type CertificateFiles, expiry, readPair, watchPair } from './certificate.ts';
+
+export type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
+
+export interface WebhookServerOptions {
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly host?: string;
+  readonly files: CertificateFiles;
+  /** How often the files are looked at. @default {10000} */
+  readonly reloadEveryMs?: number;
+  /** By path: `/inject`. */
+  readonly handlers: Readonly<Record<string, AdmissionHandler>>;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'admitted'>;
+}
+
+export interface WebhookServer {
+  readonly port: number;
+  /** Answers what is being asked, then ends. */
+  close(): Promise<void>;
+}
+
+/** The API server sends objects of up to 3 MiB, twice in an update. */
+const MAX_BODY = 8 * 1024 * 1024;
+
+/** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
+export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
+  const pair = await readPair(options.files);
+  const server = createServer(
+    { ...pair, minVersion: 'TLSv1.2', requestTimeout: 10_000 },
+    (request, response) => {
+      answer(options, request, response).catch(() => end(response, 500, 'the request failed'));
+    },
+  );
+  const { log } = options;
+  const stop = watchPair({
+    files: options.files,
+    everyMs: options.reloadEveryMs ?? 10_000,
+    present: pair,
+    onChange: (next) => {
+      server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
+      log.info('certificate reloaded', { ends: expiry(next).toISOString() });
+    },
+    onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
+  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  log.info('webhook listens', {
+    port: (server.address() as AddressInfo).port,
+    ends: expiry(pair).toISOString(),
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      stop();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(
+  options: WebhookServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = new URL(request.url ?? '/', 'https://webhook').pathname;
+  const handler = options.handlers[path];
+  if (handler === undefined) return end(response, 404, 'no such webhook');
+  if (request.method !== 'POST') return end(response, 405, 'wanted POST');
+  const body = await bodyOf(request);
+  if (body === undefined) return end(response, 413, 'the request is too large');
+  const started = performance.now();
+  const review = readReview(body);
+  if (review === undefined) return end(response, 400, 'wanted an AdmissionReview of admission.k8s.io/v1');
+  const given = await safely(handler, review, options.log);
+  const text = answerText(review.uid, given);
+  options.metrics.admitted(path.slice(1), given.outcome, (performance.now() - started) / 1000);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
+
+/** A failure of ours must not refuse a pod. */
+async function safely(
+  handler: AdmissionHandler,
+  request: AdmissionRequest,
+  log: Logger,
+): Promise<AdmissionAnswer> {
+  try {
+    return await handler(request);
+  } catch (error) {
+    log.error('handler failed', {
+      problem: error instanceof Error ? error.name : 'unknown',
+      uid: request.uid,
+    });
+    return { outcome: 'failed', warnings: ['Pullwright could not look at this object; it is unchanged'] };
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function end(response: ServerResponse, status: number, text: string): void {
+  if (!response.headersSent) response.writeHead(status, { 'content-type': 'text/plain' });
+  response.end(`${text}\n`);
+}
