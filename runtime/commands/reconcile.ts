@@ -19,7 +19,9 @@ export interface ReconcileFlags {
   readonly kubeconfig?: string;
   readonly 'management-kubeconfig'?: string;
   readonly discover: boolean;
+  readonly 'kubeconfig-secret'?: string;
   readonly 'lease-namespace'?: string;
+  readonly 'lease-seconds'?: string;
   readonly 'health-port'?: string;
   readonly 'metrics-port'?: string;
   readonly 'log-format'?: string;
@@ -47,7 +49,9 @@ function parseFlags(args: readonly string[]): ReconcileFlags {
       kubeconfig: TEXT,
       'management-kubeconfig': TEXT,
       discover: SWITCH,
+      'kubeconfig-secret': TEXT,
       'lease-namespace': TEXT,
+      'lease-seconds': TEXT,
       'health-port': TEXT,
       'metrics-port': TEXT,
       'log-format': TEXT,
@@ -82,7 +86,11 @@ In a cluster:
   --kubeconfig FILE            the (hosted) cluster; default: in-cluster credentials
   --management-kubeconfig FILE the management cluster
   --discover                   find every hosted cluster by its HostedControlPlane
-  --lease-namespace NAME       namespace of the leader election Lease
+  --hosted-cluster NS/N        only this one
+  --kubeconfig-secret NAME     Secret with the kubeconfig of a hosted cluster, in its control plane namespace
+                               (default: admin-kubeconfig)
+  --lease-namespace NAME       namespace of the leader election Lease; without it there is no election
+  --lease-seconds N            how long the Lease lasts (default: 15)
   --health-port N --metrics-port N --log-format json|logfmt --log-level LEVEL
 
 Exit codes: 0 done, 1 something could not be read, judged or written, 2 wrong usage.

@@ -68,14 +68,14 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
   const present = await cluster.client.get(ref);
   if (present !== undefined) {
     cluster.cache.observe(present);
-    if (!isOurs(present, author)) throw foreign(ref);
+    if (!isOurs(present, author)) throw seenLate(ref, cluster);
     return configureObject({ ...change, before: present }, author, cluster);
   }
   try {
     cluster.assertMayWrite();
     cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
   } catch (error) {
-    throw isApiError(error, 409) ? foreign(ref) : error;
+    throw isApiError(error, 409) ? seenLate(ref, cluster) : error;
   }
   return { verb: 'created', ref };
 }
@@ -117,6 +117,16 @@ function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObjec
 
 function isImmutable(error: unknown): boolean {
   return isApiError(error, 422) && error.causes.some((cause) => cause.immutable);
+}
+
+/** The cache knows it by now, and the next pass judges it; unless no read covers it. */
+function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
+  if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
+  return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
+    code: 'MadeMeanwhile',
+    disposition: 'waiting',
+    afterMs: 50,
+  });
 }
 
 function foreign(ref: Ref): PullwrightError {

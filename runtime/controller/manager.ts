@@ -1,0 +1,103 @@
+/** Every pair of clusters that one process looks after, each with controllers of its own: one that is down harms no other. */
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Cluster } from './cluster.ts';
+import type { Reconciler, Role, Scope } from './contract.ts';
+import { Controller } from './controller.ts';
+import type { FactCache } from './facts.ts';
+import type { QueueClock } from './queue.ts';
+
+export interface ManagerOptions {
+  readonly reconcilers: readonly Reconciler[];
+  readonly facts: FactCache;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: QueueClock;
+  /** Workers per reconciler and pair. @default {2} */
+  readonly workers?: number;
+  /** @default {600000} */
+  readonly resyncMs?: number;
+}
+
+type Clusters = Readonly<Record<Role, Cluster>>;
+
+interface Member {
+  readonly scope: Scope;
+  readonly clusters: Clusters;
+  readonly controllers: readonly Controller[];
+}
+
+export class Manager {
+  readonly #options: ManagerOptions;
+  readonly #members = new Map<string, Member>();
+  #working = false;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+  }
+
+  get scopes(): readonly Scope[] {
+    return [...this.#members.values()].map(({ scope }) => scope);
+  }
+
+  /** @throws Error when the pair is not known */
+  clustersOf(name: string): Clusters {
+    const member = this.#members.get(name);
+    if (member === undefined) throw new Error(`Unknown scope "${name}"`);
+    return member.clusters;
+  }
+
+  /** Starts to watch a pair, and to work on it once {@link work} was called. */
+  add(scope: Scope, clusters: Clusters): void {
+    const { reconcilers, workers = 2, resyncMs = 600_000, log } = this.#options;
+    const controllers = reconcilers.map(
+      (reconciler) =>
+        new Controller({
+          ...this.#options,
+          reconciler,
+          scope,
+          clusters,
+          workers,
+          resyncMs,
+          log: log.child({ scope: scope.name }),
+        }),
+    );
+    this.#members.set(scope.name, { scope, clusters, controllers });
+    for (const controller of controllers) {
+      controller.watch();
+      if (this.#working) controller.work();
+    }
+  }
+
+  /** Stops a pair. Nothing is removed from its clusters. */
+  async remove(name: string): Promise<void> {
+    const member = this.#members.get(name);
+    if (member === undefined) return;
+    this.#members.delete(name);
+    await Promise.all(member.controllers.map((controller) => controller.stop()));
+    const { hosted, management } = member.clusters;
+    if (hosted !== management) hosted.close();
+    management.cache.sweep();
+  }
+
+  /** From now on this process leads. */
+  work(): void {
+    this.#working = true;
+    for (const { controllers } of this.#members.values())
+      for (const controller of controllers) controller.work();
+  }
+
+  /** Ends running passes and all watches. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      [...this.#members.values()].flatMap(({ controllers }) => controllers.map((one) => one.stop())),
+    );
+  }
+
+  /** Why the pair is not looked after yet; undefined when it is, or is not known. */
+  waitingFor(name: string): string | undefined {
+    for (const controller of this.#members.get(name)?.controllers ?? [])
+      if (!controller.synced) return controller.waitingFor ?? 'caches are being filled';
+    return undefined;
+  }
+}
