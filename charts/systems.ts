@@ -14,12 +14,14 @@
  * `charts/output.ts`.
  */
 import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
+import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
 
 /** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on; `true` takes every default. */
 export interface SystemInputs {
   readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
+  readonly 'registry-overrides'?: RegistryOverridesInput | boolean;
 }
 
 /** In the order in which they are documented. */
-export const SYSTEMS: readonly ChartSystem[] = [globalPullSecretSystem];
+export const SYSTEMS: readonly ChartSystem[] = [globalPullSecretSystem, registryOverridesSystem];

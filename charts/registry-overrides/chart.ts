@@ -75,15 +75,21 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   check: (config) => sectionProblems(config),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
   managementReconciler(management, hosted, own) {
-    const [first] = hosted;
-    if (first === undefined && !management.discovery) return undefined;
+    if (hosted.length === 0 && !management.discovery) return undefined;
+    const clusters = hosted.map(({ cluster, config }) => [
+      `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
+      optionsOf(config),
+    ]);
     const places = hosted.map(({ cluster }) => ({
       hostedClusterNamespace: cluster.hostedCluster.namespace,
       controlPlaneNamespace: cluster.controlPlaneNamespace,
     }));
     return {
       name: 'registry-overrides',
-      options: optionsOf(own ?? first?.config ?? {}),
+      options: {
+        ...(management.discovery ? optionsOf(own ?? {}) : {}),
+        ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
+      },
       access: overridesAccess(management.discovery ? undefined : places),
     };
   },

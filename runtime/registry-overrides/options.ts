@@ -11,21 +11,45 @@ export interface RegistryOverridesOptions {
   readonly tagMirrors: boolean;
 }
 
+/** Options for a hosted cluster, by its scope `<namespace>/<name>`. */
+export type OptionsByScope = (scope: string) => RegistryOverridesOptions;
+
 /**
- * Checks a map of options.
+ * Checks a map of options. `clusters` holds maps of the same options by `<namespace>/<HostedCluster>`, which go before the
+ * others.
  *
  * @throws UsageError that names every wrong field
  */
-export function parseOptions(raw: Readonly<Record<string, unknown>>): RegistryOverridesOptions {
-  const { mode = 'auto', catalogs = true, tagMirrors = true, ...others } = raw;
-  const problems = Object.keys(others).map(
-    (field) => `${field}: no such option, wanted mode, catalogs or tagMirrors`,
-  );
-  if (mode !== 'auto' && mode !== 'own' && mode !== 'observe')
-    problems.push('mode: wanted auto, own or observe');
-  if (typeof catalogs !== 'boolean') problems.push('catalogs: wanted true or false');
-  if (typeof tagMirrors !== 'boolean') problems.push('tagMirrors: wanted true or false');
+export function parseOptions(raw: Readonly<Record<string, unknown>>): OptionsByScope {
+  const { clusters = {}, ...common } = raw;
+  const problems: string[] = [];
+  const fallback = readOptions(common, '', problems);
+  const byScope = new Map<string, RegistryOverridesOptions>();
+  if (!isMap(clusters)) problems.push('clusters: wanted a map by <namespace>/<name>');
+  for (const [scope, own] of isMap(clusters) ? Object.entries(clusters) : []) {
+    if (isMap(own)) byScope.set(scope, readOptions({ ...common, ...own }, `clusters["${scope}"].`, problems));
+    else problems.push(`clusters["${scope}"]: wanted a map of options`);
+  }
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of registry-overrides: ${problems.join('; ')}`);
-  return { mode: mode as OwnershipMode, catalogs: catalogs as boolean, tagMirrors: tagMirrors as boolean };
+  return (scope) => byScope.get(scope) ?? fallback;
+}
+
+function readOptions(
+  raw: Readonly<Record<string, unknown>>,
+  place: string,
+  problems: string[],
+): RegistryOverridesOptions {
+  const { mode = 'auto', catalogs = true, tagMirrors = true, ...others } = raw;
+  for (const field of Object.keys(others))
+    problems.push(`${place}${field}: no such option, wanted mode, catalogs or tagMirrors`);
+  if (mode !== 'auto' && mode !== 'own' && mode !== 'observe')
+    problems.push(`${place}mode: wanted auto, own or observe`);
+  if (typeof catalogs !== 'boolean') problems.push(`${place}catalogs: wanted true or false`);
+  if (typeof tagMirrors !== 'boolean') problems.push(`${place}tagMirrors: wanted true or false`);
+  return { mode: mode as OwnershipMode, catalogs: catalogs === true, tagMirrors: tagMirrors === true };
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

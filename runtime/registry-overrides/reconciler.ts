@@ -8,7 +8,6 @@
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
-  type Key,
   type Outcome,
   type Problem,
   type Read,
@@ -23,7 +22,7 @@ import { readSelection, type Selection, selectEntries } from '../rules/registry-
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSets, readMirrorSets, SET_READS } from './mirror-sets.ts';
-import { parseOptions, type RegistryOverridesOptions } from './options.ts';
+import { type OptionsByScope, parseOptions, type RegistryOverridesOptions } from './options.ts';
 import { report, statusRef } from './report.ts';
 
 const NAME = 'registry-overrides';
@@ -89,17 +88,17 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
 }
 
 /** One key per hosted cluster; a stand-alone cluster has none, because its nodes mirror by themselves. */
-export function registryOverridesReconciler(options: RegistryOverridesOptions): Reconciler {
+export function registryOverridesReconciler(options: OptionsByScope): Reconciler {
   return {
     name: NAME,
     reads: READS,
     keysFor: (_changed, world) =>
       world.scope.hostedCluster === undefined ? [] : [{ scope: world.scope.name, name: NAME }],
-    reconcile: (world, key) => reconcile(world, key, options),
+    reconcile: (world) => reconcile(world, options(world.scope.name)),
   };
 }
 
-function reconcile(world: World, _key: Key, options: RegistryOverridesOptions): Outcome {
+function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
   const cluster = clusterOf(world);
   // Without its HostedCluster nothing is known about what it wants; the engine drops the scope when it is gone.
   if (cluster === undefined) return { keep: 'all' };
