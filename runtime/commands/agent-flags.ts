@@ -77,7 +77,7 @@ export function parseAgentFlags(
     restart: oneOf('restart', values.restart, ['on-change', 'on-removal', 'never']),
     windowMs: duration('restart-window', values['restart-window']),
     jobMs: duration('restart-timeout', values['restart-timeout']),
-    maxRestarts: count('max-restarts', values['max-restarts'], { from: 1, to: 32 }),
+    maxRestarts: count('max-restarts', values['max-restarts'], { from: 0, to: 32 }),
     foreign: oneOf('foreign', values.foreign, ['drop', 'keep']),
     settleMs: duration('settle', values.settle),
     healthz: healthz(values['kubelet-healthz']),

@@ -16,7 +16,7 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --restart WHEN           on-change (default), on-removal, or never
   --restart-window TIME    each node waits for a share of it before the restart; 0 for none (5m)
   --restart-timeout TIME   how long a restart may take (200s)
-  --max-restarts N         at most so many changes restart the unit within 10 minutes (6)
+  --max-restarts N         at most so many changes restart the unit within 10 minutes; 0: no limit (6)
   --settle TIME            how long the unit must stay up (2s)
   --kubelet-healthz URL    must answer 200 after a restart; auto: if it did before (default); off
   --unit NAME              what is restarted (kubelet.service)

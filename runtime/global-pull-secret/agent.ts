@@ -85,14 +85,20 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
       },
     });
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([io.signal, failed.signal]);
   const loop = runLoop(
     { folder, engine, wake, clock, pollMs: options.pollMs, publish, once: options.once },
-    io.signal,
+    signal,
   );
-  const closing = options.once ? undefined : await probes(options, { beat, metrics });
+  const closing = await probes(options, { beat, metrics }).catch((error: unknown) => {
+    failed.abort(error);
+    return undefined;
+  });
   const last = await loop;
   wake.close();
   closing?.();
+  if (failed.signal.aborted) throw failed.signal.reason;
   if (!options.once) {
     log({ level: 'info', message: 'Stopping: told to', fields: {} });
     return 0;
@@ -141,7 +147,7 @@ interface Watched {
 
 /** Serves the probes, once the first look is under way. Gives what stops it. */
 async function probes(options: AgentOptions, { beat, metrics }: Watched): Promise<(() => void) | undefined> {
-  if (options.healthPort === undefined) return undefined;
+  if (options.healthPort === undefined || options.once) return undefined;
   const { serveProbes } = await import('../node/probes.ts');
   // Every wait has an end; the longest is a restart that is overdue, three times, with its health.
   const patienceMs =

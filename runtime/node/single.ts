@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../host/file-errors.ts';
 
 export interface Hold {
@@ -19,20 +19,28 @@ export interface Hold {
 /** Takes the lock `name` in `folder`, or gives a promise of when it is worth trying again. */
 export async function takeSingle(folder: string, name: string = 'lock'): Promise<Hold | Busy> {
   const path = join(folder, name);
-  const own = join(folder, `.${name}.${randomBytes(6).toString('hex')}`);
+  for (;;) {
+    const taken = await tryTake(path);
+    if (taken !== undefined) return taken;
+    const busy = await holder(path);
+    if (busy !== undefined) return busy;
+  }
+}
+
+async function tryTake(path: string): Promise<Hold | undefined> {
+  const own = `${path}.new-${randomBytes(6).toString('hex')}`;
   const server = await listen(own);
   try {
     linkSync(own, path);
   } catch (error) {
     server.close();
     unlinkQuietly(own);
-    if (errnoOf(error) === 'EEXIST') return holder(path);
-    // The present holder swept our file away between the two calls.
-    if (errnoOf(error) === 'ENOENT') return { busy: Promise.resolve() };
+    // ENOENT: the present holder swept our file away between the two calls.
+    if (errnoOf(error) === 'EEXIST' || errnoOf(error) === 'ENOENT') return undefined;
     throw fileError('lock', path, error);
   }
   const { ino } = lstatSync(own);
-  sweep(folder, name);
+  sweep(path);
   server.unref();
   const held = (): boolean => inodeOf(path) === ino;
   return {
@@ -62,21 +70,23 @@ function listen(path: string): Promise<Server> {
   });
 }
 
-async function holder(path: string): Promise<Busy> {
+/** Who holds the lock; undefined when nobody does, and it is worth trying again at once. */
+async function holder(path: string): Promise<Busy | undefined> {
   const ino = inodeOf(path);
+  if (ino === undefined) return undefined;
   const socket = connect(path);
+  socket.on('error', () => undefined);
   const answered = await new Promise<boolean>((resolve) => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
   });
   if (!answered) {
-    if (ino !== undefined) moveStaleAway(path, ino);
-    return { busy: Promise.resolve() };
+    moveStaleAway(path, ino);
+    return undefined;
   }
   const busy = new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });
-  socket.on('error', () => undefined);
   socket.resume();
   return { busy };
 }
@@ -94,10 +104,10 @@ function moveStaleAway(path: string, ino: number): void {
 }
 
 /** Removes what killed runs left. */
-function sweep(folder: string, name: string): void {
-  for (const entry of readdirSync(folder))
-    if (entry.startsWith(`.${name}.`) || entry.startsWith(`${name}.stale-`))
-      unlinkQuietly(join(folder, entry));
+function sweep(path: string): void {
+  for (const entry of readdirSync(dirname(path)))
+    if (/^\.(new|stale)-/.test(entry.slice(basename(path).length)) && entry.startsWith(basename(path)))
+      unlinkQuietly(join(dirname(path), entry));
 }
 
 function inodeOf(path: string): number | undefined {

@@ -34,7 +34,7 @@ export interface Policy {
   /** @default {3} */
   readonly attempts?: number;
   /**
-   * At most `count` changes restart the unit within `perMs`; the next one waits. Two programs that each keep "their" content in
+   * At most `count` changes restart the unit within `perMs`, the next one waits; 0 is no limit. Two programs that each keep "their" content in
    * the file would else restart the unit for ever.
    * @default {6 in 10 minutes}
    */
@@ -156,7 +156,7 @@ function forward(journal: Journal, change: Change, seen: Seen, policy: Policy): 
 /** How long the limit on restarts still holds. */
 function limitedMs(restarts: readonly number[], now: number, policy: Policy): number {
   const { count, perMs } = policy.limit ?? DEFAULT_LIMIT;
-  const oldest = restarts.at(-count);
+  const oldest = count === 0 ? undefined : restarts.at(-count);
   // A restart in the future is one of before the clock was set back.
   return oldest === undefined || oldest > now ? 0 : oldest + perMs - now;
 }

@@ -3,82 +3,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gaveUp, inSync, NEW, OLD, scene, secret, settled } from '../support/agent-scene.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { type RunningAgent, TestNode } from '../support/node-agent.ts';
+import type { TestNode } from '../support/node-agent.ts';
 import { suite } from '../support/suite.ts';
-import {
-  digestOf,
-  entriesOf,
-  kubeletUnit,
-  PrivateSystemd,
-  systemdMissing,
-  until,
-} from '../support/systemd.ts';
+import { digestOf, entriesOf, kubeletUnit, until } from '../support/systemd.ts';
 
 const test = suite('node agent on a real systemd');
-const missing = systemdMissing();
-
-export const secret = (...registries: readonly string[]): string =>
-  JSON.stringify({
-    auths: Object.fromEntries(registries.map((name) => [name, { auth: plantedAuth(name) }])),
-  });
-
-const OLD = secret('old.example.com');
-const NEW = secret('new.example.com', 'old.example.com');
-
-/** A node whose kubelet runs with OLD, and a body; whatever happens, it is taken down. */
-function scene(name: string, body: (node: TestNode, agents: Agents) => Promise<void>): void {
-  if (missing !== undefined) return test.skip(name, missing);
-  test(name, async () => {
-    const machine = await PrivateSystemd.start({ kubelet: false });
-    const agents = new Agents();
-    try {
-      writeFileSync(machine.config, OLD, { mode: 0o600 });
-      machine.systemctl('start', 'kubelet.service');
-      const node = await TestNode.on(machine);
-      await body(node, agents);
-    } catch (error) {
-      if (error instanceof Error) error.message += `\n${agents.text()}`;
-      throw error;
-    } finally {
-      await agents.killAll();
-      await machine.stop();
-    }
-  });
-}
-
-class Agents {
-  readonly #all: RunningAgent[] = [];
-
-  run(node: TestNode, flags: readonly string[] = []): RunningAgent {
-    const agent = node.agent(flags);
-    this.#all.push(agent);
-    return agent;
-  }
-
-  text(): string {
-    return this.#all.map((agent) => agent.text()).join('---\n');
-  }
-
-  async killAll(): Promise<void> {
-    for (const agent of this.#all) await agent.kill();
-  }
-}
-
-const inSync = (agent: RunningAgent) => until('the agent is in sync', () => agent.reason() === 'InSync');
-
-/** The content is on disk, the kubelet's last start read it, and the agent says that it is done. */
-const settled = (node: TestNode, agent: RunningAgent, content: string, ms = 15_000) =>
-  until(
-    'the content is on disk, read and settled',
-    () =>
-      readFileSync(node.machine.config, 'utf8') === content &&
-      node.machine.starts().at(-1) === digestOf(content) &&
-      agent.reason() === 'InSync',
-    ms,
-  );
-const gaveUp = (agent: RunningAgent) =>
-  until('the breaker is open', () => agent.reason() === 'BreakerOpen', 20_000);
 
 function leavesNothingBehind(node: TestNode): void {
   assert.deepEqual(
@@ -95,6 +26,7 @@ function leavesNothingBehind(node: TestNode): void {
 }
 
 scene(
+  test,
   'a changed secret is on disk, read by a restarted kubelet, and nothing is left behind',
   async (node, agents) => {
     node.original.swap(OLD);
@@ -117,7 +49,7 @@ scene(
   },
 );
 
-scene('white space, order of keys and a line end restart nothing', async (node, agents) => {
+scene(test, 'white space, order of keys and a line end restart nothing', async (node, agents) => {
   node.original.swap(`${JSON.stringify(JSON.parse(OLD), undefined, 4)}\n`);
   const agent = agents.run(node);
   await inSync(agent);
@@ -126,6 +58,7 @@ scene('white space, order of keys and a line end restart nothing', async (node, 
 });
 
 scene(
+  test,
   'a kubelet that fails: three attempts, the old file back, the kubelet up with it, no fourth round',
   async (node, agents) => {
     node.original.swap(OLD);
@@ -150,7 +83,7 @@ scene(
   },
 );
 
-scene('no file before, and a kubelet that fails: there is no file afterwards', async (node, agents) => {
+scene(test, 'no file before, and a kubelet that fails: there is no file afterwards', async (node, agents) => {
   node.machine.systemctl('stop', 'kubelet.service');
   rmSync(node.machine.config);
   node.machine.behave('picky');
@@ -164,6 +97,7 @@ scene('no file before, and a kubelet that fails: there is no file afterwards', a
 });
 
 scene(
+  test,
   'a kubelet that hangs in its start: the time-out of the unit counts as a failure',
   async (node, agents) => {
     node.original.swap(OLD);
@@ -183,7 +117,7 @@ scene(
   },
 );
 
-scene('a kubelet that takes long to start is waited for', async (node, agents) => {
+scene(test, 'a kubelet that takes long to start is waited for', async (node, agents) => {
   node.original.swap(OLD);
   const agent = agents.run(node);
   await inSync(agent);
@@ -199,6 +133,7 @@ scene('a kubelet that takes long to start is waited for', async (node, agents) =
 });
 
 scene(
+  test,
   'a kubelet that dies a moment after its job is done does not count as restarted',
   async (node, agents) => {
     node.original.swap(OLD);
@@ -218,6 +153,7 @@ scene(
 );
 
 scene(
+  test,
   'a kubelet that systemd restarts by itself, again and again, does not count as restarted',
   async (node, agents) => {
     node.original.swap(OLD);
@@ -236,23 +172,28 @@ for (const [name, spoil, words] of [
   ['masked', (node: TestNode) => node.machine.mask(), /masked/i],
   ['missing', (node: TestNode) => node.machine.unit(undefined), /not found/i],
 ] as const) {
-  scene(`a kubelet unit that is ${name}: the reason is said, the old file is back`, async (node, agents) => {
-    node.original.swap(OLD);
-    const agent = agents.run(node);
-    await inSync(agent);
-    node.machine.systemctl('stop', 'kubelet.service');
-    spoil(node);
-    node.original.swap(NEW);
-    await until('the file is rolled back', () => agent.events('rolled-back').length === 1, 20_000);
-    assert.match(String(agent.events('restart-failed')[0]?.['error']), words);
-    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
-    // When the unit is back, the agent goes on by itself.
-    node.machine.unit(kubeletUnit(node.machine.state));
-    await until('the kubelet is up', () => node.machine.activeState() === 'active', 20_000);
-  });
+  scene(
+    test,
+    `a kubelet unit that is ${name}: the reason is said, the old file is back`,
+    async (node, agents) => {
+      node.original.swap(OLD);
+      const agent = agents.run(node);
+      await inSync(agent);
+      node.machine.systemctl('stop', 'kubelet.service');
+      spoil(node);
+      node.original.swap(NEW);
+      await until('the file is rolled back', () => agent.events('rolled-back').length === 1, 20_000);
+      assert.match(String(agent.events('restart-failed')[0]?.['error']), words);
+      assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+      // When the unit is back, the agent goes on by itself.
+      node.machine.unit(kubeletUnit(node.machine.state));
+      await until('the kubelet is up', () => node.machine.activeState() === 'active', 20_000);
+    },
+  );
 }
 
 scene(
+  test,
   '--restart=never writes and restarts nothing; on-removal restarts only for a removal',
   async (node, agents) => {
     node.original.swap(NEW);
@@ -272,6 +213,7 @@ scene(
 );
 
 scene(
+  test,
   '--restart-window: the file is written at once, the restart waits, SIGTERM ends the wait',
   async (node, agents) => {
     node.original.swap(NEW);
@@ -289,6 +231,7 @@ scene(
 );
 
 scene(
+  test,
   '--foreign=keep keeps what others put there, and removes only what it put there itself',
   async (node, agents) => {
     const read = (): Record<string, unknown> =>
@@ -306,6 +249,7 @@ scene(
 );
 
 scene(
+  test,
   'two agents on one node: one works, the other waits and takes over when the first is killed',
   async (node, agents) => {
     node.original.swap(OLD);

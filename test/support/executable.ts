@@ -17,8 +17,12 @@ const KEEP = 4;
 /** Longer than any build: a lock of this age was left by a process that was killed. */
 const STALE_LOCK_MS = 120_000;
 
-/** Path of the executable for `arch`, called `pullwright`. */
-export async function executable(arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'): Promise<string> {
+const OWN: Arch = process.arch === 'arm64' ? 'arm64' : 'x64';
+
+/** Path of the executable for `arch`, called `pullwright`. `PULLWRIGHT_EXECUTABLE` names one that is to be tested instead. */
+export async function executable(arch: Arch = OWN): Promise<string> {
+  const given = process.env['PULLWRIGHT_EXECUTABLE'];
+  if (given !== undefined && arch === OWN) return given;
   const outfile = join(folder, `${sourceHash()}-${arch}`, 'pullwright');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   while (!existsSync(outfile)) {

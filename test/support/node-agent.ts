@@ -83,7 +83,7 @@ export class TestNode {
       settle: '300ms',
       'health-port': 'off',
       'kubelet-healthz': 'off',
-      'max-restarts': '32',
+      'max-restarts': '0',
     };
     const filled = Object.entries(defaults).flatMap(([name, value]) =>
       given(name) ? [] : [`--${name}=${value}`],

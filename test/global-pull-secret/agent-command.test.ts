@@ -1,0 +1,223 @@
+/** The command line of the agent: usage, dry runs, probes. Needs no systemd and no root. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
+import { executable } from '../support/executable.ts';
+import { RunningAgent, SecretMount } from '../support/node-agent.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { until } from '../support/systemd.ts';
+
+const test = suite('pullwright agent');
+const root = mkdtempSync(join(tmpdir(), 'pullwright-agent-command-'));
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const NEW = JSON.stringify({ auths: { 'registry.example.com': { auth: plantedAuth('command') } } });
+
+/** A folder with a secret, and the flags that go with it. */
+function place(name: string): { file: string; mount: SecretMount; flags: string[] } {
+  const folder = join(root, name);
+  const mount = new SecretMount(join(folder, 'original'));
+  const file = join(folder, 'config.json');
+  const flags = [
+    `--original=${mount.file}`,
+    `--global=${join(folder, 'none')}`,
+    `--file=${file}`,
+    '--health-port=off',
+  ];
+  return { file, mount, flags: [...flags, '--restart=never', '--kubelet-healthz=off'] };
+}
+
+/** The same by both runtimes: they must not differ. */
+async function both(args: readonly string[]): Promise<ProcessResult> {
+  const [onNode, compiled] = await Promise.all([
+    runProcess([process.execPath, main, 'agent', ...args]),
+    runProcess([await executable(), 'agent', ...args]),
+  ]);
+  assert.deepEqual([compiled.code, compiled.stdout], [onNode.code, onNode.stdout]);
+  return compiled;
+}
+
+interface Usage extends Case {
+  readonly args: readonly string[];
+  readonly text: RegExp;
+}
+
+table(
+  test,
+  [
+    {
+      name: 'unknown flag',
+      reason: 'a typo must not be ignored',
+      args: ['--restrat=never'],
+      text: /--restrat/,
+    },
+    {
+      name: 'unknown mode',
+      reason: 'the modes are listed',
+      args: ['--restart=maybe'],
+      text: /Flag --restart is "maybe": wanted one of on-change, on-removal, never/,
+    },
+    {
+      name: 'not a time',
+      reason: 'a bare number has no unit',
+      args: ['--restart-window=300'],
+      text: /Flag --restart-window is "300": wanted a time such as/,
+    },
+    {
+      name: 'a time too long',
+      reason: 'nobody waits for a month',
+      args: ['--settle=100h'],
+      text: /at most 24h/,
+    },
+    {
+      name: 'relative file',
+      reason: 'the folder of a daemon is nobody’s wish',
+      args: ['--file=config.json'],
+      text: /wanted an absolute path/,
+    },
+    {
+      name: 'port too high',
+      reason: 'ports end at 65535',
+      args: ['--health-port=70000'],
+      text: /wanted a number from 0 to 65535/,
+    },
+    {
+      name: 'dry run of a daemon',
+      reason: 'it would never end',
+      args: ['--dry-run'],
+      text: /--dry-run needs --once/,
+    },
+    {
+      name: 'healthz of another protocol',
+      reason: 'only http is asked',
+      args: ['--kubelet-healthz=ftp://x'],
+      text: /wanted off, auto or an http/,
+    },
+  ] satisfies Usage[],
+  async ({ args, text }) => {
+    const ran = await both(args);
+    assert.equal(ran.code, 2);
+    assert.match(ran.stderr, text);
+    assert.match(ran.stderr, /Run "pullwright agent --help" for usage\n$/);
+  },
+);
+
+test('--once --dry-run says what would be done, and touches nothing', async () => {
+  const { mount, flags, file } = place('dry');
+  mount.swap(NEW);
+  const ran = await both(['--once', '--dry-run', '--output=json', ...flags]);
+  assert.equal(ran.code, 1);
+  assert.deepEqual(JSON.parse(ran.stdout), {
+    would: 'write the file',
+    restart: false,
+    source: 'original',
+    entries: 1,
+    foreign: 0,
+    ready: false,
+    reason: 'Writing',
+    message: 'The file differs from what is wanted',
+  });
+  assert.deepEqual(readdirSync(join(file, '..')), ['original']);
+});
+
+test('--once writes, and a second time finds nothing to do', async () => {
+  const { mount, flags, file } = place('once');
+  mount.swap(NEW);
+  for (let round = 0; round < 2; round += 1) {
+    const ran = await runProcess([await executable(), 'agent', '--once', ...flags]);
+    assert.deepEqual([ran.code, ran.stdout.includes('InSync')], [0, true], ran.stderr);
+    assert.equal(ran.stderr.includes('Pull secret updated'), round === 0);
+    assert.equal(readFileSync(file, 'utf8'), NEW);
+  }
+  assert.equal(
+    (await both(['--once', '--dry-run', '--output=yaml', ...flags])).stdout.split('\n')[0],
+    'would: do nothing',
+  );
+});
+
+test('a journal of a later version, or a torn one, is started anew and nothing is lost', async () => {
+  const { mount, flags, file } = place('journal');
+  mount.swap(NEW);
+  const run = async (): Promise<ProcessResult> =>
+    runProcess([await executable(), 'agent', '--once', ...flags]);
+  await run();
+  for (const text of ['{"journal":{"version":99}}', '{"jour', '', '[]', '\0\0\0']) {
+    writeFileSync(join(file, '../.pullwright/journal.json'), text);
+    const ran = await run();
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.match(ran.stderr, /The journal cannot be read and is started anew/);
+    assert.equal(readFileSync(file, 'utf8'), NEW);
+  }
+});
+
+test('probes: ready when in sync, not ready with the reason when not, metrics without a value of a secret', async () => {
+  const { mount, flags } = place('probes');
+  const port = 19_000 + (process.pid % 10_000);
+  const agent = new RunningAgent([await executable(), 'agent', ...flags, `--health-port=${port}`]);
+  const get = async (path: string): Promise<readonly [number, string]> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return [response.status, await response.text()];
+  };
+  try {
+    await until('the source is missed', () => agent.reason() === 'SourceMissing');
+    await until('it listens', () =>
+      get('/healthz').then(
+        () => true,
+        () => false,
+      ),
+    );
+    const [status, text] = await get('/readyz');
+    assert.equal(status, 503);
+    assert.match(
+      text,
+      /^SourceMissing: Cannot read original pull secret ".*": it does not exist\. Look whether/,
+    );
+    mount.swap(NEW);
+    await until('it is ready', async () => (await get('/readyz'))[0] === 200);
+    assert.deepEqual(await get('/healthz'), [200, 'ok\n']);
+    assert.equal((await get('/nothing'))[0], 404);
+    const [, metrics] = await get('/metrics');
+    for (const line of [
+      'pullwright_agent_in_sync 1',
+      'pullwright_agent_writes_total 1',
+      'pullwright_agent_breaker_open 0',
+    ])
+      assert.ok(metrics.split('\n').includes(line), `${line}\n${metrics}`);
+    assert.equal((await agent.stop()).code, 0);
+  } finally {
+    await agent.kill();
+  }
+});
+
+test('a port that is taken ends the agent with a word on it', async () => {
+  const { mount, flags } = place('port');
+  mount.swap(NEW);
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  const { port } = other.address() as { port: number };
+  const ran = await runProcess([await executable(), 'agent', ...flags, `--health-port=${port}`], {
+    deadlineMs: 10_000,
+  });
+  other.close();
+  assert.equal(ran.code, 1);
+  assert.match(
+    ran.stderr,
+    /Cannot listen on 127\.0\.0\.1:\d+: EADDRINUSE\. Choose another port with --health-port/,
+  );
+});
+
+test('nothing of the folder is world-readable', async () => {
+  const { mount, flags, file } = place('modes');
+  mount.swap(NEW);
+  await runProcess([await executable(), 'agent', '--once', ...flags]);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.equal(statSync(join(file, '../.pullwright')).mode & 0o777, 0o700);
+  assert.equal(statSync(join(file, '../.pullwright/journal.json')).mode & 0o777, 0o600);
+  assert.ok(!existsSync(join(file, '../.pullwright/saved.json')));
+});
+
+test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
+test.run();
