@@ -117,27 +117,27 @@ function fieldsOf(schema: unknown): readonly string[] {
 }
 
 function textOf(issue: z.core.$ZodIssue, value: unknown): string {
-  if (issue.code === 'invalid_type') {
-    const wanted = article(issue.expected);
-    return value === undefined
-      ? `missing, wanted ${wanted}`
-      : `wanted ${wanted}, got ${shown(value, issue.path)}`;
-  }
+  const wanted = wantedOf(issue, value);
+  if (value === undefined) return `missing, ${wanted}`;
+  const isOwnText = issue.code === 'custom' || (typeof value === 'object' && !isWrongKind(issue));
+  const near =
+    issue.code === 'invalid_value' && typeof value === 'string' ? nearValue(value, issue.values) : '';
+  return isOwnText ? wanted : `${wanted}, got ${shown(value, issue.path)}${near}`;
+}
+
+function isWrongKind(issue: z.core.$ZodIssue): boolean {
+  return issue.code === 'invalid_type' || issue.code === 'invalid_value';
+}
+
+function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {
+  if (issue.code === 'invalid_type') return `wanted ${article(issue.expected)}`;
   if (issue.code === 'invalid_value') {
-    const wanted = issue.values.map((one) => JSON.stringify(one)).join(', ');
-    const near = typeof value === 'string' ? nearValue(value, issue.values) : '';
-    const one = issue.values.length === 1 ? wanted : `one of ${wanted}`;
-    return value === undefined
-      ? `missing, wanted ${one}`
-      : `wanted ${one}, got ${shown(value, issue.path)}${near}`;
+    const values = issue.values.map((one) => JSON.stringify(one)).join(', ');
+    return issue.values.length === 1 ? `wanted ${values}` : `wanted one of ${values}`;
   }
-  if (issue.code === 'too_small' && typeof value === 'number')
-    return `wanted at least ${issue.minimum}, got ${value}`;
-  if (issue.code === 'too_big' && typeof value === 'number')
-    return `wanted at most ${issue.maximum}, got ${value}`;
-  const missing = value === undefined ? 'missing, ' : '';
-  const got = value === undefined || issue.code === 'custom' ? '' : `, got ${shown(value, issue.path)}`;
-  return `${missing}${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}${got}`;
+  if (issue.code === 'too_small' && typeof value === 'number') return `wanted at least ${issue.minimum}`;
+  if (issue.code === 'too_big' && typeof value === 'number') return `wanted at most ${issue.maximum}`;
+  return `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`;
 }
 
 function nearValue(value: string, values: readonly unknown[]): string {

@@ -72,7 +72,9 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
 /** The library's message without its drawing of the place. */
 function yamlMistake(code: string, message: string): string {
   const text = message.split(' at line ')[0] ?? message;
-  return code === 'TAB_AS_INDENT' ? 'a tab as indentation, wanted spaces' : `not valid YAML: ${text}`;
+  if (code === 'TAB_AS_INDENT') return 'a tab as indentation, wanted spaces';
+  if (code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, wanted once';
+  return `not valid YAML: ${text}`;
 }
 
 /** Start of the node at `path`; for a key that is there its key, else the deepest node above. */

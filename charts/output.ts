@@ -129,15 +129,16 @@ function overlayOf(object: KubeObject): string {
  * that are too long cut and told apart by a digest. Names of most objects are left as they are.
  */
 function fileName(name: string): string {
-  const safe = name.replace(/[^a-z0-9._-]/g, (character) =>
-    encodeURIComponent(character).replace(/^[A-Z]$/, hex),
-  );
+  const safe = name.toWellFormed().replace(/[^a-z0-9._-]/gu, escaped);
   if (safe.length <= MAX_FILE_NAME) return safe;
   return `${safe.slice(0, MAX_FILE_NAME - 9)}~${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
 }
 
-function hex(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+/** The bytes of a character as `%3A`. */
+function escaped(character: string): string {
+  return [...Buffer.from(character)]
+    .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+    .join('');
 }
 
 /** File systems take 255 bytes; `.yaml` and some room are kept. */
