@@ -14,6 +14,7 @@ export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gi
 export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secret/chart.ts';
 export { type ManifestTree, pathOf, renderTree, yamlOf } from './output.ts';
 export { compareTree, type TreeDifference, writeTree } from './output-files.ts';
+export { PullSecretInjection, type PullSecretInjectionProps } from './pull-secret-injection/chart.ts';
 export { lintMirrorSets, MirrorSets, type MirrorSetsProps } from './registry-overrides/chart.ts';
 export type { MirrorSet, MirrorSetEntry } from './registry-overrides/mirror-objects.ts';
 export { type CrdInput, crd, structuralSchema } from './shared/crd.ts';

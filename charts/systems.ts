@@ -14,14 +14,20 @@
  * `charts/output.ts`.
  */
 import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
+import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
 
 /** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on; `true` takes every default. */
 export interface SystemInputs {
   readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
+  readonly 'pull-secret-injection'?: PullSecretInjectionInput | boolean;
   readonly 'registry-overrides'?: RegistryOverridesInput | boolean;
 }
 
 /** In the order in which they are documented. */
-export const SYSTEMS: readonly ChartSystem[] = [globalPullSecretSystem, registryOverridesSystem];
+export const SYSTEMS: readonly ChartSystem[] = [
+  globalPullSecretSystem,
+  pullSecretInjectionSystem,
+  registryOverridesSystem,
+];

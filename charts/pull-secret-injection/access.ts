@@ -1,0 +1,38 @@
+/** What the reconciler of this system may do. Secrets cannot be narrowed by RBAC here; the guard policy does it instead. */
+import { INJECTION_POLICY_NAME } from '../../runtime/rules/pull-secret-profile-policy.ts';
+import { applyByName, type PolicyRule } from '../shared/objects.ts';
+
+const READ = ['get', 'list', 'watch'] as const;
+
+/** With `secretNames`, copies may be written under these names only. */
+export function injectionAccess(input: {
+  readonly admission: 'policy' | 'webhook' | 'none';
+  readonly secretNames?: readonly string[];
+  readonly audit: boolean;
+  readonly evict: boolean;
+}): readonly PolicyRule[] {
+  const named = input.secretNames === undefined ? {} : { resourceNames: input.secretNames };
+  const admission = 'admissionregistration.k8s.io';
+  return [
+    { apiGroups: [''], resources: ['namespaces', 'secrets'], verbs: READ },
+    { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'patch', 'delete'], ...named },
+    { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles', 'pullstatuses'], verbs: READ },
+    { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
+    {
+      apiGroups: ['pullwright.dev'],
+      resources: ['pullsecretprofiles/status', 'pullstatuses/status'],
+      verbs: ['get', 'patch'],
+    },
+    { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
+    { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets/status'], verbs: ['get', 'patch'] },
+    { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
+    { apiGroups: [admission], resources: ['mutatingwebhookconfigurations'], verbs: READ },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].flatMap((resource) => [
+      { apiGroups: [admission], resources: [resource], verbs: READ },
+      applyByName(admission, resource, [INJECTION_POLICY_NAME]),
+    ]),
+    ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
+    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
+  ];
+}

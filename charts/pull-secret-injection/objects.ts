@@ -1,0 +1,44 @@
+/** What stands in a cluster with pull secret injection, besides the reconciler and the definitions of kinds. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/pull-secret-profile.ts';
+import { labels } from '../shared/objects.ts';
+import { consentPolicy, guardPolicy } from './consent.ts';
+import { type CertificateSource, webhookObjects } from './webhook.ts';
+
+export { CONSENT_POLICY_NAME, consentPolicy, GUARD_POLICY_NAME, guardPolicy } from './consent.ts';
+export { type CertificateSource, WEBHOOK, webhookObjects } from './webhook.ts';
+
+export interface InjectionObjectsInput {
+  readonly namespace: string;
+  readonly image: string;
+  readonly admission: 'policy' | 'webhook' | 'none';
+  /** Needed for `admission: webhook`. */
+  readonly certificates?: CertificateSource;
+  readonly excludedNamespaces: readonly string[];
+  /** ServiceAccount of the reconciler, in `namespace`. */
+  readonly reconciler: string;
+  /** Namespaces in which the reconciler writes Secrets for other systems. */
+  readonly guardExempt: readonly string[];
+  readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
+}
+
+/** Consent and guard policies, the webhook where it is asked for, and the profiles of the fleet. */
+export function injectionObjects(input: InjectionObjectsInput): readonly KubeObject[] {
+  const { namespace, image, certificates, excludedNamespaces } = input;
+  return [
+    ...consentPolicy(),
+    ...guardPolicy({
+      serviceAccount: { namespace, name: input.reconciler },
+      exemptNamespaces: input.guardExempt,
+    }),
+    ...(input.admission === 'webhook' && certificates !== undefined
+      ? webhookObjects({ namespace, image, certificates, excludedNamespaces })
+      : []),
+    ...input.profiles.map(({ name, spec }) => ({
+      apiVersion: PROFILE_API_VERSION,
+      kind: PROFILE_KIND,
+      metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+      spec,
+    })),
+  ];
+}
