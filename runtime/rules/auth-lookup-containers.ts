@@ -102,7 +102,7 @@ function lookupInFile(file: AuthSource, key: string): ContainersLookup {
   }
   const same = [...entries.values()]
     .filter(({ written }) => normalizedKey(written, file.format) === normalizedHost(registry))
-    .sort((a, b) => compareBytes(a.written, b.written));
+    .sort((a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.written, b.written));
   const [first, ...rivals] = same;
   return first === undefined ? { found: 'nothing' } : decode(file, first, 'host', rivals);
 }
@@ -152,6 +152,12 @@ function decode(
   return isEmpty(decoded.value)
     ? { found: 'nothing', stoppedBy: entry }
     : { found: 'credential', entry, credential: decoded.value };
+}
+
+/** Of keys that count as much, Go takes a random one; here it is one with a credential. */
+function isUsable({ value }: FileEntry): boolean {
+  const decoded = containersCredential(value);
+  return decoded.ok && !isEmpty(decoded.value);
 }
 
 function isEmpty(credential: ContainersCredential): boolean {

@@ -1,6 +1,7 @@
 /** How the kubelet recognises a credential in its records of pulled images. */
 import { createHash } from 'node:crypto';
 import type { KubeletCredential } from './docker-config-go.ts';
+import { runesOf, toByteText } from './go-bytes.ts';
 import { encodeGoText } from './go-json-encode.ts';
 import { reveal } from './redacted.ts';
 
@@ -20,15 +21,32 @@ import { reveal } from './redacted.ts';
  * ```
  */
 export function kubeletCredentialHash(credential: KubeletCredential): string {
-  const fields: readonly (readonly [string, string])[] = [
-    ['username', credential.username],
-    ['password', reveal(credential.password)],
-    ['email', credential.email],
-  ];
+  const [username, password] = pair(credential);
+  const fields = [
+    ['username', username],
+    ['password', password],
+    ['email', toByteText(credential.email)],
+  ] as const;
   const written = fields
     .filter(([, value]) => value !== '')
-    .map(([name, value]) => `"${name}":${encodeGoText(value)}`);
+    .map(([name, value]) => `"${name}":${encode(value)}`);
   return createHash('sha256')
     .update(`{${written.join(',')}}`)
     .digest('hex');
+}
+
+/** User name and password as byte texts. */
+function pair({ username, password, notUtf8 }: KubeletCredential): readonly [string, string] {
+  if (notUtf8 === undefined) return [toByteText(username), toByteText(reveal(password))];
+  const bytes = Buffer.from(reveal(notUtf8)).toString('latin1');
+  const colon = bytes.indexOf(':');
+  return [bytes.slice(0, colon), bytes.slice(colon + 1)];
+}
+
+/** A text in quotes; Go writes a byte that is no UTF-8 as an escape, unlike a real U+FFFD. */
+function encode(bytes: string): string {
+  const parts = runesOf(bytes).map(({ text }) =>
+    text === undefined ? '\\ufffd' : encodeGoText(text).slice(1, -1),
+  );
+  return `"${parts.join('')}"`;
 }

@@ -4,6 +4,7 @@
  * Source of the rule: DockerConfigJSON of k8s.io/kubernetes/pkg/credentialprovider 1.36 (kubelet, and the validation of the
  * hosted cluster operator), dockerConfigFile of go.podman.io/image v5.42 (CRI-O, podman), encoding/json of Go 1.26.
  */
+import { isUtf8 } from 'node:buffer';
 import { type Base64Result, decodeGoBase64 } from './go-base64.ts';
 import { decodeUtf8 } from './go-bytes.ts';
 import type { JsonNode } from './go-json.ts';
@@ -17,6 +18,8 @@ export interface KubeletCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly email: string;
+  /** `user:password` when it is no UTF-8: the texts above hold U+FFFD then, and no container runtime can be told it. */
+  readonly notUtf8?: Redacted<Uint8Array>;
 }
 
 /** What containers/image takes from an entry. Both empty: it goes on without a credential. */
@@ -198,6 +201,7 @@ function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email
     value: {
       username: decodeUtf8(decoded.bytes.subarray(0, colon)),
       password: redact(decodeUtf8(decoded.bytes.subarray(colon + 1))),
+      ...(isUtf8(decoded.bytes) ? {} : { notUtf8: redact(decoded.bytes) }),
     },
   };
 }

@@ -21,25 +21,37 @@ export function decodeUtf8(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = buffer.toString('utf8');
   if (!text.includes('\ufffd')) return text;
-  let decoded = '';
-  for (let at = 0; at < buffer.length; ) {
-    const rune = runeAt(buffer, at);
-    decoded += rune.text;
-    at += rune.size;
-  }
-  return decoded;
+  return runesOf(buffer.toString('latin1'))
+    .map((rune) => rune.text ?? '\ufffd')
+    .join('');
 }
 
-/** The rune at `at`, or U+FFFD of size 1. */
-function runeAt(buffer: Buffer, at: number): { readonly text: string; readonly size: number } {
-  const first = buffer[at] ?? 0;
-  const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  const text = buffer.toString('utf8', at, at + size);
-  const good =
-    Buffer.byteLength(text) === size &&
-    Array.from(text).length === 1 &&
-    Buffer.from(text).equals(buffer.subarray(at, at + size));
-  return good ? { text, size } : { text: '\ufffd', size: 1 };
+/** One character of a byte text; `text` is undefined for a byte that is no UTF-8. */
+export interface Rune {
+  readonly text: string | undefined;
+  readonly size: number;
+}
+
+/** The character at the start of a byte text that is not empty. */
+export function firstRune(bytes: string): Rune {
+  const first = bytes.charCodeAt(0);
+  if (first < 0x80) return { text: bytes[0], size: 1 };
+  const size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const encoded = Buffer.from(bytes.slice(0, size), 'latin1');
+  const text = encoded.toString('utf8');
+  const good = Array.from(text).length === 1 && Buffer.from(text, 'utf8').equals(encoded);
+  return good ? { text, size } : { text: undefined, size: 1 };
+}
+
+/** All characters of a byte text. */
+export function runesOf(bytes: string): readonly Rune[] {
+  const runes: Rune[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const rune = firstRune(bytes.slice(at, at + 4));
+    runes.push(rune);
+    at += rune.size;
+  }
+  return runes;
 }
 
 /**

@@ -4,6 +4,7 @@
  *
  * Source of the rule: path/filepath.Match of Go 1.26 on Linux. Both arguments are byte texts (see go-bytes.ts).
  */
+import { firstRune } from './go-bytes.ts';
 
 export type GlobResult =
   | { readonly ok: true; readonly match: boolean }
@@ -125,11 +126,7 @@ function classRune(body: string): { readonly rune: number; readonly rest: string
 }
 
 function runeAt(bytes: string): { readonly rune: number; readonly size: number } {
-  const first = bytes.charCodeAt(0);
-  if (!(first >= 0x80)) return { rune: bytes === '' ? 0 : first, size: bytes === '' ? 0 : 1 };
-  const size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  const encoded = Buffer.from(bytes.slice(0, size), 'latin1');
-  const text = encoded.toString('utf8');
-  const good = Array.from(text).length === 1 && Buffer.from(text, 'utf8').equals(encoded);
-  return good ? { rune: text.codePointAt(0) ?? 0, size } : { rune: 0xfffd, size: 1 };
+  if (bytes === '') return { rune: 0, size: 0 };
+  const { text, size } = firstRune(bytes);
+  return { rune: text?.codePointAt(0) ?? 0xfffd, size };
 }

@@ -3,10 +3,10 @@
  *
  * Source of the rule: netip.ParseAddr of Go 1.26, for texts that come from `[...]` in a URL host.
  */
-import { goQuote } from './go-quote.ts';
+import { goQuoteBytes } from './go-quote.ts';
 
 /**
- * Checks the text between the brackets of a URL host.
+ * Checks the text between the brackets of a URL host, a byte text (see go-bytes.ts).
  *
  * @returns undefined when it is an IPv6 address (with or without a zone), else the error in Go's words
  * @example
@@ -116,6 +116,6 @@ function stop(state: Ipv6State, message: string): Step {
 }
 
 function fault(whole: string, message: string, at = ''): string {
-  const place = at === '' ? '' : ` (at ${goQuote(at)})`;
-  return `invalid host: ParseAddr(${goQuote(whole)}): ${message}${place}`;
+  const place = at === '' ? '' : ` (at ${goQuoteBytes(at)})`;
+  return `invalid host: ParseAddr(${goQuoteBytes(whole)}): ${message}${place}`;
 }

@@ -3,6 +3,7 @@
  *
  * Source of the rule: strconv.Quote and the quoteChar of encoding/json, Go 1.26.
  */
+import { runesOf } from './go-bytes.ts';
 
 const SHORT: Readonly<Record<string, string>> = {
   '\u0007': '\\a',
@@ -41,6 +42,17 @@ function quoteRune(rune: string): string {
   const hex = code.toString(16);
   if (code < 0x20 || code === 0x7f) return `\\x${hex.padStart(2, '0')}`;
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
+}
+
+/** Quotes a byte text (see go-bytes.ts); a byte that is no UTF-8 is shown as `\xNN`. */
+export function goQuoteBytes(bytes: string): string {
+  let at = 0;
+  const shown = runesOf(bytes).map(({ text, size }) => {
+    const byte = bytes.charCodeAt(at).toString(16);
+    at += size;
+    return text === undefined ? `\\x${byte}` : quoteRune(text);
+  });
+  return `"${shown.join('')}"`;
 }
 
 /** The character at `at` as encoding/json blames it: one byte of the UTF-8 text, shown as if it were a character. */

@@ -4,9 +4,9 @@
  *
  * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
  */
-import { fromByteText, toByteText } from './go-bytes.ts';
+import { toByteText } from './go-bytes.ts';
 import { ipLiteralFault } from './go-ip.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuoteBytes } from './go-quote.ts';
 
 /** The parts that the kubelet looks at, as byte texts (see go-bytes.ts), unescaped. */
 export interface GoUrl {
@@ -73,7 +73,9 @@ function parseAuthority(authority: string): string {
   if (at < 0) return host;
   const user = authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlFault('net/url: invalid userinfo');
-  unescape(user.replace(':', ''), 'other');
+  const colon = user.indexOf(':');
+  unescape(colon < 0 ? user : user.slice(0, colon), 'other');
+  unescape(colon < 0 ? '' : user.slice(colon + 1), 'other');
   return host;
 }
 
@@ -96,14 +98,14 @@ function parseIpLiteral(host: string): string {
     zone < 0
       ? unescape(inside, 'host')
       : unescape(inside.slice(0, zone), 'host') + unescape(inside.slice(zone), 'zone');
-  const fault = ipLiteralFault(fromByteText(name));
+  const fault = ipLiteralFault(name);
   if (fault !== undefined) throw new UrlFault(fault);
   return `[${name}]${host.slice(close + 1)}`;
 }
 
 function checkPort(colonPort: string): void {
   if (colonPort === '' || /^:[0-9]*$/.test(colonPort)) return;
-  throw new UrlFault(`invalid port ${goQuote(fromByteText(colonPort))} after host`);
+  throw new UrlFault(`invalid port ${goQuoteBytes(colonPort)} after host`);
 }
 
 const HOST_CHARACTER = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/;
@@ -116,7 +118,7 @@ function unescape(text: string, mode: Mode): string {
       checkEscape(text.slice(at, at + 3), mode);
       at += 2;
     } else if (mode !== 'other' && text.charCodeAt(at) < 0x80 && !HOST_CHARACTER.test(text[at] ?? '')) {
-      throw new UrlFault(`invalid character ${goQuote(text[at] ?? '')} in host name`);
+      throw new UrlFault(`invalid character ${goQuoteBytes(text[at] ?? '')} in host name`);
     }
   }
   return text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) =>
@@ -125,7 +127,7 @@ function unescape(text: string, mode: Mode): string {
 }
 
 function checkEscape(escape: string, mode: Mode): void {
-  const refused = new UrlFault(`invalid URL escape ${goQuote(fromByteText(escape))}`);
+  const refused = new UrlFault(`invalid URL escape ${goQuoteBytes(escape)}`);
   if (!/^%[0-9a-fA-F]{2}$/.test(escape)) throw refused;
   const value = Number.parseInt(escape.slice(1), 16);
   // In a host only bytes beyond ASCII may be escaped, and the percent sign before a zone.
@@ -146,7 +148,7 @@ function attempt(body: () => unknown): string | undefined {
 }
 
 function wrong(bytes: string, message: string): GoUrlResult {
-  return { ok: false, goText: `parse ${goQuote(fromByteText(bytes))}: ${message}` };
+  return { ok: false, goText: `parse ${goQuoteBytes(bytes)}: ${message}` };
 }
 
 /**
