@@ -15,6 +15,7 @@ import type { Reconciler } from '../controller/contract.ts';
 export type ReconcilerFactory = (options: Readonly<Record<string, unknown>>) => readonly Reconciler[];
 
 export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactory>>> = {
+  'credential-provider': async () => (await import('../credential-provider/reconciler.ts')).reconcilers,
   'global-pull-secret': async () => (await import('../global-pull-secret/reconciler.ts')).reconcilers,
   'pull-secret-injection': async () => (await import('../pull-secret-injection/reconciler.ts')).reconcilers,
   'registry-overrides': async () => (await import('../registry-overrides/reconciler.ts')).reconcilers,

@@ -6,25 +6,7 @@
  * by plain string prefix. So two patterns meet when the ports are equal, every pair of labels has a common text, and one path
  * is a prefix of the other.
  */
-
-/** A pattern cut into what the kubelet compares. */
-export interface GlobPattern {
-  readonly labels: readonly string[];
-  readonly port: string;
-  readonly path: string;
-}
-
-/**
- * Cuts `host.labels:port/path`; `undefined` for text that the kubelet cannot parse and therefore never matches.
- */
-export function splitPattern(text: string): GlobPattern | undefined {
-  if (/[\s%]|:\/\/|@/.test(text)) return undefined;
-  const slash = text.search(/[/?#]/);
-  const authority = slash === -1 ? text : text.slice(0, slash);
-  const path = slash === -1 ? '' : text.slice(slash).replace(/[?#].*$/, '');
-  const match = /^([^:[\]]*|.*\[.*)(?::([0-9]*))?$/.exec(authority);
-  return match === null ? undefined : { labels: (match[1] ?? '').split('.'), port: match[2] ?? '', path };
-}
+import { parseSchemelessUrl } from './match-images.ts';
 
 /**
  * Whether some image is matched by both patterns.
@@ -40,9 +22,10 @@ export function splitPattern(text: string): GlobPattern | undefined {
  * ```
  */
 export function patternsMeet(a: string, b: string): boolean {
-  const left = splitPattern(a);
-  const right = splitPattern(b);
-  if (left === undefined || right === undefined) return false;
+  const [first, second] = [parseSchemelessUrl(a), parseSchemelessUrl(b)];
+  // What the kubelet cannot parse it never matches.
+  if (!first.ok || !second.ok) return false;
+  const [left, right] = [first.url, second.url];
   if (left.port !== right.port || left.labels.length !== right.labels.length) return false;
   if (!left.path.startsWith(right.path) && !right.path.startsWith(left.path)) return false;
   return left.labels.every((label, index) => globsMeet(label, right.labels[index] ?? ''));

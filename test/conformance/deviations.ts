@@ -3,6 +3,10 @@
  * predicate selects counts as passed when we answer differently; when we answer the same, the entry is out of date for that
  * input and nothing is excused.
  */
+
+import { platformFile } from '../../runtime/rules/credential-provider-platform.ts';
+import { patternsMeet } from '../../runtime/rules/glob-algebra.ts';
+import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
 import type { Deviation } from './suite.ts';
 
 /** A field of an input that is an object of texts. */
@@ -49,8 +53,40 @@ const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
   ],
 };
 
+/** Whether some entry and some pattern of the platform's providers are judged differently by the kubelet and by text. */
+function conflictRulesDiffer(matchImages: readonly string[], template: unknown): boolean {
+  const { providers = [] } = (template ?? {}) as {
+    providers?: readonly { matchImages?: readonly string[] }[];
+  };
+  const patterns = providers.flatMap((provider) => provider.matchImages ?? []);
+  return matchImages.some((entry) =>
+    patterns.some((pattern) => patternsMeet(entry, pattern) !== scopesConflict(entry, pattern)),
+  );
+}
+
+const CONFLICT_RULE =
+  "conflicts are found by the kubelet's own matching; the peer compares texts, drops entries that cannot meet and keeps some that do";
+
 export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   ...OVERRIDES,
+  'mco/rendered-machineconfigs': [
+    {
+      when: (input) => {
+        const { platform, matchImages } = input as { platform: string; matchImages: readonly string[] };
+        return conflictRulesDiffer(matchImages, platformFile(platform).template);
+      },
+      reason: CONFLICT_RULE,
+    },
+  ],
+  'mco/helpers-unit': [
+    {
+      when: (input) => {
+        const { row } = input as { row: { matchImages?: readonly string[]; template?: unknown } };
+        return conflictRulesDiffer(row.matchImages ?? [], row.template);
+      },
+      reason: CONFLICT_RULE,
+    },
+  ],
   'globalps/eligibility-and-labels': [
     {
       when: (input) => {

@@ -1,0 +1,93 @@
+/**
+ * Who may do what for the credential provider: nodes ask for tokens of the right audience, and the service accounts of chosen
+ * namespaces read their pull secrets.
+ */
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { role, secretsByName } from '../shared/objects.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+export interface NodeAccessOptions {
+  /**
+   * Also let nodes read every ServiceAccount, as the Machine Config Operator does. Not needed since Kubernetes 1.34: the node
+   * authorizer lets a kubelet read the ServiceAccounts of its own pods.
+   * @default {false}
+   */
+  readonly readServiceAccounts?: boolean;
+}
+
+/** ClusterRole and binding that let the group of nodes request tokens for the API server's audience. */
+export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = {}): readonly KubeObject[] {
+  const name = 'node-credential-providers';
+  const serviceAccounts = { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'list'] };
+  const audience = {
+    apiGroups: [''],
+    resources: [CREDENTIAL_PROVIDER.audience],
+    verbs: ['request-serviceaccounts-token-audience'],
+  };
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: `${name}-binding` },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+      subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
+    },
+  ];
+}
+
+export interface NamespaceAccess {
+  readonly namespace: string;
+  /** Service accounts whose pods pull. @default {['default']} */
+  readonly serviceAccounts?: readonly string[];
+  /**
+   * Secrets that may be read, by name; then nothing can be listed, and the names must reach the provider: by the annotation
+   * `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read.
+   * Absent: every secret of the namespace.
+   */
+  readonly secrets?: readonly string[];
+  /** Let the provider read pod and ServiceAccount, so that contradicting secrets are ordered as the pod orders them. @default {true} */
+  readonly readReferences?: boolean;
+}
+
+/**
+ * Role and RoleBinding of one namespace.
+ *
+ * @example
+ * ```ts
+ * import { namespaceAccess } from './access.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const [role] = namespaceAccess({ namespace: 'app-team-alpha', secrets: ['mirror'], readReferences: false });
+ * assert.deepEqual(role?.rules, [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['mirror'], verbs: ['get'] }]);
+ * ```
+ */
+export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
+  const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;
+  const name = 'credential-provider-secret-access';
+  const secretRule =
+    secrets === undefined
+      ? ({ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] } as const)
+      : secretsByName(secrets, ['get']);
+  const references = [
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
+  ] as const;
+  return [
+    role({ name, namespace }, readReferences ? [secretRule, ...references] : [secretRule]),
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name: `${name}-binding`, namespace },
+      roleRef: { apiGroup: RBAC, kind: 'Role', name },
+      subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
+    },
+  ];
+}

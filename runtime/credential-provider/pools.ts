@@ -1,0 +1,98 @@
+/** The pools of a cluster: what their nodes run, what is rendered for them, and how far it is rolled out. */
+import {
+  MACHINE_CONFIG_API_VERSION,
+  machineConfigName,
+} from '../../charts/credential-provider/machine-config.ts';
+import type { World } from '../controller/contract.ts';
+import type { Condition } from '../rules/conditions.ts';
+import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { readSelector, selects } from '../rules/label-selector.ts';
+
+/** A pool that the Machine Config Operator brings; others take the configs of `worker`. */
+const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';
+
+export interface Pool {
+  readonly name: string;
+  /** The MachineConfig that the pool goes towards. */
+  readonly rendered: KubeObject | undefined;
+  /** `node: what it runs`, for nodes that would not start with the file. */
+  readonly tooOld: readonly string[];
+  readonly rollout: 'Done' | 'Progressing' | 'Degraded';
+}
+
+interface PoolObject extends KubeObject {
+  readonly spec?: {
+    readonly nodeSelector?: unknown;
+    readonly configuration?: {
+      readonly name?: string;
+      readonly source?: readonly { readonly name?: string }[];
+    };
+  };
+  readonly status?: {
+    readonly configuration?: { readonly source?: readonly { readonly name?: string }[] };
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+interface NodeObject extends KubeObject {
+  readonly status?: {
+    readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string };
+  };
+}
+
+const POOL = { role: 'hosted', apiVersion: MACHINE_CONFIG_API_VERSION, kind: 'MachineConfigPool' } as const;
+const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
+
+/** The built-in pools, by name. */
+export function readPools(world: World): readonly Pool[] {
+  const nodes = world.list(NODE) as readonly NodeObject[];
+  return (world.list(POOL) as readonly PoolObject[])
+    .filter(({ metadata }) => metadata.labels !== undefined && BUILT_IN in metadata.labels)
+    .map((pool) => ({
+      name: pool.metadata.name,
+      rendered: renderedConfig(world, pool),
+      tooOld: nodes.filter((node) => isOf(pool, node)).flatMap(tooOld),
+      rollout: rolloutOf(pool),
+    }));
+}
+
+/** Every node, for a hosted cluster, whose pools are in another cluster. */
+export function oldNodes(world: World): readonly string[] {
+  return (world.list(NODE) as readonly NodeObject[]).flatMap(tooOld);
+}
+
+function isOf(pool: PoolObject, node: NodeObject): boolean {
+  const selector = readSelector(pool.spec?.nodeSelector);
+  return selector.ok && selects(selector.requirements, node.metadata.labels ?? {});
+}
+
+function renderedConfig(world: World, pool: PoolObject): KubeObject | undefined {
+  const name = pool.spec?.configuration?.name;
+  return name === undefined ? undefined : world.get({ ...POOL, kind: 'MachineConfig', name });
+}
+
+function rolloutOf(pool: PoolObject): Pool['rollout'] {
+  const isTrue = (type: string): boolean =>
+    pool.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ===
+    true;
+  if (isTrue('Degraded')) return 'Degraded';
+  const wanted = machineConfigName(pool.metadata.name);
+  const isIn = pool.status?.configuration?.source?.some(({ name }) => name === wanted) === true;
+  return isIn && isTrue('Updated') ? 'Done' : 'Progressing';
+}
+
+/** What a node runs that refuses the file; a node that does not say what it runs is not trusted with it. */
+function tooOld({ metadata, status }: NodeObject): readonly string[] {
+  const kubelet = status?.nodeInfo?.kubeletVersion ?? 'unknown';
+  const runtime = status?.nodeInfo?.containerRuntimeVersion ?? 'unknown';
+  const isNew =
+    isNewEnough(/^v?(\d+)\.(\d+)/.exec(kubelet)) && isNewEnough(/^cri-o:\/\/(\d+)\.(\d+)/.exec(runtime));
+  return isNew ? [] : [`${metadata.name} (kubelet ${kubelet}, ${runtime})`];
+}
+
+function isNewEnough(version: RegExpExecArray | null): boolean {
+  if (version === null) return false;
+  const [major, minor] = [Number(version[1]), Number(version[2])];
+  return major > 1 || (major === 1 && minor >= CREDENTIAL_PROVIDER.minimumMinor);
+}

@@ -1,0 +1,126 @@
+/** The end-to-end cases: entries come and go, and the provider finds the credential of a mirror on the same host. */
+
+import { isMatchImage } from '../../../../charts/credential-provider/crd.ts';
+import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler.ts';
+import { startApi } from '../../../credential-provider/support/api-double.ts';
+import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
+import {
+  authFiles,
+  makeNode,
+  pullSecret,
+  requestFor,
+  runOn,
+  tokenFor,
+} from '../../../credential-provider/support/node-double.ts';
+import { clusterObjects, worldOf } from '../../../credential-provider/support/world-double.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+interface Case {
+  readonly name: string;
+  readonly set: readonly string[];
+  readonly then?: readonly string[];
+  readonly wantFileContains?: string;
+  readonly wantNot?: readonly string[];
+  readonly wantProviderGone?: boolean;
+  readonly genericFileRemoved?: boolean;
+  readonly wantError?: boolean;
+  readonly secretAuths?: Readonly<Record<string, { readonly auth: string }>>;
+  readonly idms?: {
+    readonly source: string;
+    readonly mirrors: readonly string[];
+    readonly mirrorSourcePolicy: string;
+  };
+  readonly podImage?: string;
+  readonly wantJournal?: string;
+}
+
+type Outcome = Readonly<Record<string, boolean>>;
+
+export const suite: ConformanceSuite<Case, Outcome> = {
+  cases(document) {
+    const { cases } = document as { cases: readonly Case[] };
+    return cases.map((one) => ({ name: one.name, input: one, expected: expectedOf(one) }));
+  },
+  answer: (one) => (one.wantJournal === undefined ? rendered(one) : provided(one)),
+  mutation: {
+    file: 'runtime/rules/credential-provider-merge.ts',
+    replace: 'matchImages: [...new Set(kept)].sort()',
+    by: "matchImages: ['*.myhost.io']",
+  },
+};
+
+function expectedOf(one: Case): Outcome {
+  const wanted = {
+    ...(one.wantFileContains === undefined ? {} : { hasAll: true }),
+    ...(one.wantNot === undefined ? {} : { hasRemoved: false }),
+    ...(one.wantProviderGone === undefined ? {} : { isGone: one.wantProviderGone }),
+    ...(one.wantError === undefined ? {} : { isRefused: one.wantError }),
+    ...(one.wantJournal === undefined ? {} : { isWritten: true, hasCredential: true }),
+  };
+  if (Object.keys(wanted).length === 0) throw new Error(`nothing is wanted of "${one.name}"`);
+  return wanted;
+}
+
+function rendered(one: Case): Outcome {
+  const text = fileFor(one.then ?? one.set);
+  return {
+    ...(one.wantFileContains === undefined ? {} : { hasAll: one.set.every((entry) => text.includes(entry)) }),
+    ...(one.wantNot === undefined ? {} : { hasRemoved: one.wantNot.some((entry) => text.includes(entry)) }),
+    ...(one.wantProviderGone === undefined ? {} : { isGone: !text.includes('crio-credential-provider') }),
+    ...(one.wantError === undefined ? {} : { isRefused: !one.set.every(isMatchImage) }),
+  };
+}
+
+function fileFor(matchImages: readonly string[]): string {
+  const reconciler = credentialProviderReconciler({
+    mode: 'auto',
+    platform: 'None',
+    secretAnnotation: false,
+  });
+  const world = worldOf(clusterObjects({ platform: 'AWS', matchImages }));
+  const { apply = [] } = reconciler.reconcile(world, { scope: 'local', name: 'cluster' });
+  const [first] = apply.flatMap((item) =>
+    'object' in item && item.object.kind === 'MachineConfig' ? [item.object] : [],
+  );
+  // The platform's own file stays where ours is taken away, so its entries count.
+  return [
+    ...filesOf(first).values(),
+    '*.dkr.ecr.*.amazonaws.com 123456789.dkr.ecr.us-east-1.amazonaws.com',
+  ].join('\n');
+}
+
+async function provided({ secretAuths, idms, podImage, wantJournal }: Case): Promise<Outcome> {
+  if (idms === undefined || podImage === undefined || wantJournal === undefined)
+    throw new Error('an incomplete case');
+  const conf = [
+    '[[registry]]',
+    `prefix = ""`,
+    `location = "${idms.source}"`,
+    `blocked = ${idms.mirrorSourcePolicy === 'NeverContactSource'}`,
+    ...idms.mirrors.flatMap((mirror) => [
+      '[[registry.mirror]]',
+      `location = "${mirror}"`,
+      'pull-from-mirror = "digest-only"',
+    ]),
+  ];
+  const api = await startApi({ secrets: [pullSecret('mirror', secretAuths)] });
+  const node = makeNode({
+    registriesConf: `${conf.join('\n')}\n`,
+    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
+    ca: api.ca,
+  });
+  try {
+    const { log } = await runOn(node, requestFor(podImage.replace(/@.*/, ''), tokenFor('default')));
+    const text = Object.values(authFiles(node))
+      .map((file) => file.text)
+      .join();
+    const auths = Object.values(secretAuths ?? {}).map(({ auth }) => auth);
+    return {
+      isWritten: log.some((line) => line.startsWith(wantJournal.replace(/\/etc\/crio\/auth\/$/, ''))),
+      hasCredential: auths.every((auth) => text.includes(auth)),
+    };
+  } finally {
+    node.remove();
+    await api.close();
+  }
+}

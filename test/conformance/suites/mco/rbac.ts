@@ -1,0 +1,56 @@
+/** The roles as shipped, and what a namespace must grant for the provider to read its secrets. */
+import { namespaceAccess, nodeAccess } from '../../../../charts/credential-provider/access.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+type Part = 'clusterRole' | 'clusterRoleBinding' | 'namespaceRoleNeeded';
+
+export const suite: ConformanceSuite<Part> = {
+  cases(document) {
+    const { source: _, ...parts } = document as Record<string, unknown>;
+    return Object.entries(parts).map(([part, expected]) => ({ name: part, input: part as Part, expected }));
+  },
+  answer(part) {
+    const [clusterRole, binding] = nodeAccess({ readServiceAccounts: true });
+    if (part === 'clusterRole') return { name: clusterRole?.metadata.name, rules: clusterRole?.['rules'] };
+    if (part === 'clusterRoleBinding')
+      return { name: binding?.metadata.name, subjects: binding?.['subjects'] };
+    if (part === 'namespaceRoleNeeded') return namespaceAccess({ namespace: 'a' })[0]?.['rules'];
+    throw new Error(`unknown part "${String(part)}"`);
+  },
+  accepts: (actual, expected, part) =>
+    part === 'namespaceRoleNeeded' ? grants(actual, expected) : sameText(actual, expected),
+  mutation: {
+    file: 'charts/credential-provider/access.ts',
+    replace: "verbs: ['get', 'list'] } as const",
+    by: "verbs: ['get'] } as const",
+  },
+};
+
+function sameText(actual: unknown, expected: unknown): boolean {
+  return JSON.stringify(sorted(actual)) === JSON.stringify(sorted(expected));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, field]) => [key, sorted(field)]),
+  );
+}
+
+interface Rule {
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** A role of ours may grant more than the needed rule, but must grant that. */
+function grants(actual: unknown, needed: unknown): boolean {
+  const { resources, verbs } = needed as Rule;
+  return (actual as readonly Rule[]).some(
+    (rule) =>
+      resources.every((one) => rule.resources.includes(one)) &&
+      verbs.every((one) => rule.verbs.includes(one)),
+  );
+}

@@ -1,0 +1,72 @@
+/** The kubelet's strict reading of a CredentialProviderResponse, and its cache. */
+
+export interface TakenResponse {
+  readonly keys: number;
+  readonly cacheKeyType: string;
+  readonly cacheDuration: string | undefined;
+}
+
+const FIELDS: readonly string[] = ['kind', 'apiVersion', 'cacheKeyType', 'cacheDuration', 'auth'];
+
+/** What the kubelet makes of the plugin's stdout; undefined when it refuses it. */
+export function kubeletTakes(
+  stdout: string,
+  apiVersion: string = 'credentialprovider.kubelet.k8s.io/v1',
+): TakenResponse | undefined {
+  const response = objectIn(stdout);
+  if (response === undefined || Object.keys(response).some((field) => !FIELDS.includes(field)))
+    return undefined;
+  const { kind, cacheKeyType, cacheDuration } = response;
+  if (kind !== 'CredentialProviderResponse' || response['apiVersion'] !== apiVersion) return undefined;
+  if (!['Image', 'Registry', 'Global'].includes(String(cacheKeyType))) return undefined;
+  if (cacheDuration !== undefined && typeof cacheDuration !== 'string') return undefined;
+  const auth = (response['auth'] ?? {}) as Record<string, Record<string, unknown>>;
+  const isKnown = Object.values(auth).every((entry) =>
+    Object.entries(entry).every(
+      ([field, value]) => ['username', 'password'].includes(field) && typeof value === 'string',
+    ),
+  );
+  return isKnown
+    ? { keys: Object.keys(auth).length, cacheKeyType: String(cacheKeyType), cacheDuration }
+    : undefined;
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    // JSON.parse takes the last of two equal keys; the kubelet refuses them.
+    const names = [...text.matchAll(/"(kind|apiVersion|cacheKeyType|cacheDuration|auth)"\s*:/g)].map(
+      ([, name]) => name,
+    );
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject && new Set(names).size === names.length ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One look at the kubelet's cache of plugin answers. */
+export interface PluginCall {
+  readonly image: string;
+  readonly pod: string;
+  readonly atMs: number;
+}
+
+/**
+ * Which of the calls, in order, run the plugin: an answer is kept for its duration (or the configured one) under the image, the
+ * registry or nothing, and the pod's token.
+ */
+export function executions(
+  calls: readonly PluginCall[],
+  { cacheKeyType, cacheDurationMs }: { readonly cacheKeyType: string; readonly cacheDurationMs: number },
+): readonly boolean[] {
+  const expires = new Map<string, number>();
+  return calls.map(({ image, pod, atMs }) => {
+    const place =
+      cacheKeyType === 'Image' ? image : cacheKeyType === 'Registry' ? (image.split('/')[0] ?? '') : '*';
+    const key = `${place} ${pod}`;
+    if ((expires.get(key) ?? -1) > atMs) return false;
+    expires.set(key, atMs + cacheDurationMs);
+    return true;
+  });
+}
