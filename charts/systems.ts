@@ -9,6 +9,7 @@
  *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
  *    `class X extends ObjectGroup { constructor(scope, id, props) { super(scope, id, objectsOf(props)); } }`.
  * 3. One line in {@link SYSTEMS} and one in {@link SystemInputs}; export the construct from `charts/mod.ts`.
+ * 4. `UPDATE_GOLDEN=1 node test/run.ts charts/synth && node main.ts synth`: the JSON Schema in `docs` and the rendered trees.
  *
  * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
  * `charts/output.ts`.

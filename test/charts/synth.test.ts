@@ -1,0 +1,273 @@
+/** `pullwright synth`, as people and pipelines run it. */
+import assert from 'node:assert/strict';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  defaultFleet,
+  fleetJsonSchema,
+  parseFleet,
+  readFleet,
+  renderFleet,
+  writeTree,
+} from '../../charts/mod.ts';
+import { goldenTree } from '../support/golden.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('pullwright synth');
+const root = new URL('../..', import.meta.url).pathname;
+const scratch = mkdtempSync(join(tmpdir(), 'pullwright-synth-'));
+const EXAMPLE = join(root, 'examples/fleet/fleet.yaml');
+
+const synth = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<ProcessResult> =>
+  runProcess([process.execPath, join(root, 'main.ts'), 'synth', ...args], {
+    cwd: scratch,
+    env: { ...process.env, ...env },
+  });
+
+test('the committed tree is what the built-in fleet renders', async () => {
+  const ran = await synth(['--check', '--to', join(root, 'dist/manifests')]);
+  assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+});
+
+test('the committed JSON Schema is what the fleet file takes', () => {
+  const file = join(root, 'docs/fleet.schema.json');
+  const text = `${JSON.stringify(fleetJsonSchema(), null, 2)}\n`;
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, text);
+  assert.ok(readFileSync(file, 'utf8') === text, 'docs/fleet.schema.json is old: run with UPDATE_GOLDEN=1');
+});
+
+test('the example fleet renders as before', () => {
+  goldenTree('charts/example-fleet', renderFleet(parseFleet(readFileSync(EXAMPLE, 'utf8'))).tree);
+});
+
+test('prints a line per cluster and the counts', async () => {
+  const ran = await synth(['--fleet', EXAMPLE, '--to', 'out']);
+  assert.equal(ran.stderr, '');
+  assert.match(ran.stdout, /^Fleet .*fleet\.yaml to out\n/);
+  assert.match(ran.stdout, /\n {2}prod +\d+ objects in prod\n/);
+  assert.match(ran.stdout, /\n {2}edge +nothing in git, the reconciler applies it\n/);
+  assert.match(ran.stdout, /\n(\d+) files: \1 added, 0 unchanged\n$/);
+  assert.equal(ran.stdout.split('\n').length, 7);
+});
+
+test('a second run changes no byte', async () => {
+  await synth(['--fleet', EXAMPLE, '--to', 'twice']);
+  const before = snapshot(join(scratch, 'twice'));
+  const ran = await synth(['--fleet', EXAMPLE, '--to', 'twice']);
+  assert.match(ran.stdout, /files: \d+ unchanged\n$/);
+  assert.deepEqual(snapshot(join(scratch, 'twice')), before);
+});
+
+test('--check lists added, changed and stale files, exits 1, and writes nothing', async () => {
+  writeTree(join(scratch, 'check'), renderFleet(readFleet(defaultFleet)).tree);
+  const folder = join(scratch, 'check');
+  rmSync(join(folder, 'kube-system/daemonset-global-pull-secret-syncer.yaml'));
+  writeFileSync(
+    join(folder, 'kustomization.yaml'),
+    `${readFileSync(join(folder, 'kustomization.yaml'), 'utf8')}# edited\n`,
+  );
+  writeFileSync(
+    join(folder, 'old.yaml'),
+    '# Rendered by pullwright as old.yaml; change the fleet, not this file.\n',
+  );
+  const before = snapshot(folder);
+  const ran = await synth(['--check', '--to', 'check']);
+  assert.equal(ran.code, 1);
+  assert.deepEqual(ran.stdout.split('\n').slice(0, 3), [
+    'added kube-system/daemonset-global-pull-secret-syncer.yaml',
+    'changed kustomization.yaml',
+    'stale old.yaml',
+  ]);
+  const json = JSON.parse((await synth(['--check', '--to', 'check', '--output', 'json'])).stdout) as {
+    difference: Record<string, unknown>;
+  };
+  assert.deepEqual(json.difference['stale'], ['old.yaml']);
+  assert.deepEqual(snapshot(folder), before);
+});
+
+test('CDK8S_OUTDIR is where it writes, and --to wins', async () => {
+  await synth([], { CDK8S_OUTDIR: 'from-env' });
+  assert.ok(existsSync(join(scratch, 'from-env/kustomization.yaml')));
+  await synth(['--to', 'from-flag'], { CDK8S_OUTDIR: 'not-here' });
+  assert.ok(existsSync(join(scratch, 'from-flag')) && !existsSync(join(scratch, 'not-here')));
+});
+
+test('cdk8s synth runs it, into the folder and to standard output', async () => {
+  const app = join(scratch, 'cdk8s');
+  mkdirSync(app);
+  cpSync(join(root, 'cdk8s.yaml'), join(app, 'cdk8s.yaml'));
+  // The command line of cdk8s deletes its output folder, so that it runs on a copy beside the tree.
+  writeFileSync(join(app, 'main.ts'), `await import('${join(root, 'main.ts')}');\n`);
+  const run = (...args: readonly string[]): Promise<ProcessResult> =>
+    runProcess(
+      [
+        process.execPath,
+        join(root, 'node_modules/cdk8s-cli/bin/cdk8s'),
+        'synth',
+        '--check-upgrade=false',
+        ...args,
+      ],
+      {
+        cwd: app,
+        env: { ...process.env, PATH: `${join(process.execPath, '..')}:${process.env['PATH']}` },
+      },
+    );
+  const ran = await run();
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.deepEqual(snapshot(join(app, 'dist/manifests')), snapshot(join(root, 'dist/manifests')));
+  const printed = await run('--stdout');
+  assert.equal(printed.code, 0, printed.stderr);
+  assert.match(printed.stdout, /kind: DaemonSet/);
+});
+
+test('"-" prints every object', async () => {
+  const ran = await synth(['--to', '-']);
+  assert.equal((ran.stdout.match(/^---$/gm) ?? []).length, 25);
+  assert.doesNotMatch(ran.stdout, /kind: Kustomization/);
+});
+
+test('a fleet in TypeScript may add and patch', async () => {
+  writeFileSync(
+    join(scratch, 'fleet.ts'),
+    `import { ApiObject, JsonPatch } from '${join(root, 'node_modules/cdk8s/lib/index.js')}';
+export default {
+  image: 'registry.example.com/pullwright:0.1.0',
+  clusters: [{
+    name: 'a', path: '.', systems: { 'global-pull-secret': {} },
+    extend(chart) {
+      const id = 'DaemonSet-kube-system-global-pull-secret-syncer';
+      const daemonSet = chart.node.findChild('global-pull-secret').node.findChild(id);
+      daemonSet.addJsonPatch(JsonPatch.add('/spec/minReadySeconds', 30));
+      new ApiObject(chart, 'mine', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } });
+    },
+  }],
+};
+`,
+  );
+  const ran = await synth(['--fleet', 'fleet.ts', '--to', 'typed']);
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.ok(existsSync(join(scratch, 'typed/default/configmap-mine.yaml')));
+  assert.match(
+    readFileSync(join(scratch, 'typed/kube-system/daemonset-global-pull-secret-syncer.yaml'), 'utf8'),
+    /minReadySeconds: 30/,
+  );
+});
+
+test('no rendered file holds a credential or a Secret', () => {
+  const texts = [...renderFleet(parseFleet(readFileSync(EXAMPLE, 'utf8'))).tree].map(([, text]) => text);
+  for (const text of texts) {
+    assert.doesNotMatch(text, /^kind: Secret$/m);
+    assert.doesNotMatch(text, /"auths"|"auth":|eyJhdXRocyI6/);
+  }
+});
+
+interface Bad extends Case {
+  readonly args: readonly string[];
+  readonly code: number;
+  readonly says: RegExp;
+  readonly before?: () => void;
+}
+
+const BAD: readonly Bad[] = [
+  {
+    name: 'a fleet that is not there',
+    reason: 'a typo',
+    args: ['--fleet', 'none.yaml'],
+    code: 1,
+    says: /^Cannot read fleet "none\.yaml": there is no such file\n$/,
+  },
+  {
+    name: 'a fleet that is a folder',
+    reason: 'a slip',
+    args: ['--fleet', '.'],
+    code: 1,
+    says: /it is a folder, wanted a file/,
+  },
+  {
+    name: 'a fleet in TypeScript that does not load',
+    reason: 'a mistake in it',
+    args: ['--fleet', 'broken.ts'],
+    code: 1,
+    says: /^Cannot read fleet "broken\.ts": .*no-such-module/,
+    before: () => writeFileSync(join(scratch, 'broken.ts'), "import 'no-such-module';\n"),
+  },
+  {
+    name: 'a fleet in TypeScript without default',
+    reason: 'forgotten',
+    args: ['--fleet', 'empty.ts'],
+    code: 1,
+    says: /exports no default, wanted a fleet/,
+    before: () => writeFileSync(join(scratch, 'empty.ts'), 'export const a = 1;\n'),
+  },
+  {
+    name: 'an output that is a file',
+    reason: 'a slip',
+    args: ['--to', 'file'],
+    code: 1,
+    says: /^Cannot write to "file": a file stands where a folder is wanted\n$/,
+    before: () => writeFileSync(join(scratch, 'file'), ''),
+  },
+  {
+    name: 'an output that cannot be made',
+    reason: 'not writable',
+    args: ['--to', 'file/below'],
+    code: 1,
+    says: /^Cannot write to "file\/below": a file stands where a folder is wanted\n$/,
+  },
+  {
+    name: 'a foreign file in the way',
+    reason: 'it is kept',
+    args: ['--to', 'foreign'],
+    code: 1,
+    says: /1 paths hold something that was not rendered there: kustomization\.yaml.*Nothing was written/,
+    before: () => {
+      mkdirSync(join(scratch, 'foreign'));
+      writeFileSync(join(scratch, 'foreign/kustomization.yaml'), 'mine');
+    },
+  },
+  { name: 'an unknown flag', reason: 'usage', args: ['--too', 'x'], code: 2, says: /Unknown option '--too'/ },
+  {
+    name: 'an unknown format',
+    reason: 'usage',
+    args: ['--output', 'xml'],
+    code: 2,
+    says: /wanted text or json/,
+  },
+  {
+    name: 'a check of standard output',
+    reason: 'nothing to compare with',
+    args: ['--check', '--to', '-'],
+    code: 2,
+    says: /wanted a folder/,
+  },
+];
+
+table(test, BAD, async ({ args, code, says, before }) => {
+  before?.();
+  const ran = await synth(args);
+  assert.equal(ran.code, code, ran.stdout + ran.stderr);
+  assert.match(ran.stderr, says);
+  assert.doesNotMatch(ran.stderr, /^ {4}at /m);
+});
+
+function snapshot(folder: string): readonly (readonly [string, string])[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((path) => [path.slice(folder.length), readFileSync(path, 'utf8')]);
+}
+
+test.lastly('the scratch folder goes', () => rmSync(scratch, { recursive: true }));
+test.run();
