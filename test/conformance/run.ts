@@ -56,6 +56,8 @@ async function runSuite(dir: string, name: string): Promise<Tally> {
   const file = join(here, 'suites', `${name}.ts`);
   if (!existsSync(file)) return failWhole(tally, 'unknown suite: no driver for these cases');
   const { suite } = (await import(file)) as { suite: ConformanceSuite };
+  const missing = suite.missing?.();
+  if (missing !== undefined) return failWhole(tally, `cannot run: ${missing}`);
   let cases: readonly ConformanceCase[];
   try {
     cases = suite.cases(JSON.parse(readFileSync(join(dir, `${name}.json`), 'utf8')));
@@ -66,7 +68,11 @@ async function runSuite(dir: string, name: string): Promise<Tally> {
     );
   }
   if (cases.length === 0) return failWhole(tally, 'no case in the file');
-  for (const one of cases) await runCase(suite, name, one, tally);
+  try {
+    for (const one of cases) await runCase(suite, name, one, tally);
+  } finally {
+    await suite.finish?.();
+  }
   return tally;
 }
 

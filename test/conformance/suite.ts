@@ -30,4 +30,8 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   /** Whether `actual` is as good as `expected`; default: deep equality of the whole values. */
   accepts?(actual: E, expected: E, input: I): boolean;
   readonly mutation: Mutation;
+  /** Why the suite cannot run on this machine, for example because a real part cannot be built; undefined when it can. */
+  missing?(): string | undefined;
+  /** Ends what the answers started. */
+  finish?(): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface CertificateRequest {
   readonly commonName: string;
   /** Groups, for a client certificate. */
   readonly organizations?: readonly string[];
-  /** DNS names and IPv4 addresses, for a serving certificate. */
+  /** DNS names, IPv4 addresses and `::1`, for a serving certificate. */
   readonly hosts?: readonly string[];
   readonly authority?: boolean;
   /** @default {an hour ago} */
@@ -94,6 +94,7 @@ function extensions(request: CertificateRequest): Buffer[] {
 
 function alternativeName(host: string): Buffer {
   if (/^\d+(\.\d+){3}$/.test(host)) return tagged(0x87, Buffer.from(host.split('.').map(Number)));
+  if (host === '::1') return tagged(0x87, Buffer.concat([Buffer.alloc(15), Buffer.from([1])]));
   return tagged(0x82, Buffer.from(host));
 }
 

@@ -1,9 +1,5 @@
-/** Throw-away certificates for servers on loopback, made by openssl: a CA, and what it signs. */
-
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+/** Throw-away certificates for servers on loopback: a CA, and what it signs. */
+import { Authority } from '../control-plane/x509.ts';
 
 export interface Certificates {
   /** PEM of the CA. */
@@ -12,54 +8,15 @@ export interface Certificates {
   readonly key: string;
 }
 
-/** Whether certificates can be made here. */
-export function hasOpenssl(): boolean {
-  return spawnSync('openssl', ['version']).status === 0;
-}
-
-/** A fresh CA and a server certificate for localhost, 127.0.0.1 and ::1. */
+/** A fresh CA and a server certificate, for localhost, 127.0.0.1 and ::1 unless said otherwise. */
 export function makeCertificates(
-  options: { readonly days?: number; readonly names?: string } = {},
+  options: { readonly hosts?: readonly string[]; readonly notAfter?: Date } = {},
 ): Certificates {
-  const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
-  const file = (name: string): string => join(folder, name);
-  const names = options.names ?? 'DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:::1';
-  const days = String(options.days ?? 2);
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  try {
-    openssl([
-      'req',
-      '-x509',
-      ...key,
-      '-days',
-      days,
-      '-subj',
-      '/CN=test-ca',
-      '-keyout',
-      file('ca.key'),
-      '-out',
-      file('ca.crt'),
-    ]);
-    openssl(['req', ...key, '-subj', '/CN=test-server', '-keyout', file('s.key'), '-out', file('s.csr')]);
-    writeFileSync(file('ext'), `subjectAltName=${names}\nextendedKeyUsage=serverAuth\n`);
-    const signing = [
-      '-CA',
-      file('ca.crt'),
-      '-CAkey',
-      file('ca.key'),
-      '-CAcreateserial',
-      '-extfile',
-      file('ext'),
-    ];
-    openssl(['x509', '-req', '-in', file('s.csr'), ...signing, '-days', days, '-out', file('s.crt')]);
-    const text = (name: string): string => readFileSync(file(name), 'utf8');
-    return { ca: text('ca.crt'), cert: text('s.crt'), key: text('s.key') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-function openssl(args: readonly string[]): void {
-  const ran = spawnSync('openssl', args, { encoding: 'utf8' });
-  if (ran.status !== 0) throw new Error(`openssl ${args[0]} failed: ${ran.stderr}`);
+  const authority = new Authority('test-ca');
+  const { certificate, key } = authority.issue({
+    commonName: 'test-server',
+    hosts: options.hosts ?? ['localhost', '127.0.0.1', '::1'],
+    ...(options.notAfter === undefined ? {} : { notAfter: options.notAfter }),
+  });
+  return { ca: authority.certificate, cert: certificate, key };
 }

@@ -1,0 +1,6 @@
+/** The definition of v1, held against a real API server. */
+
+import { crdSuite } from '../../../credential-provider/support/crd-suite.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+
+export const suite: ConformanceSuite = crdSuite as ConformanceSuite;
