@@ -1,0 +1,135 @@
+// deadline: 300 s
+/** Two replicas and a Lease, and a program that is killed at any instant. `CHAOS_KILLS` sets how often, `CHAOS_SEED` when. */
+import assert from 'node:assert/strict';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { executable } from '../support/executable.ts';
+import { suite } from '../support/suite.ts';
+import { NODE, ReconcilerProcess } from './process.ts';
+import { additional, furnish, GLOBAL, registriesOf, SYNCER } from './scene.ts';
+
+const test = suite('reconcile in two replicas');
+const missing = missingControlPlane();
+const LEASE: TestObject = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'pullwright-reconciler', namespace: 'default' },
+};
+
+if (missing !== undefined) test.skip('fail-over and kills', missing);
+else {
+  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+  await furnish(plane, 'quay.io');
+  const replica = (program = NODE): ReconcilerProcess =>
+    new ReconcilerProcess(program, [
+      '--kubeconfig',
+      plane.kubeconfig,
+      '--lease-namespace=default',
+      '--lease-seconds=3',
+    ]);
+  const merged = (registry: string, withinMs = 15_000): Promise<void> =>
+    eventually(
+      async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', registry].sort()),
+      { withinMs },
+    );
+
+  test('a frozen leader is replaced, and writes nothing when it wakes up', async () => {
+    const first = replica();
+    await first.says('this process leads');
+    const second = replica();
+    await plane.apply(additional('first.example.com'));
+    await merged('first.example.com');
+    await second.says('caches are filled');
+    assert.equal(second.said('this process leads').length, 0);
+    first.signal('SIGSTOP');
+    await second.says('this process leads');
+    await plane.apply(additional('second.example.com'));
+    await merged('second.example.com');
+    const writes = first.said('object written').length;
+    first.signal('SIGCONT');
+    assert.equal(await first.ended(), 1, 'whoever lost the lease starts again from nothing');
+    assert.equal(first.said('object written').length, writes);
+    // A leader that is told to stop hands over at once.
+    const third = replica();
+    await third.says('caches are filled');
+    assert.equal(await second.stop(), 0);
+    const { body } = await plane.client.request(
+      'GET',
+      '/apis/coordination.k8s.io/v1/namespaces/default/leases',
+    );
+    assert.equal(body.items.length, 1);
+    const released = performance.now();
+    await third.says('this process leads');
+    assert.ok(performance.now() - released < 2500, 'sooner than the lease of 3 s runs out');
+    assert.equal(await third.stop(), 0);
+  });
+
+  const kills = Number(process.env['CHAOS_KILLS'] ?? 20);
+  const seed = Number(process.env['CHAOS_SEED'] ?? 7);
+
+  test(`killed at ${kills} random instants (seed ${seed}), no partial object is ever seen and the state converges`, async () => {
+    const program = [await executable()];
+    const random = randomFrom(seed);
+    const partial: string[] = [];
+    const watching = observe(partial);
+    for (let round = 0; round < kills; round++) {
+      await plane.apply(additional(`round-${round}.example.com`));
+      if (round % 3 === 0) await plane.remove(SYNCER);
+      const victim = replica(program);
+      // A start takes some 150 ms, a pass some 50 ms; the lease of a killed one runs out after 3 s.
+      if (round % 2 === 0) await plane.remove(LEASE);
+      await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
+      await victim.stop('SIGKILL');
+    }
+    const survivor = replica(program);
+    await merged(`round-${kills - 1}.example.com`, 20_000);
+    await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
+    assert.equal(await survivor.stop(), 0);
+    await watching.stop();
+    assert.deepEqual(partial, []);
+    assert.ok(watching.seen() > 3, 'the observer saw the object change');
+  });
+
+  /** Reads the merged secret all the time and keeps whatever is not whole. */
+  function observe(partial: string[]): { stop(): Promise<void>; seen(): number } {
+    let running = true;
+    const versions = new Set<string>();
+    const loop = (async () => {
+      while (running) {
+        const secret = await plane.get(GLOBAL);
+        if (secret !== undefined) versions.add(String(secret.metadata['resourceVersion']));
+        try {
+          const registries = registriesOf(secret);
+          if (secret !== undefined && !(registries.length === 2 && registries.includes('quay.io')))
+            partial.push(registries.join());
+        } catch {
+          partial.push('not a pull secret');
+        }
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    })();
+    return {
+      stop: () => {
+        running = false;
+        return loop;
+      },
+      seen: () => versions.size,
+    };
+  }
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+/** Mulberry32. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let value = Math.imul(state ^ (state >>> 15), 1 | state);
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
+    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+test.run();

@@ -1,0 +1,101 @@
+/**
+ * Stands between the program and an API server and does harm: refuses with 429, cuts watches, never answers. What it lets through
+ * goes to the real server as it is.
+ */
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { kubeconfigText } from '../control-plane/users.ts';
+
+export class FaultServer {
+  /** `storm`: every request gets 429; `silence`: none gets an answer. */
+  mode: 'pass' | 'storm' | 'silence' = 'pass';
+  requests = 0;
+  readonly #server: Server;
+  readonly #agent: Agent;
+  readonly #plane: ControlPlane;
+  readonly #watches = new Set<ServerResponse>();
+
+  constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    const { user } = (
+      parse(readFileSync(plane.kubeconfig, 'utf8')) as { users: [{ user: Record<string, string> }] }
+    ).users[0];
+    const decode = (field: string): string => Buffer.from(user[field] ?? '', 'base64').toString();
+    this.#agent = new Agent({
+      keepAlive: true,
+      ca: plane.ca,
+      cert: decode('client-certificate-data'),
+      key: decode('client-key-data'),
+    });
+    const file = (name: string): string => readFileSync(join(plane.folder, name), 'utf8');
+    this.#server = createServer(
+      { cert: file('serving.crt'), key: file('serving.key') },
+      (request, response) => this.#handle(request, response),
+    );
+  }
+
+  /** Listens; gives the path of a kubeconfig that leads here. */
+  async start(name = 'faulty'): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    const path = join(this.#plane.folder, `${name}.kubeconfig`);
+    writeFileSync(path, this.kubeconfig, { mode: 0o600 });
+    return path;
+  }
+
+  /** Text of a kubeconfig that leads here, all inline. */
+  get kubeconfig(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return kubeconfigText(`https://127.0.0.1:${port}`, this.#plane.ca, { token: 'not-looked-at' });
+  }
+
+  /** Ends every watch in the middle of a line, if need be. */
+  cutWatches(): number {
+    const count = this.#watches.size;
+    for (const response of this.#watches) response.destroy();
+    return count;
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await closed;
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    this.requests += 1;
+    if (this.mode === 'silence') return;
+    if (this.mode === 'storm') {
+      response.writeHead(429, { 'retry-after': '1', 'content-type': 'application/json' });
+      response.end('{"kind":"Status","reason":"TooManyRequests"}');
+      return;
+    }
+    const { authorization: _authorization, host: _host, ...headers } = request.headers;
+    const upstream = httpsRequest(new URL(request.url ?? '/', this.#plane.server), {
+      method: request.method,
+      headers,
+      agent: this.#agent,
+    });
+    upstream.once('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
+      answer.on('error', () => response.destroy());
+      answer.pipe(response);
+    });
+    upstream.once('error', () => response.destroy());
+    response.once('close', () => {
+      this.#watches.delete(response);
+      upstream.destroy();
+    });
+    if ((request.url ?? '').includes('watch=true')) this.#watches.add(response);
+    request.pipe(upstream);
+  }
+}

@@ -1,0 +1,167 @@
+// deadline: 240 s
+/** Discovery of hosted clusters: each by its own kubeconfig Secret, each isolated. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import { FaultServer } from './fault-server.ts';
+import { NODE, ReconcilerProcess } from './process.ts';
+import { additional, GLOBAL, pullSecret, registriesOf } from './scene.ts';
+
+const test = suite('reconcile --discover');
+const missing = missingControlPlane();
+
+if (missing !== undefined) test.skip('hosted clusters', missing);
+else {
+  const [management, hosted] = await Promise.all([
+    startControlPlane({
+      crds: [
+        'hostedcontrolplanes.hypershift.openshift.io',
+        'hostedclusters.hypershift.openshift.io',
+        'nodepools.hypershift.openshift.io',
+        'machines.cluster.x-k8s.io',
+      ],
+    }),
+    startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
+  ]);
+  await hosted.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+  const silent = new FaultServer(hosted);
+  await silent.start('silent');
+  silent.mode = 'silence';
+
+  /** A hosted cluster `clusters/<name>` with its pull secret and kubeconfig. */
+  const declare = async (name: string, kubeconfig: string): Promise<void> => {
+    const namespace = `clusters-${name}`;
+    await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
+    await management.apply(kubeconfigSecret(namespace, kubeconfig));
+    await management.apply(controlPlane(name));
+  };
+  const rights = await management.user({
+    name: 'discovery',
+    cluster: [
+      { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
+      {
+        apiGroups: [''],
+        resources: ['secrets'],
+        resourceNames: ['pull-secret'],
+        verbs: ['get', 'list', 'watch'],
+      },
+    ],
+  });
+  const config = `${management.folder}/config.yaml`;
+  const { writeFileSync } = await import('node:fs');
+  writeFileSync(config, 'systems: { pull-secret-injection: false, registry-overrides: false }\n');
+  const process = new ReconcilerProcess(NODE, [
+    `--kubeconfig=${rights.kubeconfig}`,
+    '--discover',
+    `--config=${config}`,
+    '--health-port=0',
+    '--metrics-port=0',
+  ]);
+  const good = readFileSync(hosted.kubeconfig, 'utf8');
+
+  test('a hosted cluster that never answers harms no other, and the process is ready', async () => {
+    await declare('silent', silent.kubeconfig);
+    await declare('good', good);
+    await hosted.apply(additional('tenant.example.com'));
+    await eventually(
+      async () => assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
+      { withinMs: 20_000 },
+    );
+    const ready = await fetch(`http://127.0.0.1:${await process.port('health')}/readyz`);
+    assert.equal(ready.status, 200);
+  });
+
+  test('rotation of one platform pull secret reaches its hosted cluster', async () => {
+    await management.apply(pullSecret('pull-secret', 'clusters-good', ['quay.io', 'registry.redhat.io']));
+    await eventually(async () =>
+      assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), [
+        'quay.io',
+        'registry.redhat.io',
+        'tenant.example.com',
+      ]),
+    );
+  });
+
+  test('a kubeconfig that would run a program is refused by field name', async () => {
+    await declare(
+      'evil',
+      good.replace(/user:\n/, "user:\n      exec: { command: /bin/touch, args: ['/tmp/evil'] }\n"),
+    );
+    await eventually(() =>
+      assert.match(process.log, /Secret\/clusters-evil\/admin-kubeconfig\\": user.exec is not allowed/),
+    );
+  });
+
+  test('metrics count hosted clusters by state', async () => {
+    const url = `http://127.0.0.1:${await process.port('metrics')}/metrics`;
+    await eventually(async () => {
+      const text = await (await fetch(url)).text();
+      assert.match(text, /pullwright_hosted_clusters\{state="ready"\} 1/);
+      assert.match(text, /pullwright_hosted_clusters\{state="starting"\} 1/);
+      assert.match(text, /pullwright_hosted_clusters\{state="failing"\} 1/);
+    });
+  });
+
+  test('a hosted cluster that goes away is left as it is', async () => {
+    await management.remove(controlPlane('good'));
+    await process.says('hosted cluster is gone');
+    assert.notEqual(await hosted.get(GLOBAL), undefined);
+  });
+
+  test('no credential of a kubeconfig is shown, and it stops with exit code 0', async () => {
+    const key = /client-key-data: (\S{40})/.exec(good)?.[1] ?? 'no key';
+    assert.equal(process.log.includes(key), false);
+    assert.equal(await process.stop(), 0);
+  });
+
+  test.lastly('everything stops', async () => {
+    await silent.stop();
+    await Promise.all([management.stop(), hosted.stop()]);
+  });
+}
+
+function kubeconfigSecret(namespace: string, text: string): TestObject {
+  const data = { kubeconfig: Buffer.from(text).toString('base64') };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'admin-kubeconfig', namespace }, data };
+}
+
+/** As small as the real definition allows. */
+function controlPlane(name: string): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name,
+      namespace: `clusters-${name}`,
+      annotations: { 'hypershift.openshift.io/cluster': `clusters/${name}` },
+    },
+    spec: {
+      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64',
+      pullSecret: { name: 'pull-secret' },
+      sshKey: { name: 'ssh-key' },
+      infraID: name,
+      issuerURL: 'https://kubernetes.default.svc',
+      controllerAvailabilityPolicy: 'SingleReplica',
+      infrastructureAvailabilityPolicy: 'SingleReplica',
+      dns: { baseDomain: 'example.com' },
+      etcd: {
+        managementType: 'Managed',
+        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
+      },
+      networking: {
+        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
+        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
+      },
+      platform: { type: 'None' },
+      services: [],
+    },
+  };
+}
+
+test.run();

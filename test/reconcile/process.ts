@@ -1,0 +1,104 @@
+/** `pullwright reconcile` as a process of its own, with its log as data. Never outlives the test. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { eventually } from '../control-plane/eventually.ts';
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+const root = new URL('../..', import.meta.url).pathname;
+
+/** Ways to run the program. */
+export const NODE: readonly string[] = [process.execPath, `${root}main.ts`];
+export const NODE_CONFINED: readonly string[] = [
+  process.execPath,
+  '--permission',
+  '--allow-fs-read=*',
+  `${root}main.ts`,
+];
+
+export class ReconcilerProcess {
+  readonly #child: ChildProcess;
+  readonly lines: LogLine[] = [];
+  stderr = '';
+
+  constructor(program: readonly string[], args: readonly string[]) {
+    const [command = '', ...rest] = program;
+    this.#child = spawn(command, [...rest, 'reconcile', '--log-level=debug', ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let text = '';
+    this.#child.stdout?.on('data', (chunk: Buffer) => {
+      const parts = (text + chunk.toString()).split('\n');
+      text = parts.pop() ?? '';
+      for (const part of parts) this.lines.push(JSON.parse(part) as LogLine);
+    });
+    this.#child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+    process.once('exit', () => this.#child.kill('SIGKILL'));
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  /** Everything it has said, for searching. */
+  get log(): string {
+    return this.lines.map((line) => JSON.stringify(line)).join('\n') + this.stderr;
+  }
+
+  said(msg: string): readonly LogLine[] {
+    return this.lines.filter((line) => line.msg === msg);
+  }
+
+  /** Waits for a line; fails with the end of the log. */
+  async says(msg: string, withinMs = 20_000): Promise<LogLine> {
+    return eventually(
+      () => {
+        const [line] = this.said(msg);
+        if (line === undefined)
+          throw new Error(
+            `"${msg}" was not logged (${this.running ? 'running' : 'ended'}):\n${this.log.slice(-1500)}`,
+          );
+        return line;
+      },
+      { withinMs },
+    );
+  }
+
+  /** The port of a server that it listens on. */
+  async port(serves: 'health' | 'metrics'): Promise<number> {
+    await this.says('listening');
+    return eventually(() => {
+      const line = this.said('listening').find((one) => one['serves'] === serves);
+      if (line === undefined) throw new Error(`it does not serve ${serves}`);
+      return Number(line['port']);
+    });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Sends `name` and gives the exit code (null after a deadly signal). */
+  async stop(name: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (!this.running) return this.#child.exitCode;
+    const gone = once(this.#child, 'exit') as Promise<[number | null]>;
+    this.#child.kill(name);
+    const [code] = await gone;
+    return code;
+  }
+
+  /** Waits for its end. */
+  async ended(): Promise<number | null> {
+    if (!this.running) return this.#child.exitCode;
+    const [code] = (await once(this.#child, 'exit')) as [number | null];
+    return code;
+  }
+}
