@@ -1,0 +1,109 @@
+/**
+ * An OCI image layout on disk: content-addressed blobs, a manifest per platform, one index. The same input gives the same
+ * digests, so that anybody can rebuild an image and compare.
+ *
+ * Source of the format: OCI Image Format Specification 1.1.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+/** Points at a blob. */
+export interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+  readonly platform?: { readonly os: string; readonly architecture: string };
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly artifactType?: string;
+}
+
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const INDEX = 'application/vnd.oci.image.index.v1+json';
+const CONFIG = 'application/vnd.oci.image.config.v1+json';
+const LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
+const EMPTY = 'application/vnd.oci.empty.v1+json';
+
+/** Time of every file and of the image: reproducible builds have no clock. */
+export const EPOCH = '1970-01-01T00:00:00Z';
+
+export class ImageLayout {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    mkdirSync(join(dir, 'blobs/sha256'), { recursive: true });
+    writeFileSync(join(dir, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
+  }
+
+  /** Stores bytes under their digest. */
+  blob(mediaType: string, content: Uint8Array): Descriptor {
+    const hash = createHash('sha256').update(content).digest('hex');
+    writeFileSync(join(this.#dir, 'blobs/sha256', hash), content);
+    return { mediaType, digest: `sha256:${hash}`, size: content.length };
+  }
+
+  json(mediaType: string, value: unknown): Descriptor {
+    return this.blob(mediaType, Buffer.from(JSON.stringify(value)));
+  }
+
+  /**
+   * One platform's image.
+   *
+   * @param layers tar archives, lowest first
+   * @param config the `config` part: user, entry point, labels
+   */
+  image(
+    architecture: string,
+    layers: readonly Uint8Array[],
+    config: Readonly<Record<string, unknown>>,
+  ): Descriptor {
+    const described = layers.map((tar) => this.blob(LAYER, gzipSync(tar, { level: 6 })));
+    const diffs = layers.map((tar) => `sha256:${createHash('sha256').update(tar).digest('hex')}`);
+    const configBlob = this.json(CONFIG, {
+      created: EPOCH,
+      architecture,
+      os: 'linux',
+      config,
+      rootfs: { type: 'layers', diff_ids: diffs },
+    });
+    const manifest = this.json(MANIFEST, {
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      config: configBlob,
+      layers: described,
+    });
+    return { ...manifest, platform: { os: 'linux', architecture } };
+  }
+
+  /** A document that belongs to `subject`, such as its bill of materials. */
+  attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
+    const { mediaType, digest, size } = subject;
+    const manifest = {
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      artifactType,
+      config: this.blob(EMPTY, Buffer.from('{}')),
+      layers: [this.blob(artifactType, content)],
+      subject: { mediaType, digest, size },
+    };
+    return { ...this.json(MANIFEST, manifest), artifactType };
+  }
+
+  /** The multi-platform index under `tag`, and what belongs to it. Ends the layout. */
+  finish(
+    tag: string,
+    images: readonly Descriptor[],
+    annotations: Readonly<Record<string, string>>,
+    attach: (index: Descriptor) => readonly Descriptor[],
+  ): Descriptor {
+    const index = this.json(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests: images, annotations });
+    const tagged = { ...index, annotations: { 'org.opencontainers.image.ref.name': tag } };
+    writeFileSync(
+      join(this.#dir, 'index.json'),
+      JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests: [tagged, ...attach(index)] }),
+    );
+    return index;
+  }
+}

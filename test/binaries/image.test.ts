@@ -1,0 +1,91 @@
+// deadline: 600 s
+/** The image as a registry and a node get it: inspected, unpacked, run. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildImage } from '../../runtime/bin/image/build.ts';
+import { VERSION } from '../../runtime/rules/version.ts';
+import { executable } from '../support/executable.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('the image');
+const work = mkdtempSync(join(tmpdir(), 'pullwright-image-test-'));
+const layout = join(work, 'layout');
+const tag = `oci:${layout}:${VERSION}`;
+
+async function has(tool: string): Promise<boolean> {
+  return (await runProcess(['sh', '-c', `command -v ${tool}`])).code === 0;
+}
+
+const missing: string[] = [];
+for (const tool of ['skopeo', 'umoci', 'dpkg-deb', 'apt-get']) if (!(await has(tool))) missing.push(tool);
+
+if (missing.length > 0 || process.getuid?.() !== 0) {
+  test.skip(
+    'is built, inspected and run',
+    missing.length > 0
+      ? `this machine has no ${missing.join(', ')}`
+      : 'needs root, to unpack and to change the root folder',
+  );
+} else {
+  let digest = '';
+
+  test('is built for both architectures', async () => {
+    const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
+    digest = buildImage({ to: layout, executables }).digest;
+    assert.equal(buildImage({ to: join(work, 'again'), executables }).digest, digest, 'two builds differ');
+    const raw = await runProcess(['skopeo', 'inspect', '--raw', tag]);
+    const index = JSON.parse(raw.stdout) as { manifests: { platform: { architecture: string } }[] };
+    assert.deepEqual(index.manifests.map((manifest) => manifest.platform.architecture).sort(), [
+      'amd64',
+      'arm64',
+    ]);
+  });
+
+  test('runs as nobody in particular, with labels and a bill of materials', async () => {
+    const { stdout, stderr, code } = await runProcess(['skopeo', 'inspect', '--config', tag]);
+    assert.equal(code, 0, stderr);
+    const { config } = JSON.parse(stdout) as {
+      config: { User: string; Entrypoint: string[]; Labels: Record<string, string> };
+    };
+    assert.equal(config.User, '65532:65532');
+    assert.deepEqual(config.Entrypoint, ['/usr/bin/pullwright']);
+    assert.equal(config.Labels['org.opencontainers.image.version'], VERSION);
+    const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8')) as {
+      manifests: { artifactType?: string }[];
+    };
+    assert.ok(manifests.some((manifest) => manifest.artifactType === 'application/spdx+json'));
+    const sbom = JSON.parse(readFileSync(join(layout, 'sbom.spdx.json'), 'utf8')) as {
+      packages: { name: string }[];
+    };
+    assert.ok(sbom.packages.some((one) => one.name === 'dbus-next'));
+  });
+
+  test('holds what it needs and no shell, and starts', async () => {
+    const bundle = join(work, 'bundle');
+    // umoci takes no index of several platforms.
+    const single = join(work, 'single');
+    const copied = await runProcess(['skopeo', 'copy', '--quiet', tag, `oci:${single}:one`]);
+    assert.equal(copied.code, 0, copied.stderr);
+    const unpacked = await runProcess(['umoci', 'unpack', '--image', `${single}:one`, bundle]);
+    assert.equal(unpacked.code, 0, unpacked.stderr);
+    const rootfs = join(bundle, 'rootfs');
+    assert.deepEqual(readdirSync(join(rootfs, 'usr/bin')).sort(), [
+      'crio-credential-provider',
+      'kubectl-pullwright',
+      'pullwright',
+    ]);
+    assert.ok(!existsSync(join(rootfs, 'bin/sh')));
+    assert.equal(statSync(join(rootfs, 'usr/bin/pullwright')).mode & 0o022, 0);
+    const ran = await runProcess(
+      ['chroot', '--userspec=65532:65532', rootfs, '/usr/bin/pullwright', '--version'],
+      { env: { PATH: process.env['PATH'] } },
+    );
+    assert.equal(ran.stdout, `pullwright ${VERSION}\n`, ran.stderr);
+  });
+}
+
+test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));
+test.run();
