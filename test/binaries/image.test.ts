@@ -79,10 +79,10 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
     ]);
     assert.ok(!existsSync(join(rootfs, 'bin/sh')));
     assert.equal(statSync(join(rootfs, 'usr/bin/pullwright')).mode & 0o022, 0);
-    const ran = await runProcess(
-      ['chroot', '--userspec=65532:65532', rootfs, '/usr/bin/pullwright', '--version'],
-      { env: { PATH: process.env['PATH'] } },
-    );
+    // What a container runtime brings: a process table and devices.
+    const inside =
+      'mkdir -p "$1/proc" "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot --userspec=65532:65532 "$1" /usr/bin/pullwright --version';
+    const ran = await runProcess(['unshare', '--mount', 'sh', '-c', inside, 'sh', rootfs]);
     assert.equal(ran.stdout, `pullwright ${VERSION}\n`, ran.stderr);
   });
 }
