@@ -93,7 +93,7 @@ async function startServers(run: LiveRun): Promise<readonly ProbeServer[]> {
     checks: { '/healthz': beat, '/readyz': () => readiness(run) },
   };
   const metrics: Pick<ServeOptions, 'metrics'> = { metrics: () => run.metrics.render() };
-  if (healthPort !== undefined && healthPort === metricsPort)
+  if (healthPort !== undefined && healthPort > 0 && healthPort === metricsPort)
     return [await listen(run, 'health and metrics', { port: healthPort, ...health, ...metrics })];
   const servers: ProbeServer[] = [];
   if (healthPort !== undefined) servers.push(await listen(run, 'health', { port: healthPort, ...health }));

@@ -163,7 +163,7 @@ function shortcuts(client: Requester): Pick<ControlPlane, 'apply' | 'get' | 'rem
       const path = `${resourcePath(object)}?fieldManager=${manager}&force=true`;
       const answer = await client.request('PATCH', path, object, 'application/apply-patch+yaml');
       if (answer.status >= 300)
-        throw new Error(`Cannot apply ${resourcePath(object)}: ${answer.status} ${answer.body.reason}`);
+        throw new Error(`Cannot apply ${resourcePath(object)}: ${answer.status} ${answer.body.message}`);
       return answer.body as TestObject;
     },
     get: async (ref) => {

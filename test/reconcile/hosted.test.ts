@@ -1,7 +1,7 @@
 // deadline: 240 s
 /** Discovery of hosted clusters: each by its own kubeconfig Secret, each isolated. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -54,8 +54,10 @@ else {
     ],
   });
   const config = `${management.folder}/config.yaml`;
-  const { writeFileSync } = await import('node:fs');
-  writeFileSync(config, 'systems: { pull-secret-injection: false, registry-overrides: false }\n');
+  writeFileSync(
+    config,
+    'systems: { global-pull-secret: {}, pull-secret-injection: false, registry-overrides: false, credential-provider: false }\n',
+  );
   const process = new ReconcilerProcess(NODE, [
     `--kubeconfig=${rights.kubeconfig}`,
     '--discover',
@@ -159,7 +161,10 @@ function controlPlane(name: string): TestObject {
         serviceNetwork: [{ cidr: '172.31.0.0/16' }],
       },
       platform: { type: 'None' },
-      services: [],
+      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
+        service,
+        servicePublishingStrategy: { type: 'Route' },
+      })),
     },
   };
 }
