@@ -101,7 +101,7 @@ function fails(
   count: number,
 ): boolean {
   if (mode === 'hang' || mode === 'slow') return true;
-  if (mode === 'reset') request.socket.resetAndDestroy();
+  if (mode === 'reset') request.socket.destroy();
   else if (mode === '429once' && count === 1) send(response, 429, 'slow down', { 'retry-after': '1' });
   else if (typeof mode === 'number' && mode !== 200)
     send(response, mode, STATUS_TEXT[mode] ?? `status ${mode}`);

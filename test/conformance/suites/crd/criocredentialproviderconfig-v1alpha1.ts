@@ -3,4 +3,4 @@
 import { crdSuite } from '../../../credential-provider/support/crd-suite.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
-export const suite: ConformanceSuite = crdSuite as ConformanceSuite;
+export const suite: ConformanceSuite = crdSuite;

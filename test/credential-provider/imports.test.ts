@@ -1,0 +1,52 @@
+/** What the provider's command can reach: its start is part of every container's start. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { suite } from '../support/suite.ts';
+
+const test = suite('imports of the provider');
+const root = join(import.meta.dirname, '../..');
+
+/** Files and packages that are loaded when `entry` is; `await import` is not followed. */
+function closure(entry: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const open = [entry];
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (seen.has(file)) continue;
+    seen.add(file);
+    if (!file.endsWith('.ts')) continue;
+    const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+    // Types are erased, so they cost nothing.
+    for (const [, clause = '', target = ''] of text.matchAll(
+      /^(?:import|export)\s([^'"`;]*?)from\s*'([^']+)'/gm,
+    )) {
+      const isType = clause.startsWith('type ') || /^\{(?:\s*type [^,}]+,?)+\s*\}\s*$/.test(clause);
+      if (!isType) open.push(target.startsWith('.') ? normalize(join(dirname(file), target)) : target);
+    }
+  }
+  return seen;
+}
+
+const reached = [...closure('runtime/commands/provider.ts')].sort();
+
+test('only rules, its own folder, whole files and the file system', () => {
+  const allowed = [
+    /^runtime\/rules\//,
+    /^runtime\/credential-provider\//,
+    /^runtime\/commands\//,
+    /^node:(fs|path)$/,
+  ];
+  const host = ['runtime/host/atomic-file.ts', 'runtime/host/file-errors.ts', 'runtime/host/sha256.ts'];
+  const others = reached.filter(
+    (file) => !host.includes(file) && !allowed.some((pattern) => pattern.test(file)),
+  );
+  assert.deepEqual(others, []);
+});
+
+test('no controller, no chart, no parser', () => {
+  const heavy = reached.filter((file) => /reconciler|render|pools|ignition|match-images|go-url/.test(file));
+  assert.deepEqual(heavy, []);
+  assert.ok(reached.length < 35, `${reached.length} files: ${reached.join(' ')}`);
+});
+
+test.run();
