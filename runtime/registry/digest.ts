@@ -1,0 +1,56 @@
+/** Bytes are what their digest says, or they are not used. */
+import { createHash, type Hash } from 'node:crypto';
+import { RegistryError } from './registry-error.ts';
+import type { Response } from './transport.ts';
+
+/** Reads a body of at most `limit` bytes. */
+export async function readLimited(response: Response, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body) {
+      size += chunk.length;
+      if (size > limit) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw new RegistryError('Damaged', `the answer breaks off after ${size} bytes`);
+  }
+  if (size <= limit) return Buffer.concat(chunks);
+  response.discard();
+  throw new RegistryError('Damaged', `the answer is longer than ${limit} bytes`);
+}
+
+/** The digest of `bytes`; throws `Damaged` when it is not `wanted`. */
+export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): string {
+  const algorithm = wanted === undefined ? 'sha256' : algorithmOf(wanted);
+  const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
+  if (wanted === undefined || digest === wanted) return digest;
+  throw new RegistryError('Damaged', `${bytes.length} bytes have the digest ${digest}, wanted ${wanted}`);
+}
+
+/** The chunks of the body; the end of the stream throws `Damaged` unless they have the digest. */
+export async function* streamChecked(response: Response, wanted: string): AsyncGenerator<Uint8Array> {
+  const hash: Hash = createHash(algorithmOf(wanted));
+  let size = 0;
+  try {
+    for await (const chunk of response.body) {
+      hash.update(chunk);
+      size += chunk.length;
+      yield chunk;
+    }
+  } catch {
+    throw new RegistryError('Damaged', `the blob ${wanted} breaks off after ${size} bytes`);
+  } finally {
+    response.discard();
+  }
+  const digest = `${algorithmOf(wanted)}:${hash.digest('hex')}`;
+  if (digest !== wanted)
+    throw new RegistryError('Damaged', `${size} bytes have the digest ${digest}, wanted ${wanted}`);
+}
+
+function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {
+  const [algorithm = ''] = digest.split(':');
+  if (algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512') return algorithm;
+  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is no digest that we can check`);
+}

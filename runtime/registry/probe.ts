@@ -1,0 +1,91 @@
+/** Asks registries whether images are there: in parallel up to a limit, each with its own deadline, answers remembered. */
+import { parseImageReference } from '../rules/image-reference.ts';
+import type { AvailabilityCache } from './availability-cache.ts';
+import type { RegistryClient } from './client.ts';
+import { RegistryError, type RegistryFailure } from './registry-error.ts';
+
+export type ProbeVerdict = 'Valid' | RegistryFailure;
+
+export interface ProbeResult {
+  readonly reference: string;
+  readonly verdict: ProbeVerdict;
+  /** One sentence for a person; never a value of a credential. */
+  readonly message: string;
+  readonly digest?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/**
+ * Asks for the manifest of `reference`. Never rejects.
+ *
+ * @param signal ends the question; then the verdict is `Unreachable`
+ */
+export async function probe(
+  client: RegistryClient,
+  reference: string,
+  signal?: AbortSignal,
+): Promise<ProbeResult> {
+  const parsed = parseImageReference(reference);
+  if (!parsed.ok) return { reference, verdict: 'NotFound', message: parsed.goText };
+  try {
+    const { digest } = await client.headManifest(parsed.reference, signal);
+    return { reference, verdict: 'Valid', message: digest, digest };
+  } catch (error) {
+    if (!(error instanceof RegistryError))
+      return { reference, verdict: 'Unreachable', message: 'no answer that can be read' };
+    const { failure, message, retryAfterSeconds } = error;
+    return {
+      reference,
+      verdict: failure,
+      message,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    };
+  }
+}
+
+export interface ProbeOptions {
+  /** Questions at once. @default {16} */
+  readonly concurrency?: number;
+  readonly signal?: AbortSignal;
+  /** Called after each answer. */
+  readonly onResult?: (result: ProbeResult, done: number) => void;
+}
+
+/** Asks for each reference once; the answers are in the order of the questions. */
+export async function probeAll(
+  client: RegistryClient,
+  references: readonly string[],
+  options: ProbeOptions = {},
+): Promise<readonly ProbeResult[]> {
+  const answers = new Map<string, ProbeResult>();
+  const queue = [...new Set(references)];
+  const worker = async (): Promise<void> => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const result = await probe(client, next, options.signal);
+      answers.set(next, result);
+      options.onResult?.(result, answers.size);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.concurrency ?? 16, queue.length) }, worker));
+  return references.flatMap((reference) => answers.get(reference) ?? []);
+}
+
+/**
+ * The first of `references` that can be pulled, asked one after the other; undefined when none can. `cache` saves questions
+ * whose answer is known.
+ */
+export async function firstAvailable(
+  client: RegistryClient,
+  references: readonly string[],
+  cache: { readonly known: AvailabilityCache; readonly fingerprint: string },
+): Promise<string | undefined> {
+  for (const reference of references) {
+    const known = cache.known.get(reference, cache.fingerprint);
+    if (known === true) return reference;
+    if (known === false) continue;
+    const { verdict } = await probe(client, reference);
+    cache.known.set(reference, cache.fingerprint, verdict === 'Valid');
+    if (verdict === 'Valid') return reference;
+  }
+  return undefined;
+}

@@ -1,0 +1,150 @@
+/** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
+import { createHash } from 'node:crypto';
+import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import type { Challenge } from './challenge.ts';
+import { readLimited } from './digest.ts';
+import { RegistryError } from './registry-error.ts';
+import type { RegistryTransport, Response } from './transport.ts';
+
+/** A credential in the forms in which registries take it. */
+export interface RegistryCredentials {
+  /** Base64 of `user:password`. */
+  readonly basic?: Redacted<string>;
+  /** Refresh token (`identitytoken`), which goes before the password. */
+  readonly identityToken?: Redacted<string>;
+  /** Tells credentials apart without showing them. */
+  readonly fingerprint: string;
+}
+
+/** Makes a credential of a user and a password, or of an identity token. */
+export function credentialsOf(input: {
+  readonly username: string;
+  readonly password: Redacted<string>;
+  readonly identityToken?: Redacted<string>;
+}): RegistryCredentials {
+  const basic = Buffer.from(`${input.username}:${reveal(input.password)}`).toString('base64');
+  const identity = input.identityToken === undefined ? '' : reveal(input.identityToken);
+  const fingerprint = createHash('sha256').update(`${basic}\n${identity}`).digest('hex').slice(0, 16);
+  return {
+    basic: redact(basic),
+    ...(identity === '' ? {} : { identityToken: redact(identity) }),
+    fingerprint,
+  };
+}
+
+export interface TokenRequest {
+  readonly challenge: Extract<Challenge, { scheme: 'bearer' }>;
+  /** Registry that named the realm. */
+  readonly domain: string;
+  readonly scope: string;
+  readonly credential: RegistryCredentials | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Token {
+  readonly value: Redacted<string>;
+  /** How long it counts. */
+  readonly seconds: number;
+}
+
+const MAX_TOKEN = 64 * 1024;
+
+/**
+ * Asks the realm for a token. The realm gets the credential only over TLS (or when it is the plain registry itself), and a
+ * redirect from it is not followed.
+ *
+ * @throws RegistryError
+ */
+export async function fetchToken(transport: RegistryTransport, request: TokenRequest): Promise<Token> {
+  const url = realmOf(request.challenge.realm, request.domain, transport);
+  const response = await transport.send({ ...formOf(url, request), signal: request.signal });
+  if (response.status === 200) return readToken(response, request.domain);
+  response.discard();
+  const wanted = request.credential === undefined ? 'an anonymous token' : 'a token';
+  const text = `the token service "${url.host}" of "${request.domain}" does not give ${wanted}: ${response.status}`;
+  if (response.status === 401) throw new RegistryError('Invalid', text);
+  if (response.status === 403) throw new RegistryError('Forbidden', text);
+  if (response.status === 429) {
+    const after = Number(response.header('retry-after') ?? Number.NaN);
+    throw new RegistryError('RateLimited', text, Number.isFinite(after) ? after : undefined);
+  }
+  throw new RegistryError(response.status >= 300 && response.status < 400 ? 'Refused' : 'Unreachable', text);
+}
+
+function realmOf(realm: string, domain: string, transport: RegistryTransport): URL {
+  const url = URL.canParse(realm) ? new URL(realm) : undefined;
+  const own = url?.protocol === 'http:' && url.host === domain && transport.isPlain(domain);
+  if (url !== undefined && url.username === '' && url.password === '' && (url.protocol === 'https:' || own))
+    return url;
+  throw new RegistryError('Refused', `"${domain}" names a token service that is no https URL`);
+}
+
+function formOf(
+  url: URL,
+  { challenge, scope, credential }: TokenRequest,
+): { method: 'GET' | 'POST'; url: URL; headers: Record<string, string>; body?: string } {
+  const accept = { accept: 'application/json', 'user-agent': 'pullwright' };
+  if (credential?.identityToken !== undefined) {
+    const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'pullwright', scope });
+    if (challenge.service !== undefined) form.set('service', challenge.service);
+    form.set('refresh_token', reveal(credential.identityToken));
+    return {
+      method: 'POST',
+      url,
+      headers: { ...accept, 'content-type': 'application/x-www-form-urlencoded' },
+      body: form.toString(),
+    };
+  }
+  const asked = new URL(url);
+  if (challenge.service !== undefined) asked.searchParams.set('service', challenge.service);
+  for (const one of scope.split(' ')) asked.searchParams.append('scope', one);
+  const basic = credential?.basic;
+  return {
+    method: 'GET',
+    url: asked,
+    headers: { ...accept, ...(basic === undefined ? {} : { authorization: `Basic ${reveal(basic)}` }) },
+  };
+}
+
+async function readToken(response: Response, domain: string): Promise<Token> {
+  const text = new TextDecoder().decode(await readLimited(response, MAX_TOKEN));
+  const { token, access_token: access, expires_in: seconds } = parseObject(text);
+  const value = typeof token === 'string' && token !== '' ? token : access;
+  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
+    throw new RegistryError('Damaged', `the token service of "${domain}" answers without a token`);
+  return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A token is not used in its last seconds: it could end on the way. */
+const MARGIN_MS = 5000;
+const MAX_TOKENS = 1000;
+
+/** Authorization headers by host, scope and credential. */
+export class TokenCache {
+  readonly #entries = new Map<string, { readonly header: Redacted<string>; readonly until: number }>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get(key: string): Redacted<string> | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && entry.until > this.#now() ? entry.header : undefined;
+  }
+
+  set(key: string, header: Redacted<string>, seconds: number): void {
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size >= MAX_TOKENS && oldest.done !== true) this.#entries.delete(oldest.value);
+    this.#entries.set(key, { header, until: this.#now() + seconds * 1000 - MARGIN_MS });
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * One HTTP request to a registry: TLS verified, addresses guarded, no redirect followed, no environment read. Runs on Node and
+ * on Bun.
+ */
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import { guardedAddresses, type Resolve } from './address.ts';
+import { RegistryError } from './registry-error.ts';
+
+export interface TransportOptions {
+  /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
+  readonly allowHosts?: readonly string[];
+  /** `host:port` spoken to without TLS. Only for hosts that a person named. */
+  readonly plainHosts?: readonly string[];
+  /** Certificates (PEM) trusted beside the system's. */
+  readonly ca?: readonly string[];
+  readonly resolve?: Resolve;
+}
+
+export interface Request {
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+export interface Response {
+  readonly status: number;
+  header(name: string): string | undefined;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Ends the connection without reading on. */
+  discard(): void;
+}
+
+export class RegistryTransport {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Whether `host` (with its port, if any) is spoken to without TLS. */
+  isPlain(host: string): boolean {
+    return this.#options.plainHosts?.includes(host) === true;
+  }
+
+  /**
+   * @throws RegistryError `Refused`, `Untrusted` or `Unreachable`
+   */
+  async send(request: Request): Promise<Response> {
+    const { url } = request;
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && this.isPlain(url.host)))
+      throw new RegistryError('Refused', `"${url.origin}" is not spoken to without TLS: wanted https`);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const configured = this.#options.allowHosts?.some((name) => name === url.host || name === host) === true;
+    const addresses = await guardedAddresses(
+      host,
+      configured || this.isPlain(url.host),
+      this.#options.resolve,
+    );
+    let failure: RegistryError | undefined;
+    for (const address of addresses) {
+      try {
+        return await this.#connect(request, host, address);
+      } catch (error) {
+        failure = explain(error, url.host, request.signal);
+        if (failure.failure !== 'Unreachable' || request.signal.aborted) break;
+      }
+    }
+    throw failure ?? new RegistryError('Unreachable', `"${url.host}" has no address`);
+  }
+
+  #connect(request: Request, host: string, address: string): Promise<Response> {
+    const { url, method, headers, body, signal } = request;
+    const secure = url.protocol === 'https:';
+    return new Promise((resolve, reject) => {
+      const call = (secure ? httpsRequest : httpRequest)({
+        host: address,
+        port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+        path: url.pathname + url.search,
+        method,
+        headers: {
+          ...headers,
+          host: url.host,
+          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        },
+        signal,
+        agent: false,
+        // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
+        ...(secure ? { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const } : {}),
+        // An address has no server name; the certificate is then checked against the address.
+        ...(secure && isIP(host) === 0 ? { servername: host } : {}),
+        ...(this.#options.ca === undefined ? {} : { ca: [...this.#options.ca] }),
+      });
+      call.once('error', reject);
+      call.once('response', (message) => resolve(responseOf(message)));
+      call.end(body);
+    });
+  }
+}
+
+function responseOf(message: IncomingMessage): Response {
+  // A body that breaks off is seen by whoever reads it; one that nobody reads must not end the process.
+  message.on('error', () => undefined);
+  return {
+    status: message.statusCode ?? 0,
+    header: (name) => {
+      const value = message.headers[name.toLowerCase()];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    body: message,
+    discard: () => message.destroy(),
+  };
+}
+
+const TLS_CODES = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|ERR_SSL|HOSTNAME_MISMATCH|EPROTO)/;
+
+function explain(error: unknown, host: string, signal: AbortSignal): RegistryError {
+  if (error instanceof RegistryError) return error;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  if (signal.aborted) return new RegistryError('Unreachable', `"${host}" did not answer in time`);
+  if (TLS_CODES.test(code))
+    return new RegistryError('Untrusted', `the certificate of "${host}" does not verify: ${code}`);
+  return new RegistryError('Unreachable', `"${host}" cannot be reached: ${code}`);
+}

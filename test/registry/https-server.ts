@@ -1,0 +1,55 @@
+/** An HTTPS server on loopback that does as it is told and remembers what it got. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { type Certificates, makeCertificates } from '../support/certificates.ts';
+
+export interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly authorization: string | undefined;
+  readonly body: string;
+}
+
+export interface TestServer {
+  /** `localhost:<port>` */
+  readonly host: string;
+  readonly seen: Seen[];
+  stop(): void;
+}
+
+/** One CA for all servers of a file. */
+export const certificates: Certificates = makeCertificates();
+
+export async function startServer(
+  handle: (request: Seen, response: ServerResponse, raw: IncomingMessage) => void,
+  own: Certificates = certificates,
+): Promise<TestServer> {
+  const seen: Seen[] = [];
+  const server = createServer({ cert: own.cert, key: own.key }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const one: Seen = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        authorization: request.headers.authorization,
+        body: Buffer.concat(chunks).toString(),
+      };
+      seen.push(one);
+      handle(one, response, request);
+    });
+  });
+  // A client that does not trust us hangs up during the handshake.
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    host: `localhost:${port}`,
+    seen,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
