@@ -8,7 +8,8 @@ import { RECONCILERS } from './reconcilers.ts';
 export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unknown>> | false>>;
 
 /**
- * Reads the text of a configuration file. An empty text gives the defaults: every system runs.
+ * Reads the text of a configuration file. Without `systems`, every system runs with its defaults; with it, those that it names
+ * run and no other, so that a process never reads what it was given no right to.
  *
  * @throws UsageError that lists every wrong place
  */
@@ -16,7 +17,7 @@ export function parseReconcileConfig(text: string): SystemsConfig {
   const value: unknown = text.trim() === '' ? {} : parseYaml(text);
   if (!isMap(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
   const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
-  const systems = value['systems'] ?? {};
+  const systems = value['systems'] ?? allSystems();
   if (!isMap(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
   const problems = [
     ...wrong.map((key) => `unknown field "${key}"`),
@@ -34,10 +35,14 @@ export function parseReconcileConfig(text: string): SystemsConfig {
 export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
   const loaded: Reconciler[] = [];
   for (const [name, load] of Object.entries(RECONCILERS)) {
-    const options = config[name] ?? {};
+    const options = config[name] ?? false;
     if (options !== false) loaded.push(...(await load())(options));
   }
   return loaded;
+}
+
+function allSystems(): SystemsConfig {
+  return Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, {}]));
 }
 
 function parseYaml(text: string): unknown {

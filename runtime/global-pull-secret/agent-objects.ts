@@ -6,7 +6,15 @@ import {
   POLICY_NAME,
   upstreamDaemonSet,
 } from '../../charts/global-pull-secret/objects.ts';
-import type { ApplyObject, Problem, Read, Ref, World } from '../controller/contract.ts';
+import { refOf } from '../controller/changes.ts';
+import {
+  type ApplyObject,
+  OWNER_LABEL,
+  type Problem,
+  type Read,
+  type Ref,
+  type World,
+} from '../controller/contract.ts';
 import { configHash } from '../rules/config-hash.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
@@ -83,11 +91,15 @@ export function agentObjects(
     hasNamespace(world, object.metadata.namespace ?? ''),
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
-  return [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)].map((object) => ({
-    role: 'hosted',
-    object,
-    ...(isAdoptable(object) ? { adopt: true } : {}),
-  }));
+  return [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)]
+    .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
+    .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
+}
+
+/** Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. */
+function isFromGit(object: KubeObject | undefined): boolean {
+  const labels = object?.metadata.labels;
+  return labels?.['app.kubernetes.io/part-of'] === 'pullwright' && labels[OWNER_LABEL] === undefined;
 }
 
 /** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */

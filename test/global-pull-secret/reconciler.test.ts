@@ -210,6 +210,23 @@ test('with delivery gitops only computed objects are written, and a missing Daem
   assert.ok(reports[0]?.problems.some((problem) => problem.code === 'DaemonSetMissing'));
 });
 
+test('objects that git brought are left to git, whatever the configuration says', () => {
+  const one = fleet(PLATFORM);
+  const labels = { 'app.kubernetes.io/part-of': 'pullwright', 'app.kubernetes.io/managed-by': 'pullwright' };
+  one.hosted.set({
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system', uid: 'ds', labels },
+    spec: { template: {} },
+  });
+  const { objects, reports } = one.reconcile();
+  assert.deepEqual(
+    objects.filter((object) => object.ref.kind === 'DaemonSet'),
+    [],
+  );
+  assert.deepEqual(reports[0]?.problems, []);
+});
+
 test('wrong options are all named at once', () => {
   assert.throws(() => reconcilers({ delivery: 'x', platforms: 3, colour: 'red' }), {
     name: 'UsageError',

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { loadReconcilers, parseReconcileConfig } from '../../runtime/commands/reconcile-config.ts';
+import { RECONCILERS } from '../../runtime/commands/reconcilers.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('parseReconcileConfig()');
+const ALL = Object.keys(RECONCILERS);
+
+interface Row extends Case {
+  readonly text: string;
+  readonly runs?: readonly string[];
+  readonly error?: RegExp;
+}
+
+const rows: readonly Row[] = [
+  { name: 'nothing', reason: 'a person who tries it sees everything', text: '', runs: ALL },
+  {
+    name: 'only a kind',
+    reason: 'the same',
+    text: 'apiVersion: pullwright.dev/v1alpha1\nkind: ReconcileConfig\n',
+    runs: ALL,
+  },
+  {
+    name: 'one system',
+    reason: 'a process must not read what its RBAC does not grant',
+    text: 'systems: { global-pull-secret: {} }',
+    runs: ['global-pull-secret'],
+  },
+  {
+    name: 'switched off',
+    reason: 'said aloud',
+    text: 'systems: { global-pull-secret: {}, registry-overrides: false }',
+    runs: ['global-pull-secret'],
+  },
+  { name: 'no system', reason: 'nothing to do is an answer', text: 'systems: {}', runs: [] },
+  { name: 'not YAML', reason: 'a broken ConfigMap', text: 'systems: {', error: /not valid YAML/ },
+  { name: 'a list', reason: 'wrong shape', text: '- a', error: /wanted a map with "systems"/ },
+  {
+    name: 'three mistakes',
+    reason: 'all at once',
+    text: 'colour: red\nsystems: { nope: {}, global-pull-secret: 1 }',
+    error: /unknown field "colour"; systems\.nope: no such system.*; systems\.global-pull-secret: wanted/,
+  },
+];
+
+table(test, rows, async (row) => {
+  if (row.error !== undefined) {
+    assert.throws(() => parseReconcileConfig(row.text), { name: 'UsageError', message: row.error });
+    return;
+  }
+  const config = parseReconcileConfig(row.text);
+  assert.deepEqual(
+    ALL.filter((name) => (config[name] ?? false) !== false),
+    row.runs,
+  );
+  const loaded = await loadReconcilers(config);
+  assert.equal(loaded.length === 0, row.runs?.length === 0);
+});
+
+test.run();
