@@ -13,6 +13,7 @@ import {
   type ConfigProblem,
   type DockerConfig,
   type DockerConfigEntry,
+  type EntryFault,
   parseDockerConfig,
 } from './docker-config.ts';
 import {
@@ -139,24 +140,41 @@ function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConf
   const encoded: EncodedEntry[] = [];
   const merged: MergedEntry[] = [];
   const verdicts: Verdict[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
+  const keys = platformKeys(config.entries);
   for (const entry of config.entries) {
-    const key = entry.key.written;
+    const key = keys.get(entry.key.written) ?? entry.key.written;
     const used = entry.fault === undefined ? entry : last.get(key);
     if (used !== undefined) {
       encoded.push(encodeEntry(used, key));
       merged.push({ key, source: used === entry ? 'original' : 'lastGood' });
     }
-    if (entry.fault === undefined) continue;
-    const after = used === undefined ? '' : '; the last good one stays in use';
-    const { line, column } = entry.position;
-    verdicts.push({
-      subject: key,
-      verdict: 'Rejected',
-      reason: entry.fault.reason,
-      message: `${entry.fault.message} (line ${line}, column ${column})${after}`,
-    });
+    if (entry.fault !== undefined) verdicts.push(platformFault(entry, entry.fault, used !== undefined));
   }
   return { encoded, merged, verdicts };
+}
+
+/**
+ * The platform's keys stay as they are, but for a namespace with a scheme (`https://quay.io/team`): CRI-O takes that for the
+ * whole host, and only while no key names the host, so that a tenant's `quay.io` would take its place. It stays too where
+ * the plain spelling is taken, or would no longer say that the port is the scheme's.
+ */
+function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string, string> {
+  const taken = new Set(entries.map((entry) => entry.key.written));
+  const keys = new Map<string, string>();
+  for (const { key } of entries.toSorted((a, b) => compareBytes(a.key.written, b.key.written))) {
+    const misread = key.written.includes('://') && key.portable.includes('/') && key.identities.length === 1;
+    const plain = misread && !taken.has(key.portable);
+    if (plain) taken.add(key.portable);
+    keys.set(key.written, plain ? key.portable : key.written);
+  }
+  return keys;
+}
+
+function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): Verdict {
+  const place = `(line ${position.line}, column ${position.column})`;
+  const after = kept ? '; the last good one stays in use' : '';
+  const message = `${fault.message} ${place}${after}`;
+  return { subject: key.written, verdict: 'Rejected', reason: fault.reason, message };
 }
 
 interface TenantContext {
