@@ -11,6 +11,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     load: async () => (await import('./agent.ts')).command,
   },
+  completion: {
+    summary: 'Print a completion script for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).command,
+  },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
     load: async () => (await import('./mirrors.ts')).command,
@@ -22,6 +26,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   reconcile: {
     summary: 'Keep clusters as declared; with --from, show offline what would change',
     load: async () => (await import('./reconcile.ts')).command,
+  },
+  release: {
+    summary: 'Read a release image through the mirrors and print or translate its components',
+    load: async () => (await import('./release.ts')).command,
   },
   status: {
     summary: 'Show what is in order and what wants attention',
