@@ -47,6 +47,8 @@ export interface ApplyOptions {
 export interface RemoveOptions {
   /** Only the object with this uid. */
   readonly uid?: string;
+  /** `Foreground`: the object stays until what it owns has gone. @default {'Background'} */
+  readonly propagation?: 'Background' | 'Foreground';
 }
 
 export interface KubeClient {

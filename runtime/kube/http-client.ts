@@ -141,7 +141,7 @@ export class HttpKubeClient implements KubeClient {
   async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return;
-    const body = { propagationPolicy: 'Background', ...preconditions(options) };
+    const body = { propagationPolicy: options.propagation ?? 'Background', ...preconditions(options) };
     const subject = describeObject(ref);
     await this.#requester.json({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
   }

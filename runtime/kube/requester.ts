@@ -45,13 +45,16 @@ const RETRIED_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 export class Requester {
   readonly #options: RequesterOptions;
   readonly #random: () => number;
+  readonly #closing = new AbortController();
 
   constructor(options: RequesterOptions) {
     this.#options = options;
     this.#random = options.random ?? Math.random;
   }
 
+  /** Ends what is under way, watches included; nothing is sent any more. */
   close(): void {
+    this.#closing.abort();
     this.#options.transport.close();
   }
 
@@ -68,12 +71,13 @@ export class Requester {
 
   /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
   async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
-    const deadline = deadlineFor(call.signal, this.#timeoutMs);
+    const deadline = deadlineFor([call.signal, this.#closing.signal], this.#timeoutMs);
     try {
       const response = await this.#send(call, deadline.signal);
-      if (response.status < 400) return response.body;
+      if (response.status < 400) return releasing(response.body, deadline);
       throw this.#refusal(call, response, parsed(await bodyText(response.body, MAX_BODY_BYTES)));
     } catch (error) {
+      deadline.release();
       throw this.#readable(call, error, deadline.expired());
     } finally {
       deadline.stop();
@@ -87,19 +91,23 @@ export class Requester {
   async #repeat<T>(call: Call, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const tries = this.#options.tries ?? 5;
     for (let round = 0; ; round++) {
-      const deadline = deadlineFor(call.signal, this.#timeoutMs);
+      const deadline = deadlineFor([call.signal, this.#closing.signal], this.#timeoutMs);
       try {
         return await attempt(deadline.signal);
       } catch (error) {
         const failure = this.#readable(call, error, deadline.expired());
         const waitMs = this.#waitFor(call, failure, round);
-        if (waitMs === undefined || round + 1 >= tries || call.signal?.aborted === true) throw failure;
-        await pause(waitMs, call.signal);
+        if (waitMs === undefined || round + 1 >= tries || this.#isOver(call)) throw failure;
+        await pause(waitMs, call.signal ?? this.#closing.signal);
       } finally {
         deadline.stop();
         deadline.release();
       }
     }
+  }
+
+  #isOver(call: Call): boolean {
+    return call.signal?.aborted === true || this.#closing.signal.aborted;
   }
 
   /** How long to wait before the next try, or undefined for none. */
@@ -179,7 +187,7 @@ export class Requester {
     if (error instanceof PullwrightError) return error;
     const [code, text] = expired
       ? ['Timeout', `no answer within ${this.#timeoutMs} ms`]
-      : connectionFailure(error, call.signal?.aborted === true);
+      : connectionFailure(error, this.#isOver(call));
     const { host } = new URL(this.#options.connection.server);
     return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${text} (${host})`, { code });
   }
@@ -201,11 +209,20 @@ interface Deadline {
   expired(): boolean;
   /** No longer ends by time. */
   stop(): void;
-  /** No longer ends with the outer signal either. */
+  /** No longer ends with the outer signals either. */
   release(): void;
 }
 
-function deadlineFor(outer: AbortSignal | undefined, ms: number): Deadline {
+/** `body`, forgetting `deadline` at its end: a client lives for years, and its signals must not remember every watch. */
+async function* releasing(body: AsyncIterable<Uint8Array>, deadline: Deadline): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } finally {
+    deadline.release();
+  }
+}
+
+function deadlineFor(outer: readonly (AbortSignal | undefined)[], ms: number): Deadline {
   const controller = new AbortController();
   let late = false;
   const timer = setTimeout(() => {
@@ -213,13 +230,17 @@ function deadlineFor(outer: AbortSignal | undefined, ms: number): Deadline {
     controller.abort();
   }, ms);
   const abort = (): void => controller.abort();
-  if (outer?.aborted === true) abort();
-  outer?.addEventListener('abort', abort, { once: true });
+  for (const signal of outer) {
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+  }
   return {
     signal: controller.signal,
     expired: () => late,
     stop: () => clearTimeout(timer),
-    release: () => outer?.removeEventListener('abort', abort),
+    release: () => {
+      for (const signal of outer) signal?.removeEventListener('abort', abort);
+    },
   };
 }
 
