@@ -4,8 +4,10 @@ import { parseArgs } from 'node:util';
 import { parse as parseToml } from 'smol-toml';
 import { stringify } from 'yaml';
 import { readFolder } from '../controller/folder.ts';
+import { type ProbeResult, probeAll } from '../registry/probe.ts';
 import {
   MIRROR_KINDS,
+  type MirrorLine,
   type MirrorReport,
   mirrorReport,
   mirrorText,
@@ -14,19 +16,22 @@ import { UsageError } from '../rules/errors.ts';
 import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
 import { parseRegistriesConf, type Registry } from '../rules/registries-conf.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { ACCESS_FLAGS, ACCESS_HELP, type AccessValues, registryClient } from './registry-access.ts';
 
 const HELP = `
 Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each,
 and the places that are not tried, with the reason.
 
-Usage: pullwright mirrors IMAGE... [--from DIR] [--registries-conf FILE] [--output text|json|yaml]
+Usage: pullwright mirrors IMAGE... [--from DIR] [--registries-conf FILE] [--probe] [options]
 
   --from DIR               folder of manifests (or one file) with ImageDigestMirrorSets, ImageTagMirrorSets and
                            ImageContentSourcePolicies; may be given more than once
   --registries-conf FILE   registries.conf of a node; mirror sets of the same source win
+  --probe                  ask every place for the manifest, in parallel, with the credential that CRI-O would use
   --output text|json|yaml  default text
+${ACCESS_HELP}
 
-Exits 1 when an image has no place left that may be asked. Problems of the mirror sets go to stderr.
+Exits 1 when an image has no place left that may be asked, or, with --probe, none that answers. Problems of the mirror sets go to stderr.
 
 Example: node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet
 `;
@@ -35,7 +40,14 @@ export const command: Command = {
   name: 'mirrors',
   summary: 'Show where an image is pulled from, in order, and why',
   help: HELP,
-  permissions: { reads: ['<--from>', '<--registries-conf>'], writes: [], hosts: ['none'], api: [] },
+  permissions: {
+    reads: ['<--from>', '<--registries-conf>', '<--authfile>', '<--ca>'],
+    writes: [],
+    hosts: [
+      'none; with --probe the registries of the image and its mirrors, and the token services they name',
+    ],
+    api: [],
+  },
   run,
 };
 
@@ -47,6 +59,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       from: { type: 'string', multiple: true },
       'registries-conf': { type: 'string' },
       output: { type: 'string', default: 'text' },
+      probe: { type: 'boolean', default: false },
+      ...ACCESS_FLAGS,
     },
   });
   const images = positionals.map(imageOf);
@@ -54,7 +68,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const folders = await Promise.all((values.from ?? []).map((dir) => readFolder(dir, MIRROR_KINDS)));
   const registries = await registriesOf(values['registries-conf']);
   const objects = folders.flatMap((folder) => folder.manifests.map((manifest) => manifest.object));
-  const reports = images.map((image) => mirrorReport(image, objects, registries));
+  const resolved = images.map((image) => mirrorReport(image, objects, registries));
+  const reports = values.probe ? await probed(resolved, values, io) : resolved;
   io.stdout.write(render(reports, values.output));
   const problems = new Set([
     ...folders.flatMap((folder) =>
@@ -63,7 +78,34 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     ...reports.flatMap((report) => report.problems),
   ]);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
-  return reports.every((report) => report.candidates.some((line) => line.skipped === undefined)) ? 0 : 1;
+  const usable = (line: MirrorLine): boolean =>
+    line.skipped === undefined && (line.probe === undefined || line.probe.verdict === 'Valid');
+  return reports.every((report) => report.candidates.some(usable)) ? 0 : 1;
+}
+
+/** The reports with what the registries say to each place that may be asked. */
+async function probed(
+  reports: readonly MirrorReport[],
+  access: AccessValues,
+  io: CommandIo,
+): Promise<readonly MirrorReport[]> {
+  const client = await registryClient(access);
+  const lines = reports.flatMap((report) => report.candidates.filter((line) => line.skipped === undefined));
+  const results = await probeAll(
+    client,
+    lines.map((line) => line.reference),
+    { signal: io.signal },
+  );
+  const byReference = new Map(results.map((result): [string, ProbeResult] => [result.reference, result]));
+  return reports.map((report) => ({
+    ...report,
+    candidates: report.candidates.map((line) => {
+      const found = line.skipped === undefined ? byReference.get(line.reference) : undefined;
+      if (found === undefined) return line;
+      const { verdict, message, digest } = found;
+      return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };
+    }),
+  }));
 }
 
 function imageOf(text: string): ImageReference {

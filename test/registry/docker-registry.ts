@@ -69,7 +69,7 @@ export async function startRegistry(
   return { host: `127.0.0.1:${port}`, password, log: () => log.join(''), stop: () => child.kill('SIGKILL') };
 }
 
-async function untilListening(port: number, child: ChildProcess): Promise<void> {
+export async function untilListening(port: number, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     if (child.exitCode !== null) throw new Error(`docker-registry ended with ${child.exitCode}`);
     const { connect } = await import('node:net');

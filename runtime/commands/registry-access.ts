@@ -1,0 +1,75 @@
+/** Flags by which commands reach registries, and the client they make. */
+import { readFile } from 'node:fs/promises';
+import { RegistryClient } from '../registry/client.ts';
+import { credentialsOf, type RegistryCredentials } from '../registry/token.ts';
+import { RegistryTransport } from '../registry/transport.ts';
+import { lookupForContainers } from '../rules/auth-lookup-containers.ts';
+import { UsageError } from '../rules/errors.ts';
+import { redact } from '../rules/redacted.ts';
+
+/** For `parseArgs`. */
+export const ACCESS_FLAGS: AccessFlags = {
+  authfile: { type: 'string' },
+  'allow-host': { type: 'string', multiple: true },
+  'plain-host': { type: 'string', multiple: true },
+  ca: { type: 'string' },
+  timeout: { type: 'string' },
+};
+
+interface AccessFlags {
+  readonly authfile: { readonly type: 'string' };
+  readonly 'allow-host': { readonly type: 'string'; readonly multiple: true };
+  readonly 'plain-host': { readonly type: 'string'; readonly multiple: true };
+  readonly ca: { readonly type: 'string' };
+  readonly timeout: { readonly type: 'string' };
+}
+
+export interface AccessValues {
+  readonly authfile?: string | undefined;
+  readonly 'allow-host'?: readonly string[] | undefined;
+  readonly 'plain-host'?: readonly string[] | undefined;
+  readonly ca?: string | undefined;
+  readonly timeout?: string | undefined;
+}
+
+export const ACCESS_HELP: string = `
+  --authfile FILE          docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does
+  --timeout SECONDS        for one answer of a registry; default 15
+  --ca FILE                certificates (PEM) to trust instead of the system's
+  --allow-host HOST[:PORT] a host that may have a loopback, link-local or metadata address; may be given more than once
+  --plain-host HOST:PORT   a host to speak to without TLS; may be given more than once`.slice(1);
+
+/** Makes the client. Environment variables for proxies and TLS do not count. */
+export async function registryClient(values: AccessValues): Promise<RegistryClient> {
+  const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
+  const seconds = Number(values.timeout ?? 15);
+  if (!(seconds > 0 && seconds <= 3600))
+    throw new UsageError(`Cannot use --timeout "${values.timeout}": wanted seconds from 1 to 3600`);
+  const transport = new RegistryTransport({
+    allowHosts: values['allow-host'] ?? [],
+    plainHosts: values['plain-host'] ?? [],
+    ...(ca === undefined ? {} : { ca }),
+  });
+  const credentialFor =
+    values.authfile === undefined ? () => undefined : await credentialsIn(values.authfile);
+  return new RegistryClient({ transport, credentialFor, timeoutMs: seconds * 1000 });
+}
+
+async function credentialsIn(path: string): Promise<(repository: string) => RegistryCredentials | undefined> {
+  const text = redact(await readText(path, 'credentials'));
+  const files = [{ name: path, format: 'config.json', text }] as const;
+  const probe = lookupForContainers(files, 'localhost/any');
+  if (probe.found === 'error') throw new UsageError(`Cannot read "${path}": ${probe.goText}`);
+  return (repository) => {
+    const found = lookupForContainers(files, repository);
+    if (found.found !== 'credential') return undefined;
+    const { username, password, identityToken } = found.credential;
+    return credentialsOf({ username, password, identityToken });
+  };
+}
+
+async function readText(path: string, what: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": wanted a readable file with ${what}`);
+  });
+}

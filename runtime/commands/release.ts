@@ -1,0 +1,144 @@
+/** `pullwright release IMAGE`: a release image, found through the mirrors, and the images of its components. */
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { readFolder } from '../controller/folder.ts';
+import type { RegistryClient } from '../registry/client.ts';
+import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
+import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
+import { PullwrightError, UsageError } from '../rules/errors.ts';
+import {
+  formatImageReference,
+  type ImageReference,
+  parseImageReference,
+  pullTag,
+} from '../rules/image-reference.ts';
+import { compileMirrors, type MirrorIndex, resolveMirrors } from '../rules/mirrors.ts';
+import { collectMirrors } from '../rules/mirrors-collect.ts';
+import { parseOverridesFlag, replaceRegistry } from '../rules/registry-overrides.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { ACCESS_FLAGS, ACCESS_HELP, registryClient } from './registry-access.ts';
+
+const HELP = `
+Reads an OpenShift release image from a registry, each mirror first and the image itself last, and prints its version and the
+images of its components. With --translate, prints where a component without a container runtime finds them.
+
+Usage: pullwright release IMAGE [options]
+
+  --from DIR               folder of manifests with mirror sets; may be given more than once
+  --registry-overrides S=D,...  targets that replace sources, as the flag of HyperShift's operator
+  --translate              print component images at their mirrors
+  --arch NAME              architecture, as in an image index; default amd64
+  --output text|json|yaml  default text
+${ACCESS_HELP}
+
+Exits 1 when no place has the release.
+
+Example: node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --authfile auth.json
+`;
+
+export const command: Command = {
+  name: 'release',
+  summary: 'Read a release image through the mirrors and print or translate its components',
+  help: HELP,
+  permissions: {
+    reads: ['<--from>', '<--authfile>', '<--ca>'],
+    writes: [],
+    hosts: ['registries of the image and its mirrors, and the token services they name'],
+    api: [],
+  },
+  run,
+};
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      from: { type: 'string', multiple: true },
+      'registry-overrides': { type: 'string', default: '' },
+      translate: { type: 'boolean', default: false },
+      arch: { type: 'string', default: 'amd64' },
+      output: { type: 'string', default: 'text' },
+      ...ACCESS_FLAGS,
+    },
+  });
+  const [text, ...more] = positionals;
+  if (text === undefined || more.length > 0) throw new UsageError('Cannot read a release: wanted one image');
+  if (!['text', 'json', 'yaml'].includes(values.output))
+    throw new UsageError(`Unknown output "${values.output}": wanted text, json or yaml`);
+  const overrides = parseOverridesFlag(values['registry-overrides']);
+  if (overrides === undefined)
+    throw new UsageError(
+      `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
+    );
+  const mirrors = await mirrorsIn(values.from ?? []);
+  const client = await registryClient(values);
+  const found = await find(client, referenceOf(text), { mirrors, overrides, architecture: values.arch });
+  for (const failure of found.failures) io.stderr.write(`skipped: ${failure}\n`);
+  const translation = { mirrors, registryOverrides: overrides };
+  const shown = values.translate
+    ? new Map(
+        [...found.release.components].map(([name, image]) => [name, translateImage(image, translation)]),
+      )
+    : found.release.components;
+  io.stdout.write(render({ ...found.release, components: shown }, found.from, values.output));
+  return 0;
+}
+
+async function mirrorsIn(folders: readonly string[]): Promise<MirrorIndex> {
+  const read = await Promise.all(folders.map((folder) => readFolder(folder, MIRROR_KINDS)));
+  const objects = read.flatMap((folder) => folder.manifests.map((manifest) => manifest.object));
+  return compileMirrors(collectMirrors(objects).rules);
+}
+
+function referenceOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (!parsed.ok) throw new UsageError(`Cannot read image "${text}": ${parsed.goText}`);
+  const tag = pullTag(parsed.reference);
+  return tag === undefined ? parsed.reference : { ...parsed.reference, tag };
+}
+
+interface Search {
+  readonly mirrors: MirrorIndex;
+  readonly overrides: ReadonlyMap<string, string>;
+  readonly architecture: string;
+}
+
+async function find(
+  client: RegistryClient,
+  image: ImageReference,
+  { mirrors, overrides, architecture }: Search,
+): Promise<{ readonly release: Release; readonly from: string; readonly failures: readonly string[] }> {
+  const failures: string[] = [];
+  for (const candidate of resolveMirrors(mirrors, formatImageReference(image)).candidates) {
+    const from = replaceRegistry(candidate.reference, overrides);
+    try {
+      return { release: await readRelease(client, referenceOf(from), architecture), from, failures };
+    } catch (error) {
+      failures.push(`${from}: ${error instanceof Error ? error.message : 'unknown failure'}`);
+    }
+  }
+  const tried = failures.length === 0 ? 'every place is blocked' : failures.join('; ');
+  throw new PullwrightError(`Cannot read release "${formatImageReference(image)}": ${tried}`, {
+    code: 'ReleaseUnreadable',
+    hint: 'See the places with "pullwright mirrors --probe"',
+  });
+}
+
+function render(release: Release, from: string, output: string): string {
+  const components = Object.fromEntries(release.components);
+  const { version, digest, architecture } = release;
+  const document = { version, from, digest, architecture, components };
+  if (output === 'json') return `${JSON.stringify(document, null, 2)}\n`;
+  if (output === 'yaml') return stringify(document);
+  const width = Math.max(0, ...Object.keys(components).map((name) => name.length));
+  return [
+    `release       ${version}`,
+    `from          ${from}`,
+    `digest        ${digest}`,
+    `architecture  ${architecture}`,
+    '',
+    ...Object.entries(components).map(([name, image]) => `${name.padEnd(width)}  ${image}`),
+    '',
+  ].join('\n');
+}
