@@ -1,0 +1,94 @@
+/** Names, labels and annotations of everything that the adapter makes. Source: the requirement and its historic configuration. */
+import type { Cluster } from './cluster.ts';
+import type { AdapterSettings } from './settings.ts';
+
+export const ADAPTER = 'pullsecret';
+export const CLUSTER_LABEL = 'hyperfleet.io/cluster-id';
+export const ADAPTER_LABEL = 'hyperfleet.io/adapter';
+export const PURPOSE_LABEL = 'pullwright.dev/purpose';
+export const GENERATION_ANNOTATION = 'hyperfleet.io/generation';
+export const PROJECT_ANNOTATION = 'hyperfleet.io/gcp-project';
+export const SECRET_NAME_ANNOTATION = 'hyperfleet.io/secret-name';
+export const HASH_ANNOTATION = 'pullwright.dev/content';
+export const ATTEMPT_ANNOTATION = 'pullwright.dev/attempt';
+
+/** The temporary Secret that carries the pull secret to the Job. */
+export function dataSecretName(clusterId: string): string {
+  return `cluster-${clusterId}-pullsecret-data`;
+}
+
+/**
+ * A Job cannot be changed, so each generation has its own.
+ *
+ * @example
+ * ```ts
+ * import { jobName } from './names.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(jobName('cls-123', 1), 'pullsecret-cls-123-gen1');
+ * ```
+ */
+export function jobName(clusterId: string, generation: number): string {
+  return `pullsecret-${clusterId}-gen${generation}`;
+}
+
+/** The RoleBinding in the management namespace. */
+export function bindingName(clusterId: string): string {
+  return `pullsecret-${clusterId}`;
+}
+
+/** Selects everything of one cluster. */
+export function clusterSelector(clusterId: string): string {
+  return `${CLUSTER_LABEL}=${clusterId},${ADAPTER_LABEL}=${ADAPTER}`;
+}
+
+/** Labels of every object that the adapter makes for a cluster. */
+export function clusterLabels(
+  cluster: Pick<Cluster, 'id' | 'name' | 'region' | 'provider'>,
+  resourceType: string,
+): Readonly<Record<string, string>> {
+  return {
+    'app.kubernetes.io/name': 'pull-secret-adapter',
+    'app.kubernetes.io/part-of': 'pullwright',
+    'app.kubernetes.io/managed-by': 'pullwright',
+    [CLUSTER_LABEL]: cluster.id,
+    [ADAPTER_LABEL]: ADAPTER,
+    'hyperfleet.io/managed-by': 'hyperfleet',
+    'hyperfleet.io/resource-type': resourceType,
+    ...labelValue('hyperfleet.io/cluster-name', cluster.name),
+    ...labelValue('hyperfleet.io/region', cluster.region),
+    ...labelValue('hyperfleet.io/provider', cluster.provider),
+  };
+}
+
+/** A label with a value that Kubernetes would refuse is left out. */
+function labelValue(key: string, value: string | undefined): Readonly<Record<string, string>> {
+  return value !== undefined && /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value)
+    ? { [key]: value }
+    : {};
+}
+
+/** Labels of the secret in Secret Manager: the existing job's, and `cluster-name` where it fits their rule. */
+export function gcpLabels(cluster: {
+  readonly id: string;
+  readonly name?: string;
+}): Readonly<Record<string, string>> {
+  return {
+    'managed-by': 'hyperfleet',
+    adapter: ADAPTER,
+    'cluster-id': cluster.id,
+    'resource-type': 'pull-secret',
+    'hyperfleet-version': 'v1',
+    ...(cluster.name !== undefined && /^[a-z0-9_-]{1,63}$/.test(cluster.name)
+      ? { 'cluster-name': cluster.name }
+      : {}),
+  };
+}
+
+/** Name of the secret in Secret Manager. */
+export function gcpSecretName(
+  settings: Pick<AdapterSettings, 'gcpSecretName'>,
+  cluster: Pick<Cluster, 'id' | 'name'>,
+): string {
+  return settings.gcpSecretName.replaceAll('{id}', cluster.id).replaceAll('{name}', cluster.name);
+}

@@ -1,0 +1,113 @@
+/**
+ * How a run of the Job can end: reason codes, exit codes, and what the adapter does next. The exit codes are those of
+ * `sysexits.h`, so that they do not collide with a shell's or a signal's.
+ */
+
+/** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
+export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
+
+export interface OutcomeKind {
+  readonly exitCode: number;
+  readonly class: OutcomeClass;
+}
+
+export type OutcomeReason =
+  | 'SecretStored'
+  | 'SecretUnchanged'
+  | 'SupersededByNewer'
+  | 'SecretDeleted'
+  | 'DryRunPassed'
+  | 'InvalidPullSecret'
+  | 'IdentityUnavailable'
+  | 'SecretNotOwned'
+  | 'PullSecretConflict'
+  | 'ReplicationMismatch'
+  | 'QuotaExceeded'
+  | 'SecretManagerUnavailable'
+  | 'ManagementClusterUnavailable'
+  | 'ManagementNamespaceMissing'
+  | 'Interrupted'
+  | 'PayloadCorrupted'
+  | 'IamPermissionDenied'
+  | 'ManagementPermissionDenied'
+  | 'ApiDisabled'
+  | 'InvalidConfiguration'
+  | 'UnexpectedFailure';
+
+/** Every reason that a result file or a status may carry. */
+export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
+  SecretStored: { exitCode: 0, class: 'done' },
+  SecretUnchanged: { exitCode: 0, class: 'done' },
+  SupersededByNewer: { exitCode: 0, class: 'done' },
+  SecretDeleted: { exitCode: 0, class: 'done' },
+  DryRunPassed: { exitCode: 0, class: 'done' },
+  InvalidPullSecret: { exitCode: 65, class: 'terminal' },
+  IdentityUnavailable: { exitCode: 69, class: 'retry' },
+  SecretNotOwned: { exitCode: 73, class: 'terminal' },
+  PullSecretConflict: { exitCode: 73, class: 'terminal' },
+  ReplicationMismatch: { exitCode: 73, class: 'terminal' },
+  QuotaExceeded: { exitCode: 75, class: 'retry' },
+  SecretManagerUnavailable: { exitCode: 75, class: 'retry' },
+  ManagementClusterUnavailable: { exitCode: 75, class: 'retry' },
+  ManagementNamespaceMissing: { exitCode: 75, class: 'retry' },
+  Interrupted: { exitCode: 75, class: 'retry' },
+  PayloadCorrupted: { exitCode: 76, class: 'retry' },
+  IamPermissionDenied: { exitCode: 77, class: 'denied' },
+  ManagementPermissionDenied: { exitCode: 77, class: 'denied' },
+  ApiDisabled: { exitCode: 77, class: 'denied' },
+  InvalidConfiguration: { exitCode: 78, class: 'terminal' },
+  UnexpectedFailure: { exitCode: 1, class: 'retry' },
+};
+
+/** A Job whose container ends with one of these fails at once (podFailurePolicy); every other code is tried again. */
+export const FAIL_JOB_EXIT_CODES: readonly number[] = [
+  ...new Set(
+    Object.values(OUTCOMES)
+      .filter((kind) => kind.class === 'terminal' || kind.class === 'denied')
+      .map((kind) => kind.exitCode),
+  ),
+].sort((a, b) => a - b);
+
+/** The contract of the result file that the status side-car of the sibling adapters reads; also the termination message. */
+export interface JobResult {
+  readonly status: 'success' | 'failure';
+  /** At most 128 characters. */
+  readonly reason: string;
+  /** At most 1024 characters; for a person; never a value. */
+  readonly message: string;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** The class of a reason, or of an exit code when the reason is unknown; what is not understood is tried again. */
+export function outcomeClass(reason: string | undefined, exitCode: number | undefined): OutcomeClass {
+  if (reason !== undefined && Object.hasOwn(OUTCOMES, reason)) return OUTCOMES[reason as OutcomeReason].class;
+  const kind = Object.values(OUTCOMES).find((candidate) => candidate.exitCode === exitCode && exitCode !== 0);
+  return kind?.class ?? 'retry';
+}
+
+/** Reads a result; undefined for anything that is none. */
+export function readJobResult(text: string | undefined): JobResult | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value = JSON.parse(text) as Partial<JobResult> | null;
+    if (value?.status !== 'success' && value?.status !== 'failure') return undefined;
+    if (typeof value.reason !== 'string') return undefined;
+    return {
+      status: value.status,
+      reason: value.reason.slice(0, 128),
+      message: typeof value.message === 'string' ? value.message.slice(0, 1024) : '',
+      details: plainDetails(value.details),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function plainDetails(details: unknown): JobResult['details'] {
+  if (typeof details !== 'object' || details === null || Array.isArray(details)) return {};
+  return Object.fromEntries(
+    Object.entries(details).filter((entry): entry is [string, string | number | boolean] =>
+      ['string', 'number', 'boolean'].includes(typeof entry[1]),
+    ),
+  );
+}

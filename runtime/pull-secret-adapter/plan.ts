@@ -1,0 +1,180 @@
+/**
+ * The plan: a cluster document and the statuses of the other adapters, to what has to be done. Pure and total.
+ *
+ * Source of the rule: the six preconditions of the requirement. All are judged, so that a reader sees the whole list at once;
+ * a reason never holds a value. Dependencies count only at the current generation. A cluster that is being deleted passes
+ * without them: the others tear down at the same time.
+ */
+import type { AdapterStatus, Cluster } from './cluster.ts';
+import { judgePullSecret } from './pull-secret.ts';
+
+/** One precondition and whether it holds. */
+export interface Precondition {
+  readonly name: string;
+  readonly met: boolean;
+  /** What is the case, when not met. */
+  readonly reason?: string;
+}
+
+export type Plan =
+  | { readonly verdict: 'ready'; readonly preconditions: readonly Precondition[] }
+  /** Comes true without a change of the cluster document. */
+  | PlanProblem<'waiting'>
+  /** Stays so until somebody changes the cluster document. */
+  | PlanProblem<'invalid'>
+  /** Everything of ours has to go. `external` says whether something outside this cluster may have to be removed. */
+  | {
+      readonly verdict: 'deleting';
+      readonly external: boolean;
+      readonly preconditions: readonly Precondition[];
+    };
+
+interface PlanProblem<V extends string> {
+  readonly verdict: V;
+  readonly reason: 'PreconditionNotMet' | 'InvalidPullSecret';
+  readonly message: string;
+  readonly preconditions: readonly Precondition[];
+}
+
+/** Other adapters that must be available first, by name. */
+export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
+
+/** Identifiers that fit into a resource path of GCP. */
+const PROJECT_ID = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
+
+/**
+ * Plans for one cluster.
+ *
+ * @param cluster the document
+ * @param statuses the statuses list of the cluster; empty when the API has none
+ * @param dependencies adapters that must be available at the current generation
+ *
+ * @example
+ * ```ts
+ * import { planCluster } from './plan.ts';
+ * import { readCluster } from './cluster.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const read = readCluster({
+ *   id: 'cls-123', generation: 1,
+ *   spec: { provider: 'gcp', gcp: { projectId: 'cust' }, pullSecret: { data: '{"auths":{"quay.io":{"auth":"eDp5"}}}' } },
+ *   status: { adapters: { validation: { available: 'True' }, dns: { available: 'True' }, placement: { available: 'False' } } },
+ * });
+ * assert.ok(read.ok);
+ * const plan = planCluster(read.value, []);
+ * assert.equal(plan.verdict, 'waiting');
+ * assert.match(plan.message, /adapter "placement" is not available/);
+ * ```
+ */
+export function planCluster(
+  cluster: Cluster,
+  statuses: readonly AdapterStatus[],
+  dependencies: readonly string[] = DEFAULT_DEPENDENCIES,
+): Plan {
+  const spec = specPreconditions(cluster);
+  if (cluster.deleting) {
+    const external = spec.slice(0, 2).every((precondition) => precondition.met);
+    return { verdict: 'deleting', external, preconditions: spec };
+  }
+  const others = dependencies.map((name) => dependency(cluster, statuses, name));
+  const preconditions = [...spec, ...others];
+  const unmet = spec.filter((precondition) => !precondition.met);
+  if (unmet.length > 0) return problem('invalid', 'PreconditionNotMet', unmet, preconditions);
+  const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret).problems;
+  if (judged.length > 0) {
+    const message = limited(judged.slice(0, 10).join('; '));
+    return { verdict: 'invalid', reason: 'InvalidPullSecret', message, preconditions };
+  }
+  const waiting = others.filter((precondition) => !precondition.met);
+  if (waiting.length > 0) return problem('waiting', 'PreconditionNotMet', waiting, preconditions);
+  return { verdict: 'ready', preconditions };
+}
+
+function problem<V extends 'waiting' | 'invalid'>(
+  verdict: V,
+  reason: 'PreconditionNotMet',
+  unmet: readonly Precondition[],
+  preconditions: readonly Precondition[],
+): PlanProblem<V> {
+  const message = limited(unmet.map((precondition) => precondition.reason).join('; '));
+  return { verdict, reason, message, preconditions };
+}
+
+/** Long lists of registries must not blow up a status. */
+function limited(message: string): string {
+  return message.length <= 1024 ? message : `${message.slice(0, 1020)} ...`;
+}
+
+function specPreconditions(cluster: Cluster): readonly Precondition[] {
+  const { provider, projectId, pullSecret } = cluster;
+  return [
+    precondition(
+      'provider',
+      provider === 'gcp',
+      provider === undefined ? 'spec.provider is missing: wanted "gcp"' : 'spec.provider is not "gcp"',
+    ),
+    precondition(
+      'projectId',
+      projectId !== undefined && PROJECT_ID.test(projectId),
+      projectId === undefined
+        ? 'spec.gcp.projectId is missing'
+        : 'spec.gcp.projectId is no project identifier',
+    ),
+    precondition('pullSecret', pullSecret !== undefined, 'spec.pullSecret.data is missing'),
+  ];
+}
+
+function precondition(name: string, met: boolean, reason: string): Precondition {
+  return met ? { name, met } : { name, met, reason };
+}
+
+/**
+ * The most exact source that knows the adapter decides: its own report, else the mirrored condition, else the field of the
+ * requirement (which carries no generation).
+ */
+function dependency(cluster: Cluster, statuses: readonly AdapterStatus[], name: string): Precondition {
+  const report = statuses.find((status) => status.adapter === name);
+  if (report !== undefined) {
+    const available = report.conditions.find((condition) => condition.type === 'Available');
+    return judged(name, available?.status, report.observed_generation, cluster.generation);
+  }
+  const type = mirroredType(name).toLowerCase();
+  const mirrored = cluster.conditions.find((condition) => condition.type.toLowerCase() === type);
+  if (mirrored !== undefined) {
+    return judged(name, mirrored.status, mirrored.observed_generation, cluster.generation);
+  }
+  return judged(name, cluster.adapters[name], undefined, cluster.generation);
+}
+
+function judged(
+  name: string,
+  status: string | undefined,
+  observed: number | undefined,
+  generation: number,
+): Precondition {
+  if (status === undefined) return precondition(name, false, `adapter "${name}" has not reported`);
+  if (observed !== undefined && observed !== generation) {
+    return precondition(
+      name,
+      false,
+      `adapter "${name}" has reported for generation ${observed}, not for ${generation}`,
+    );
+  }
+  return precondition(name, status === 'True', `adapter "${name}" is not available`);
+}
+
+/**
+ * Name of the condition that the API mirrors for an adapter.
+ *
+ * @example
+ * ```ts
+ * import { mirroredType } from './plan.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(mirroredType('my-adapter'), 'MyAdapterSuccessful');
+ * ```
+ */
+export function mirroredType(adapter: string): string {
+  const parts = adapter.split('-').map((part) => part.charAt(0).toUpperCase() + part.slice(1));
+  return `${parts.join('')}Successful`;
+}
