@@ -31,6 +31,7 @@ function withPortableAuth(node: JsonNode): JsonNode {
   if (node.kind !== 'object') return node;
   const wanted = portableAuth(node);
   if (wanted === undefined) return node;
+  if (isWritten(node, wanted)) return node;
   const others = node.members.filter((member) => fieldOf(member.key, ['auth']) === undefined);
   const auth: JsonMember = {
     key: 'auth',
@@ -38,6 +39,15 @@ function withPortableAuth(node: JsonNode): JsonNode {
     value: { kind: 'string', at: node.at, value: wanted },
   };
   return { ...node, members: [...others, auth] };
+}
+
+/** Whether the only field of this name already holds the value. */
+function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean {
+  const fields = node.members.filter((member) => fieldOf(member.key, ['auth']) !== undefined);
+  const [only] = fields;
+  return (
+    fields.length === 1 && only?.key === 'auth' && only.value.kind === 'string' && only.value.value === wanted
+  );
 }
 
 /** The value of `auth` that both consumers read alike, undefined when there is none to write. */

@@ -38,6 +38,8 @@ export interface DockerConfigEntry {
   readonly key: RegistryKey;
   readonly position: TextPosition;
   readonly value: Redacted<JsonNode>;
+  /** Whether no consumer stumbles over it, be it good for anything or not. */
+  readonly readable: boolean;
   /** Absent when the entry is good. */
   readonly fault?: EntryFault;
   /** What the kubelet would use; absent when it cannot read the entry. */
@@ -59,6 +61,7 @@ export function judgeEntry(member: JsonMember, position: TextPosition): DockerCo
     key,
     position,
     value: redact(member.value),
+    readable: kubelet.ok && wrongTextField(member.value) === undefined,
     ...(fault === undefined ? {} : { fault }),
     ...(kubelet.ok ? { kubelet: kubelet.value } : {}),
     ...(containers.ok ? { containers: containers.value } : {}),
@@ -82,9 +85,30 @@ function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): E
   if (kubelet.value.username === '' && reveal(kubelet.value.password) === '') {
     return { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' };
   }
-  const size = Buffer.byteLength(encodeGoJson(node, 'exact'));
+  const size = mayBeLarge(node) ? Buffer.byteLength(encodeGoJson(node, 'exact')) : 0;
   if (size <= MAX_ENTRY_BYTES) return undefined;
   return { reason: 'EntryTooLarge', message: `has ${size} bytes, at most ${MAX_ENTRY_BYTES} are taken` };
+}
+
+/** Whether it is worth while to measure: fewer units than this cannot become that many bytes. */
+function mayBeLarge(node: JsonNode): boolean {
+  let units = 0;
+  const work: JsonNode[] = [node];
+  for (let next = work.pop(); next !== undefined; next = work.pop()) {
+    units += 8;
+    if (next.kind === 'string') units += next.value.length;
+    else if (next.kind === 'number') units += next.literal.length;
+    else if (next.kind === 'array') work.push(...next.items);
+    else if (next.kind === 'object') {
+      for (const member of next.members) {
+        units += member.key.length;
+        work.push(member.value);
+      }
+    }
+    // A unit takes six bytes at most.
+    if (units * 6 > MAX_ENTRY_BYTES) return true;
+  }
+  return false;
 }
 
 function authFault(goText: string): EntryFault {

@@ -101,47 +101,57 @@ export function parseDockerConfig(
 }
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
-  const kubelet = decodeForKubelet(document, format);
-  const containers = decodeForContainers(document, format);
-  const faults = {
-    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
-    containersFault: containers.ok ? undefined : containers.goText,
-  };
+  const positions = positionsOf(plain);
   if (document.kind !== 'object') {
-    return {
-      ok: false,
-      problem: {
-        reason: 'NotAnObject',
-        message: `is ${describeKind(document.kind)}, wanted a JSON object`,
-        position: positionsOf(plain)(document.at),
-        ...faults,
-      },
-    };
+    const message = `is ${describeKind(document.kind)}, wanted a JSON object`;
+    return unusable('NotAnObject', message, {
+      position: positions(document.at),
+      ...faults(document, format),
+    });
   }
   const found = format === 'dockercfg' ? allMembers(document.members) : authsOf(document.members);
   if (found.wrong !== undefined) {
-    return {
-      ok: false,
-      problem: {
-        reason: 'AuthsNotAnObject',
-        message: `has "auths" as ${describeKind(found.wrong.kind)}, wanted an object`,
-        position: positionsOf(plain)(found.wrong.at),
-        ...faults,
-      },
-    };
+    const message = `has "auths" as ${describeKind(found.wrong.kind)}, wanted an object`;
+    const position = positions(found.wrong.at);
+    return unusable('AuthsNotAnObject', message, { position, ...faults(document, format) });
   }
-  const positions = positionsOf(plain);
+  const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
+  const fields = format === 'dockercfg' ? [] : otherFields(document.members);
+  // Reading it all again as the consumers do is needed only where one of them may stumble.
+  const clean =
+    fields.length === 0 && found.warnings.length === 0 && entries.every((entry) => entry.readable);
   return {
     ok: true,
     config: {
       format,
-      entries: [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at))),
+      entries,
       hasAuths: found.present,
-      fields: redact(format === 'dockercfg' ? [] : otherFields(document.members)),
+      fields: redact(fields),
       warnings: found.warnings,
-      ...faults,
+      ...(clean ? NO_FAULTS : faults(document, format)),
     },
   };
+}
+
+type Faults = Pick<ConfigProblem, 'kubeletFault' | 'containersFault'>;
+
+const NO_FAULTS: Faults = { kubeletFault: undefined, containersFault: undefined };
+
+function faults(document: JsonNode, format: DockerConfigFormat): Faults {
+  const kubelet = decodeForKubelet(document, format);
+  const containers = decodeForContainers(document, format);
+  return {
+    kubeletFault: kubelet.ok ? undefined : kubelet.goText,
+    containersFault: containers.ok ? undefined : containers.goText,
+  };
+}
+
+function unusable(
+  reason: ConfigProblem['reason'],
+  message: string,
+  rest: Omit<ConfigProblem, 'reason' | 'message'>,
+): DockerConfigResult {
+  return { ok: false, problem: { reason, message, ...rest } };
 }
 
 interface Found {

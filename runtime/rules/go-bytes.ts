@@ -67,8 +67,17 @@ export function runesOf(bytes: string): readonly Rune[] {
  * ```
  */
 export function compareBytes(a: string, b: string): number {
-  const left = toByteText(a);
-  const right = toByteText(b);
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
+  const shared = Math.min(a.length, b.length);
+  for (let at = 0; at < shared; at += 1) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left !== right) return byteRank(left) - byteRank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for characters beyond U+FFFF, so they come after all others. */
+function byteRank(unit: number): number {
+  if (unit < 0xd800) return unit;
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }

@@ -46,6 +46,8 @@ function arrayParts(items: readonly JsonNode[]): (JsonNode | string)[] {
 }
 
 function objectParts(members: readonly JsonMember[]): (JsonNode | string)[] {
+  const [only] = members;
+  if (only !== undefined && members.length === 1) return [`${encodeGoText(only.key)}:`, only.value];
   const unique = new Map(members.map((member) => [member.key, member.value]));
   return [...unique]
     .sort(([a], [b]) => compareBytes(a, b))
@@ -58,10 +60,13 @@ function encodeScalar(node: JsonNode, numbers: NumberMode): string {
   return node.kind === 'bool' ? String(node.value) : 'null';
 }
 
+// Printable ASCII that needs no escape.
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /** A text in quotes. */
 export function encodeGoText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
   return JSON.stringify(text.toWellFormed()).replace(
     ESCAPED,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

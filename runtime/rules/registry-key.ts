@@ -27,6 +27,9 @@ export interface RegistryKey {
   readonly fault?: string;
 }
 
+/** A host with an optional namespace below it, where there is nothing to fold. */
+const SIMPLE = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:\/(?!v[12]\/)[a-z0-9._-]+)*$/;
+
 const HUB = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 
 /**
@@ -45,6 +48,9 @@ const HUB = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
  * ```
  */
 export function registryKey(written: string): RegistryKey {
+  if (SIMPLE.test(written) && !written.includes('docker.io')) {
+    return { written, meaning: written, identities: [written], portable: written };
+  }
   const [, scheme = '', rest = ''] =
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?([\s\S]*)$/.exec(written.trim()) ?? [];
   const parsed = parseGoUrl(`https://${rest}`);
