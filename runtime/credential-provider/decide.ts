@@ -108,26 +108,29 @@ async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Pro
   const client = view.connect(request.token as Redacted<string>);
   const found = await readSecrets(client, puller, request, options.secrets);
   log.info(`Got ${found.secrets.length} secret(s) of namespace ${puller.namespace}`);
-  let offers = collectOffers(found.secrets, sources);
-  reportSkipped(offers, log);
-  if (offers.byKey.size === 0 && found.order === undefined) {
-    offers = collectOffers(await readOtherTypes(client, puller), sources);
-    reportSkipped(offers, log);
+  const byList = found.order === undefined;
+  const choice = await ordered(collectOffers(found.secrets), found.order);
+  if (choice.entries.length > 0 || !byList) return choice;
+  return ordered(collectOffers(await readOtherTypes(client, puller)), undefined);
+
+  /** The choice; pod and service account are read only when there is something to order. */
+  async function ordered(offers: Offers, known: readonly string[] | undefined): Promise<Choice> {
+    let picked = chooseCredentials(offers, sources, known ?? []);
+    if (known === undefined && picked.entries.some(({ passedOver }) => passedOver.length > 0)) {
+      const order = await referencedSecrets(client, puller);
+      if (order === undefined)
+        log.warn('Cannot read the pod or its service account, ordering the secrets by name');
+      picked = chooseCredentials(offers, sources, order ?? []);
+    }
+    reportSkipped([...offers.skipped, ...picked.skipped], log);
+    reportChoice(picked, log);
+    return picked;
   }
-  let choice = chooseCredentials(offers, sources, found.order ?? []);
-  if (found.order === undefined && choice.entries.some(({ passedOver }) => passedOver.length > 0)) {
-    const order = await referencedSecrets(client, puller);
-    if (order === undefined)
-      log.warn('Cannot read the pod or its service account, ordering the secrets by name');
-    choice = chooseCredentials(offers, sources, order ?? []);
-  }
-  reportChoice(choice, log);
-  return choice;
 }
 
 const SHOWN = 3;
 
-function reportSkipped({ skipped }: Offers, log: Log): void {
+function reportSkipped(skipped: readonly string[], log: Log): void {
   for (const line of skipped.slice(0, SHOWN)) log.warn(`Skipped ${line}`);
   if (skipped.length > SHOWN) log.warn(`Skipped ${skipped.length - SHOWN} more secrets or entries`);
   for (const line of skipped.slice(SHOWN)) log.detail(`Skipped ${line}`);

@@ -41,12 +41,27 @@ export function canonicalKey(spelled: string): string {
 
 const SIMPLE_KEY = /^[a-z0-9][a-z0-9.-]*(?::[0-9]+)?$/;
 
-/** The keys that the runtime tries for a repository, most specific first: the repository, each parent, the host. */
-export function lookupKeys(repository: string): readonly string[] {
-  const keys = [repository];
-  for (let end = repository.lastIndexOf('/'); end > 0; end = repository.lastIndexOf('/', end - 1))
-    keys.push(repository.slice(0, end));
-  return keys;
+/**
+ * The first key for which `has` holds of those that the runtime tries for a repository, most specific first: the repository,
+ * each parent, the host.
+ *
+ * @example
+ * ```ts
+ * import { firstLookupKey } from './auth-file-entry.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const tried: string[] = [];
+ * firstLookupKey('host:5000/a/b', (key) => tried.push(key) < 0);
+ * assert.deepEqual(tried, ['host:5000/a/b', 'host:5000/a', 'host:5000']);
+ * ```
+ */
+export function firstLookupKey(repository: string, has: (key: string) => boolean): string | undefined {
+  for (let key = repository; ; ) {
+    if (has(key)) return key;
+    const slash = key.lastIndexOf('/');
+    if (slash <= 0) return undefined;
+    key = key.slice(0, slash);
+  }
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image look-up order.
  */
-import { canonicalKey, lookupKeys, type RegistryCredential } from './auth-file-entry.ts';
+import { canonicalKey, firstLookupKey, type RegistryCredential } from './auth-file-entry.ts';
 import type { Choice } from './namespace-credentials.ts';
 import type { PullSource } from './pull-sources.ts';
 import { type Redacted, redact, reveal } from './redacted.ts';
@@ -40,7 +40,7 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   const helpers = reveal(global.rest)['credHelpers'];
   return sources.some(
     ({ repository }) =>
-      lookupKeys(repository).some((key) => keys.has(key)) ||
+      firstLookupKey(repository, (key) => keys.has(key)) !== undefined ||
       (isObject(helpers) && Object.hasOwn(helpers, hostOf(repository))),
   );
 }
@@ -58,7 +58,7 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
  *
  * const credential = { auth: redact(btoa('user:pass')) };
  * const entries = [{ key: 'mirror.example.com', secret: 'pull', credential, passedOver: [] }];
- * const text = authFileText({ entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]) }, NO_GLOBAL_AUTH);
+ * const text = authFileText({ entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]), skipped: [] }, NO_GLOBAL_AUTH);
  * assert.equal(reveal(text), '{\n\t"auths": {\n\t\t"mirror.example.com": {\n\t\t\t"auth": "dXNlcjpwYXNz"\n\t\t}\n\t}\n}\n');
  * ```
  */
@@ -87,7 +87,8 @@ function ownEntries(choice: Choice, present: Readonly<Entries>): Entries {
   for (const [key, credential] of byKey) own[key] = entryJson(credential);
   if (Object.keys(present).length === 0) return own;
   for (const [repository, key] of choice.keyBySource) {
-    const found = lookupKeys(repository).find(
+    const found = firstLookupKey(
+      repository,
       (candidate) => candidate === key || Object.hasOwn(present, candidate),
     );
     const credential = byKey.get(key);

@@ -10,12 +10,12 @@
 import {
   canonicalKey,
   credentialOf,
-  lookupKeys,
+  firstLookupKey,
   type RegistryCredential,
   sameCredential,
 } from './auth-file-entry.ts';
 import type { PullSource } from './pull-sources.ts';
-import { type Redacted, reveal } from './redacted.ts';
+import { type Redacted, redact, reveal } from './redacted.ts';
 
 /** A Secret that may hold registry credentials. */
 export interface PullSecret {
@@ -25,16 +25,18 @@ export interface PullSecret {
   readonly body: Redacted<string> | undefined;
 }
 
-/** One secret offers one credential for one key. */
-export interface Offer {
+/** One secret offers an entry for one key; whether it is a credential is looked at only when some source needs the key. */
+interface Offer {
   readonly secret: string;
-  readonly credential: RegistryCredential;
+  /** The key as it is written in the secret. */
+  readonly spelled: string;
+  readonly entry: Redacted<unknown>;
 }
 
 export interface Offers {
-  /** By canonical key; only keys that some source looks up. */
+  /** By canonical key. */
   readonly byKey: ReadonlyMap<string, readonly Offer[]>;
-  /** Secrets and entries that were passed over, for the log; names only. */
+  /** Secrets that were passed over, for the log; names only. */
   readonly skipped: readonly string[];
 }
 
@@ -51,6 +53,8 @@ export interface Choice {
   readonly entries: readonly ChosenEntry[];
   /** Per source the key that serves it. Sources without a credential of the namespace are absent. */
   readonly keyBySource: ReadonlyMap<string, string>;
+  /** Entries that the runtime would not use, for the log; names only. */
+  readonly skipped: readonly string[];
 }
 
 /** The data key of each type of Secret that is understood. */
@@ -60,40 +64,27 @@ export const BODY_KEY: Readonly<Record<string, string>> = {
   'kubernetes.io/podmanconfigjson': '.podmanconfigjson',
 };
 
-/** Reads the secrets and keeps what some source can use, each key's offers in the order of `secrets`. */
-export function collectOffers(secrets: readonly PullSecret[], sources: readonly PullSource[]): Offers {
-  const wanted = new Set<string>();
-  for (const { repository } of sources) for (const key of lookupKeys(repository)) wanted.add(key);
+/** Reads the secrets: each key's offers in the order of `secrets`. */
+export function collectOffers(secrets: readonly PullSecret[]): Offers {
   const byKey = new Map<string, Offer[]>();
   const skipped: string[] = [];
   for (const secret of secrets) {
     const entries = entriesOf(secret);
     if (typeof entries === 'string') skipped.push(`secret "${secret.name}": ${entries}`);
-    else collectEntries(secret.name, entries, wanted, { byKey, skipped });
+    else
+      for (const spelled in entries)
+        addOffer(byKey, { secret: secret.name, spelled, entry: redact(entries[spelled]) });
   }
   return { byKey, skipped };
 }
 
-function collectEntries(
-  secret: string,
-  entries: Readonly<Record<string, unknown>>,
-  wanted: ReadonlySet<string>,
-  into: { readonly byKey: Map<string, Offer[]>; readonly skipped: string[] },
-): void {
-  for (const spelled in entries) {
-    const key = canonicalKey(spelled);
-    if (!wanted.has(key)) continue;
-    const credential = credentialOf(entries[spelled]);
-    if (typeof credential === 'string') {
-      into.skipped.push(`secret "${secret}", entry "${spelled}": ${credential}`);
-      continue;
-    }
-    const offers = into.byKey.get(key);
-    if (offers === undefined) into.byKey.set(key, [{ secret, credential }]);
-    // Two spellings of one key in one secret: the canonical one counts, else the first.
-    else if (offers.at(-1)?.secret !== secret) offers.push({ secret, credential });
-    else if (spelled === key) offers[offers.length - 1] = { secret, credential };
-  }
+function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
+  const key = canonicalKey(offer.spelled);
+  const offers = byKey.get(key);
+  if (offers === undefined) byKey.set(key, [offer]);
+  // Two spellings of one key in one secret: the canonical one counts, else the first.
+  else if (offers.at(-1)?.secret !== offer.secret) offers.push(offer);
+  else if (offer.spelled === key) offers[offers.length - 1] = offer;
 }
 
 /** The entries of a Secret, or why there are none. */
@@ -138,7 +129,7 @@ function isAscii(text: string): boolean {
  *   body: redact(btoa(JSON.stringify({ auths: { 'mirror.example.com': { auth: btoa(auth) } } }))),
  * });
  * const sources = [{ repository: 'mirror.example.com/library/nginx', kind: 'mirror' }] as const;
- * const offers = collectOffers([secret('a', 'u1:p1'), secret('b', 'u2:p2')], sources);
+ * const offers = collectOffers([secret('a', 'u1:p1'), secret('b', 'u2:p2')]);
  * assert.equal(chooseCredentials(offers, sources, ['b']).entries[0]?.secret, 'b');
  * assert.deepEqual(chooseCredentials(offers, sources, []).entries[0]?.passedOver, ['b']);
  * ```
@@ -149,33 +140,43 @@ export function chooseCredentials(
   order: readonly string[],
 ): Choice {
   const keyBySource = new Map<string, string>();
+  const entries = new Map<string, ChosenEntry | undefined>();
+  const skipped: string[] = [];
+  const rank = new Map(order.map((name, index) => [name, index]));
+  const serves = (key: string): boolean => {
+    const offered = offers.byKey.get(key);
+    if (offered === undefined) return false;
+    if (!entries.has(key)) entries.set(key, chosenEntry(key, inOrder(offered, rank), skipped));
+    return entries.get(key) !== undefined;
+  };
   for (const { repository } of sources) {
-    const key = lookupKeys(repository).find((candidate) => offers.byKey.has(candidate));
+    const key = firstLookupKey(repository, serves);
     if (key !== undefined) keyBySource.set(repository, key);
   }
-  const rank = new Map(order.map((name, index) => [name, index]));
-  const entries = [...new Set(keyBySource.values())].map((key) =>
-    chosenEntry(key, offers.byKey.get(key) ?? [], rank),
-  );
-  return { entries: entries.filter((entry) => entry !== undefined), keyBySource };
+  const used = new Set(keyBySource.values());
+  const chosen = [...entries.values()].filter((entry) => entry !== undefined && used.has(entry.key));
+  return { entries: chosen as readonly ChosenEntry[], keyBySource, skipped };
 }
 
-function chosenEntry(
-  key: string,
-  offers: readonly Offer[],
-  rank: ReadonlyMap<string, number>,
-): ChosenEntry | undefined {
-  const [first, ...others] =
-    offers.length === 1 ? offers : [...offers].sort((a, b) => compareOffers(a, b, rank));
-  if (first === undefined) return undefined;
-  const passedOver = others
-    .filter((other) => !sameCredential(other.credential, first.credential))
-    .map(({ secret }) => secret);
-  return { key, secret: first.secret, credential: first.credential, passedOver };
+/** The first offer that is a credential; what else is offered is passed over. */
+function chosenEntry(key: string, offers: readonly Offer[], skipped: string[]): ChosenEntry | undefined {
+  let first: { readonly secret: string; readonly credential: RegistryCredential } | undefined;
+  const passedOver: string[] = [];
+  for (const { secret, spelled, entry } of offers) {
+    const credential = credentialOf(reveal(entry));
+    if (typeof credential === 'string') skipped.push(`secret "${secret}", entry "${spelled}": ${credential}`);
+    else if (first === undefined) first = { secret, credential };
+    else if (!sameCredential(credential, first.credential)) passedOver.push(secret);
+  }
+  return first === undefined ? undefined : { key, ...first, passedOver };
 }
 
-function compareOffers(a: Offer, b: Offer, rank: ReadonlyMap<string, number>): number {
-  const byRank = (rank.get(a.secret) ?? Infinity) - (rank.get(b.secret) ?? Infinity);
-  if (byRank !== 0 && !Number.isNaN(byRank)) return byRank;
-  return a.secret < b.secret ? -1 : 1;
+function inOrder(offers: readonly Offer[], rank: ReadonlyMap<string, number>): readonly Offer[] {
+  if (offers.length === 1) return offers;
+  const last = rank.size;
+  return [...offers].sort((a, b) => {
+    const byRank = (rank.get(a.secret) ?? last) - (rank.get(b.secret) ?? last);
+    if (byRank !== 0) return byRank;
+    return a.secret < b.secret ? -1 : 1;
+  });
 }

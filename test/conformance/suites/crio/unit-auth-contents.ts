@@ -41,8 +41,8 @@ export const suite: ConformanceSuite<Input, Wanted> = {
   },
   mutation: {
     file: 'runtime/rules/namespace-credentials.ts',
-    replace: 'if (!wanted.has(key)) continue;',
-    by: 'if (wanted.has(key)) continue;',
+    replace: 'if (offered === undefined) return false;',
+    by: 'return false;',
   },
 };
 
@@ -60,7 +60,7 @@ function contentsOf(input: Input): Readonly<Record<string, { auth: string }>> {
     type: 'kubernetes.io/dockerconfigjson',
     body: redact(btoa(JSON.stringify(body))),
   };
-  const choice = chooseCredentials(collectOffers([secret], sources), sources, []);
+  const choice = chooseCredentials(collectOffers([secret]), sources, []);
   const node = {
     auths: Object.fromEntries(input.globalRegs.map((key) => [key, { auth: input.globalAuth }])),
   };

@@ -8,7 +8,7 @@ import { readSecrets } from '../../../../runtime/credential-provider/secrets.ts'
 import { pullerOf } from '../../../../runtime/credential-provider/token.ts';
 import { credentialOf } from '../../../../runtime/rules/auth-file-entry.ts';
 import { parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
-import { collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
+import { chooseCredentials, collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
 import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import { parseRegistriesConf } from '../../../../runtime/rules/registries-conf.ts';
@@ -168,7 +168,10 @@ function isValidSecret(row: Row): boolean {
   const isRead = row['key'] === '.dockerconfigjson';
   const body = typeof row['text'] === 'string' ? row['text'] : '{"auths":{"a.io":{"auth":"dTpw"}}}';
   const secret = { name: 's', type: text(row, 'type'), body: isRead ? redact(btoa(body)) : undefined };
-  return collectOffers([secret], [{ repository: 'a.io/x', kind: 'mirror' }]).byKey.size === 1;
+  return (
+    chooseCredentials(collectOffers([secret]), [{ repository: 'a.io/x', kind: 'mirror' }], []).entries
+      .length === 1
+  );
 }
 
 /** The auths of the file that a run writes for the row, undefined when it writes none; throws when the run fails. */
