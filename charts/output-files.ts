@@ -72,8 +72,9 @@ export function writeTree(
   if (replaced.length < difference.inTheWay.length) throw inTheWay(folder, difference.inTheWay);
   for (const path of replaced) rmSync(join(folder, path), { force: true });
   for (const path of difference.stale) removeFile(folder, path);
-  for (const path of [...difference.added, ...difference.changed, ...replaced]) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
+  const wanted = [...difference.added, ...difference.changed, ...replaced];
+  for (const parent of new Set(wanted.map(dirname))) mkdirSync(join(folder, parent), { recursive: true });
+  for (const path of wanted) {
     writeFileSync(join(folder, path), headerOf(path) + tree.get(path));
   }
   return difference;
