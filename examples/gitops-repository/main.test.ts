@@ -1,0 +1,71 @@
+/** Unit tests of the YAML, as a team would write them for its own repository. */
+import assert from 'node:assert/strict';
+import { App, Testing } from 'cdk8s';
+import { compareTree } from 'pullwright/charts';
+import { parse } from 'yaml';
+import { suite } from '../../test/support/suite.ts';
+import { TeamCluster, tree } from './main.ts';
+
+const test = suite('the GitOps repository of team A');
+
+/** As much of the objects as is looked at here. */
+interface Rendered {
+  readonly kind: string;
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly command: readonly string[] }[] };
+    };
+    readonly data: readonly { readonly remoteRef: unknown }[];
+    readonly target: { readonly name: string };
+  };
+}
+
+// `Testing.synth` gives the objects of a chart as plain JSON.
+const find = (name: string, kind: string): Rendered['spec'] | undefined =>
+  (Testing.synth(new TeamCluster(Testing.app(), name, { store: 'vault' })) as readonly Rendered[]).find(
+    (object) => object.kind === kind,
+  )?.spec;
+
+test('the agent never restarts a kubelet in production', () => {
+  const command = find('team-a-prod', 'DaemonSet')?.template.spec.containers[0]?.command ?? [];
+  assert.ok(command.includes('--restart=never'), command.join(' '));
+});
+
+test('each cluster reads its own key of the store', () => {
+  const external = find('team-a-stage', 'ExternalSecret');
+  assert.deepEqual(external?.data[0]?.remoteRef, { key: 'registries/team-a-stage' });
+  assert.equal(external?.target.name, 'additional-pull-secret');
+});
+
+test('a Role of one of our own can be limited to the credentials', () => {
+  const chart = new TeamCluster(new App(), 'a', { store: 'vault' });
+  assert.deepEqual(chart.credentials.readRule(), {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: ['additional-pull-secret'],
+    verbs: ['get'],
+  });
+});
+
+test('no file holds a Secret, and both Roles of the agent are there', () => {
+  const files = tree();
+  for (const [path, text] of files) assert.notEqual(parse(text).kind, 'Secret', path);
+  for (const namespace of ['kube-system', 'openshift-config'])
+    assert.ok(files.has(`team-a-prod/${namespace}/role-global-pull-secret-syncer.yaml`));
+});
+
+test('objects of the External Secrets Operator are in an overlay of their own', () => {
+  const base = parse(tree().get('team-a-prod/kustomization.yaml') ?? '').resources as string[];
+  assert.deepEqual(
+    base.filter((resource) => resource.includes('overlays')),
+    [],
+  );
+  assert.ok(tree().has('team-a-prod/overlays/external-secrets.io/kustomization.yaml'));
+});
+
+test('the committed manifests are what main.ts says', () => {
+  const { added, changed, stale } = compareTree(new URL('manifests', import.meta.url).pathname, tree());
+  assert.deepEqual([...added, ...changed, ...stale], []);
+});
+
+test.run();
