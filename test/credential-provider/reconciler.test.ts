@@ -1,0 +1,258 @@
+/** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
+import assert from 'node:assert/strict';
+import type { Outcome } from '../../runtime/controller/contract.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
+import {
+  parseReconcilerOptions,
+  type ReconcilerOptions,
+} from '../../runtime/credential-provider/reconciler-options.ts';
+import type { Condition } from '../../runtime/rules/conditions.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { filesOf } from './support/machine-config-files.ts';
+import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+
+const test = suite('credential provider reconciler');
+const KEY = { scope: 'local', name: 'cluster' };
+const MC = 'machineconfiguration.openshift.io/v1';
+const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
+
+interface Seen {
+  readonly outcome: Outcome;
+  readonly configs: readonly KubeObject[];
+  readonly conditions: ReadonlyMap<string, Condition>;
+  /** Conditions of the PullStatus. */
+  readonly reported: ReadonlyMap<string, Condition>;
+}
+
+function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}): Seen {
+  const reconciler = credentialProviderReconciler({
+    mode: 'auto',
+    platform: 'None',
+    secretAnnotation: false,
+    ...options,
+  });
+  const outcome = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
+  const objects = (outcome.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
+  const conditionsOf = (kind: string): ReadonlyMap<string, Condition> => {
+    const status = outcome.status?.find(({ ref }) => ref.kind === kind)?.status as
+      | { conditions?: readonly Condition[] }
+      | undefined;
+    return new Map((status?.conditions ?? []).map((one) => [one.type, one]));
+  };
+  return {
+    outcome,
+    configs: objects.filter(({ kind }) => kind !== 'PullStatus'),
+    conditions: conditionsOf('CRIOCredentialProviderConfig'),
+    reported: conditionsOf('PullStatus'),
+  };
+}
+
+test('one MachineConfig per built-in pool, owned by the object', () => {
+  const { configs, conditions } = reconcile({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });
+  assert.deepEqual(
+    configs.map(({ metadata }) => metadata.name),
+    ['97-master-generated-credentialproviderconfig', '97-worker-generated-credentialproviderconfig'],
+  );
+  assert.equal(configs[0]?.metadata.ownerReferences?.[0]?.uid, 'uid-1');
+  assert.equal(conditions.get('MachineConfigRendered')?.status, 'True');
+  assert.equal(conditions.get('Validated')?.observedGeneration, 3);
+});
+
+test('an old kubelet holds back its pool alone, and what is rendered stays', () => {
+  const { configs, outcome, conditions } = reconcile({
+    platform: 'AWS',
+    nodes: [
+      { name: 'm', pool: 'master' },
+      { name: 'old', pool: 'worker', kubelet: 'v1.33.9' },
+    ],
+  });
+  assert.deepEqual(
+    configs.map(({ metadata }) => metadata.name),
+    ['97-master-generated-credentialproviderconfig'],
+  );
+  assert.ok(
+    outcome.keep !== 'all' &&
+      outcome.keep?.some(({ name }) => name === '97-worker-generated-credentialproviderconfig'),
+  );
+  const rendered = conditions.get('MachineConfigRendered');
+  assert.equal(rendered?.reason, 'UnsupportedVersion');
+  assert.match(rendered?.message ?? '', /pool worker: old \(kubelet v1\.33\.9, cri-o:\/\/1\.34\.1\)/);
+});
+
+interface Version extends Case {
+  readonly kubelet: string;
+  readonly runtime: string;
+  readonly isRendered: boolean;
+}
+
+const versions: readonly Version[] = [
+  {
+    name: '1.34 and CRI-O 1.34',
+    reason: 'the oldest that take the file',
+    kubelet: 'v1.34.0',
+    runtime: 'cri-o://1.34.0',
+    isRendered: true,
+  },
+  {
+    name: 'vendor suffix',
+    reason: 'OpenShift adds a hash',
+    kubelet: 'v1.35.1+abc123',
+    runtime: 'cri-o://1.35.2-3.rhaos4.22',
+    isRendered: true,
+  },
+  {
+    name: 'CRI-O too old',
+    reason: 'it does not look for auth files',
+    kubelet: 'v1.34.0',
+    runtime: 'cri-o://1.33.5',
+    isRendered: false,
+  },
+  {
+    name: 'containerd',
+    reason: 'another runtime never looks for auth files',
+    kubelet: 'v1.34.0',
+    runtime: 'containerd://2.1.0',
+    isRendered: false,
+  },
+  {
+    name: 'kubelet says nothing',
+    reason: 'a node that does not say is not trusted',
+    kubelet: '',
+    runtime: 'cri-o://1.34.0',
+    isRendered: false,
+  },
+];
+table(test, versions, ({ kubelet, runtime, isRendered }) => {
+  const { configs } = reconcile({
+    pools: ['worker'],
+    nodes: [{ name: 'n', pool: 'worker', kubelet, runtime }],
+  });
+  assert.equal(configs.length, isRendered ? 1 : 0);
+});
+
+test('nothing wanted renders nothing, whatever the nodes run', () => {
+  const { configs, conditions } = reconcile({
+    matchImages: null,
+    nodes: [{ name: 'n', pool: 'worker', kubelet: 'v1.30.0' }],
+  });
+  assert.equal(filesOf(configs[1]).size, 0);
+  assert.equal(conditions.get('MachineConfigRendered')?.status, 'True');
+});
+
+test('deleted: nothing is wanted any more, so that the engine prunes', () => {
+  assert.deepEqual(reconcile({ deleted: true }).outcome, {});
+});
+
+function rendered(pool: string, spec: unknown): KubeObject {
+  return {
+    apiVersion: MC,
+    kind: 'MachineConfig',
+    metadata: { name: `rendered-${pool}-1` },
+    spec: { config: spec },
+  };
+}
+
+test("the file of the pool's own rendering is merged into, not the known template", () => {
+  const text =
+    'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n- name: house\n  apiVersion: credentialprovider.kubelet.k8s.io/v1\n  matchImages: ["house.example.com"]\n  defaultCacheDuration: 1m\n- name: crio-credential-provider\n  apiVersion: credentialprovider.kubelet.k8s.io/v1\n  matchImages: ["old.example.com"]\n  defaultCacheDuration: 1s\n';
+  const file = {
+    path: '/etc/kubernetes/credential-providers/ecr-credential-provider.yaml',
+    contents: { source: `data:,${encodeURIComponent(text)}` },
+  };
+  const { configs } = reconcile({
+    platform: 'AWS',
+    pools: ['worker'],
+    more: [rendered('worker', { storage: { files: [file] } })],
+  });
+  const [made = ''] = filesOf(configs[0]).values();
+  assert.match(made, /name: house/);
+  assert.doesNotMatch(made, /ecr-credential-provider|old\.example\.com/);
+});
+
+test('a unit that does not know the variable gets its own command with the flags', () => {
+  const contents =
+    '[Service]\nExecStart=/usr/local/bin/kubenswrapper \\\n    /usr/bin/kubelet \\\n      --config=/etc/kubernetes/kubelet.conf\n';
+  const { configs } = reconcile({
+    pools: ['worker'],
+    more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
+  });
+  assert.match(
+    filesOf(configs[0]).get(DROP_IN) ?? '',
+    /^ExecStart=\nExecStart=\/usr\/local\/bin\/kubenswrapper \/usr\/bin\/kubelet --config=\/etc\/kubernetes\/kubelet\.conf --image-credential-provider-bin-dir=\S+ --image-credential-provider-config=\S+generic-credential-provider\.yaml$/m,
+  );
+});
+
+test('a unit that knows the variable gets the variable', () => {
+  const contents = '[Service]\nExecStart=/usr/bin/kubelet $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS\n';
+  const { configs } = reconcile({
+    pools: ['worker'],
+    more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
+  });
+  assert.match(filesOf(configs[0]).get(DROP_IN) ?? '', /^Environment="KUBELET_CRIO/m);
+});
+
+test('where the Machine Config Operator manages it, nothing is written, its status included', () => {
+  const theirs: KubeObject = {
+    apiVersion: MC,
+    kind: 'MachineConfig',
+    metadata: {
+      name: '97-worker-generated-credentialproviderconfig',
+      annotations: { 'machineconfiguration.openshift.io/generated-by-controller-version': 'abc' },
+    },
+    spec: { config: {} },
+  };
+  const observed = reconcile({ pools: ['worker'], more: [theirs] });
+  assert.equal(observed.configs.length, 0);
+  assert.equal(observed.conditions.size, 0);
+  assert.equal(observed.reported.get('ManagedElsewhere')?.reason, 'Drifted');
+  const owned = reconcile({ pools: ['worker'], more: [theirs] }, { mode: 'own' });
+  assert.equal(owned.configs.length, 1);
+});
+
+test('a hosted cluster gets the ConfigMap for its NodePools', () => {
+  const { configs } = reconcile({ hosted: true, platform: 'AWS', nodes: [{ name: 'n', pool: 'worker' }] });
+  assert.deepEqual(
+    configs.map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`),
+    ['ConfigMap clusters/east-crio-credential-provider'],
+  );
+  const { config = '' } = (configs[0]?.['data'] ?? {}) as { config?: string };
+  assert.equal(JSON.parse(config).metadata.name, '97-worker-generated-credentialproviderconfig');
+});
+
+test('entries that no image can match fail the validation, and say why', () => {
+  const bad = ['*:5000', 'a.io:99999', `${'a'.repeat(64)}.io`, 'registry.io/..', 'registry.io//x'];
+  const { conditions, configs } = reconcile({ pools: ['worker'], matchImages: bad });
+  const validated = conditions.get('Validated');
+  assert.equal(validated?.reason, 'ValidationFailed');
+  for (const entry of bad) assert.ok(validated?.message.includes(`"${entry}"`), entry);
+  assert.equal(filesOf(configs[0]).size, 0);
+});
+
+test('one bad entry leaves the good ones in place', () => {
+  const { conditions, configs } = reconcile({ pools: ['worker'], matchImages: ['docker.io', 'a.io:99999'] });
+  assert.equal(conditions.get('Validated')?.reason, 'ConfigurationPartiallyApplied');
+  assert.match([...filesOf(configs[0]).values()].join(), /docker\.io/);
+});
+
+test('the annotation key is handed over when asked for', () => {
+  const { configs } = reconcile({ pools: ['worker'] }, { secretAnnotation: true });
+  assert.match(
+    [...filesOf(configs[0]).values()].join(),
+    /optionalServiceAccountAnnotationKeys:\n\s+- pullwright\.dev\/image-pull-secrets/,
+  );
+});
+
+test('no pool: the condition says what to do instead', () => {
+  const { conditions } = reconcile({ pools: [] });
+  assert.equal(conditions.get('MachineConfigRendered')?.reason, 'NoMachineConfigPool');
+});
+
+test('options that do not exist are named', () => {
+  assert.throws(
+    () => parseReconcilerOptions({ mode: 'mine', colour: 1 }),
+    /colour: no such option.*mode: wanted auto, own or observe/,
+  );
+});
+
+test.run();
