@@ -90,7 +90,7 @@ const spec = z
     ],
   });
 
-const count = z.int().min(0).meta({ format: 'int32' });
+const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
 
 const status = z
   .strictObject({

@@ -61,6 +61,8 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
 interface Count {
   readonly selected: number;
   readonly current: number;
+  /** The first namespace that is behind. */
+  readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
 }
@@ -70,6 +72,7 @@ function countNamespaces(world: World, profile: PullSecretProfile, options: Inje
   const troubles = new Map<string, { message: string; count: number }>();
   let selected = 0;
   let current = 0;
+  let behind: string | undefined;
   for (const namespace of world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })) {
     if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) continue;
     selected += 1;
@@ -77,6 +80,7 @@ function countNamespaces(world: World, profile: PullSecretProfile, options: Inje
     const context = { world, distribution, namespace, options };
     const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
     if (copies.every((copy) => isCurrent(world, copy))) current += 1;
+    else behind ??= namespace.metadata.name;
     for (const { trouble } of copies) {
       if (trouble === undefined) continue;
       const known = troubles.get(trouble.reason);
@@ -86,7 +90,7 @@ function countNamespaces(world: World, profile: PullSecretProfile, options: Inje
       });
     }
   }
-  return { selected, current, troubles };
+  return { selected, current, behind, troubles };
 }
 
 function isCurrent(world: World, copy: Copy): boolean {
@@ -116,7 +120,8 @@ function summaryOf(
   const behind = profile.distributes && count.current < count.selected;
   const progressing = {
     reason: 'Distributing',
-    message: `${count.current} of ${count.selected} namespaces are up to date`,
+    // A Secret of another type is not among what is read; the API server tells of it when the copy is to be made.
+    message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}", unless a Secret of another type is in the way there`,
   };
   const pending = { reason: injecting.reason, message: injecting.message };
   if (behind) return readiness({ ...generation, ready, progressing });

@@ -1,0 +1,225 @@
+// deadline: 300 s
+/** Distribution and injection on a real control plane, by the reconciler process with the rights that the charts render. */
+import assert from 'node:assert/strict';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  namespaceObject,
+  podObject,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+
+const test = suite('injection and distribution in a cluster');
+const missing = missingControlPlane();
+const SOON = { withinMs: 15_000, everyMs: 50 };
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  const user = await reconcilerUser(plane);
+  await plane.apply(namespaceObject('platform'));
+  await Promise.all([readyNamespace(plane, 'shop', { team: 'a' }), readyNamespace(plane, 'other')]);
+  const reconciler = startReconciler(plane, user, { evict: true });
+
+  const soon = async (check: () => Promise<void>): Promise<void> => {
+    await eventually(async () => {
+      if (reconciler.process.exitCode !== null) return;
+      await check();
+    }, SOON);
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+  const copy: TestObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace: 'shop' } };
+  const team = profileObject('team', {
+    namespaceSelector: { matchLabels: { team: 'a' } },
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  });
+  const readyReason = async (name: string): Promise<string> => {
+    const profile = await plane.get(profileObject(name, {}));
+    const conditions = (profile?.['status']?.conditions ?? []) as {
+      type: string;
+      status: string;
+      reason: string;
+    }[];
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    return `${ready?.status} ${ready?.reason}`;
+  };
+  const hostsIn = async (ref: TestObject): Promise<readonly string[] | undefined> => {
+    const body = (await plane.get(ref))?.['data']?.['.dockerconfigjson'] as string | undefined;
+    if (body === undefined) return undefined;
+    return Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
+  };
+
+  test('the walk: a profile, a namespace, a pod, and what kubectl shows', async () => {
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await plane.apply(team);
+    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
+    await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
+    const shown = await plane.kubectl('get', 'pullcreds');
+    assert.match(shown.stdout, /team\s+InjectAndDistribute\s+1\/1\s+True\s+Current/);
+    await soon(async () => {
+      const created = await createPod(plane, {
+        name: `walk-${Date.now()}`,
+        namespace: 'shop',
+        own: ['mine'],
+      });
+      assert.deepEqual(created, { names: ['mine', 'reg'] });
+    });
+    assert.deepEqual(await createPod(plane, { name: 'not-selected', namespace: 'other' }), { names: [] });
+  });
+
+  test('a new namespace is served', async () => {
+    await plane.apply(namespaceObject('fresh', { team: 'a' }));
+    await soon(async () =>
+      assert.deepEqual(await hostsIn({ ...copy, metadata: { name: 'reg', namespace: 'fresh' } }), [
+        'quay.io',
+      ]),
+    );
+  });
+
+  test('a rotation changes the copy in place; what was edited is put back', async () => {
+    const before = await plane.get(copy);
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
+    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']));
+    assert.equal((await plane.get(copy))?.metadata['uid'], before?.metadata['uid']);
+    await plane.client.request(
+      'PATCH',
+      '/api/v1/namespaces/shop/secrets/reg',
+      { data: { '.dockerconfigjson': 'e30=' } },
+      'application/merge-patch+json',
+    );
+    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']));
+  });
+
+  test('a poisoned source is not distributed: the last good copy stays, and the profile says why', async () => {
+    const poison = sourceObject('platform', 'quay', []);
+    const body = Buffer.from('{"auths":{"quay.io":{"auth":"!!"}}}').toString('base64');
+    await plane.apply({ ...poison, data: { '.dockerconfigjson': body } });
+    await soon(async () => assert.equal(await readyReason('team'), 'False SourceInvalid'));
+    assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']);
+    await plane.remove(poison);
+    await soon(async () => assert.equal(await readyReason('team'), 'False SourceMissing'));
+    assert.deepEqual(await hostsIn(copy), ['quay.io', 'second.example']);
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
+  });
+
+  for (const type of ['kubernetes.io/dockerconfigjson', 'Opaque'])
+    test(`a foreign Secret of type ${type} is not touched, and the profile says so`, async () => {
+      const namespace = `foreign-${type.length}`;
+      await plane.apply(namespaceObject(namespace));
+      const foreign = { ...sourceObject(namespace, 'reg', ['theirs.example'], ''), type };
+      const made = await plane.apply(foreign);
+      await plane.apply(namespaceObject(namespace, { team: 'a' }));
+      // A Secret of another type is not watched; the profile then names the namespace that stays behind.
+      const reason = type === 'Opaque' ? 'Distributing' : 'ForeignObject';
+      await soon(async () => assert.equal(await readyReason('team'), `False ${reason}`));
+      if (type === 'Opaque')
+        await soon(async () => assert.match(reconciler.log(), /ForeignObject.*foreign-6\/reg/));
+      assert.equal((await plane.get(foreign))?.metadata['resourceVersion'], made.metadata['resourceVersion']);
+      await plane.remove(namespaceObject(namespace));
+      await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
+    });
+
+  test('a withdrawn grant removes the copies', async () => {
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io'], 'fresh'));
+    await soon(async () => assert.equal(await plane.get(copy), undefined));
+    assert.deepEqual(await hostsIn({ ...copy, metadata: { name: 'reg', namespace: 'fresh' } }), ['quay.io']);
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
+  });
+
+  test('a namespace is deleted without waiting for anybody', async () => {
+    await plane.remove(namespaceObject('fresh'));
+    await soon(async () => assert.equal(await plane.get(namespaceObject('fresh')), undefined));
+  });
+
+  test('a pod that cannot pull is reported, and evicted when both sides opted in', async () => {
+    await readyNamespace(plane, 'late');
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: { name: 'web', namespace: 'late' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { a: 'b' } },
+        template: { metadata: { labels: { a: 'b' } }, spec: podObject({ name: '', namespace: '' })['spec'] },
+      },
+    });
+    const podsOf = async (): Promise<readonly TestObject[]> =>
+      (await plane.client.request('GET', '/api/v1/namespaces/late/pods')).body.items as readonly TestObject[];
+    await soon(async () => assert.equal((await podsOf()).length, 1));
+    const name = (await podsOf())[0]?.metadata.name ?? '';
+    const waiting = {
+      name: 'c',
+      image: 'x',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { waiting: { reason: 'ImagePullBackOff' } },
+    };
+    const status = { status: { phase: 'Pending', containerStatuses: [waiting] } };
+    const path = `/api/v1/namespaces/late/pods/${name}/status`;
+    await plane.client.request('PATCH', path, status, 'application/merge-patch+json');
+    await plane.apply(namespaceObject('late', { team: 'a' }));
+    const report = {
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullStatus',
+      metadata: { name: 'podlist-late', namespace: 'late' },
+    };
+    await soon(async () =>
+      assert.equal((await plane.get(report))?.['status']?.verdicts[0]?.reason, 'StuckUninjected'),
+    );
+    assert.equal((await podsOf())[0]?.metadata.name, name, 'reporting evicts nobody');
+    await plane.apply(profileObject('team', { ...team['spec'], repair: 'Evict' }));
+    await soon(async () => {
+      const [next, ...others] = await podsOf();
+      assert.deepEqual([others.length, next?.['spec']?.imagePullSecrets], [0, [{ name: 'reg' }]]);
+    });
+    await soon(async () => assert.equal(await plane.get(report), undefined));
+  });
+
+  test('when nothing changes, nothing is written', async () => {
+    const versions = async (): Promise<unknown[]> =>
+      Promise.all(
+        [copy, profileObject('team', {})].map(
+          async (ref) => (await plane.get(ref))?.metadata['resourceVersion'],
+        ),
+      );
+    await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
+    const before = await versions();
+    await plane.apply({ ...namespaceObject('shop', { team: 'a', touched: 'yes' }) });
+    await plane.apply(namespaceObject('marker', { team: 'a' }));
+    await soon(async () =>
+      assert.ok((await plane.get({ ...copy, metadata: { name: 'reg', namespace: 'marker' } })) !== undefined),
+    );
+    assert.equal((await versions())[0], before[0]);
+  });
+
+  test('with the profile gone its copies and the policy go', async () => {
+    await plane.remove(team);
+    await soon(async () => assert.equal(await plane.get(copy), undefined));
+    const policy = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      metadata: { name: 'pullwright-pull-secret-injection' },
+    };
+    await soon(async () => assert.equal(await plane.get(policy), undefined));
+  });
+
+  test.lastly('the reconciler stops in order, having been refused nothing', async () => {
+    await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /Forbidden|forbidden/);
+    assert.equal(reconciler.process.exitCode, 0);
+    await plane.stop();
+  });
+}
+
+test.run();

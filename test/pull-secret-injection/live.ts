@@ -1,0 +1,180 @@
+/** The reconciler as a process of its own against a real control plane, with exactly the rights that the charts render. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
+import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { consentPolicy, guardPolicy } from '../../charts/pull-secret-injection/objects.ts';
+import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
+import { RECONCILERS } from '../../runtime/commands/reconcilers.ts';
+import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import type { User } from '../control-plane/users.ts';
+import { plantedAuth } from '../support/canary.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+/** A control plane with our kinds and policies. */
+export async function startPlane(): Promise<ControlPlane> {
+  const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
+  await Promise.all([pullSecretProfileCrd(), sidecarSetCrd()].map((crd) => installCrd(plane.client, crd)));
+  const guard = guardPolicy({
+    serviceAccount: { namespace: 'kube-system', name: 'reconciler' },
+    exemptNamespaces: [],
+  });
+  for (const object of [...consentPolicy(), ...guard]) await plane.apply(object as TestObject);
+  return plane;
+}
+
+/** The reconciler's account: what the charts grant, nothing else. */
+export function reconcilerUser(plane: ControlPlane): Promise<User> {
+  return plane.user({
+    name: 'reconciler',
+    by: 'token',
+    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true }),
+  });
+}
+
+export interface RunningReconciler {
+  readonly process: ChildProcess;
+  /** Everything that it wrote. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts `pullwright reconcile` for this one system. */
+export function startReconciler(
+  plane: ControlPlane,
+  user: User,
+  options: Partial<InjectionOptions> = {},
+): RunningReconciler {
+  const config = join(plane.folder, 'reconcile.yaml');
+  const off = Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, false]));
+  writeFileSync(config, JSON.stringify({ systems: { ...off, 'pull-secret-injection': options } }));
+  const child = spawn(
+    process.execPath,
+    [
+      join(root, 'main.ts'),
+      'reconcile',
+      '--kubeconfig',
+      user.kubeconfig,
+      '--config',
+      config,
+      '--health-port',
+      '0',
+      '--metrics-port',
+      '0',
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+    });
+  return {
+    process: child,
+    log: () => text,
+    stop: async () => {
+      if (child.exitCode !== null) return;
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
+
+export function namespaceObject(name: string, labels: Record<string, string> = {}): TestObject {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
+}
+
+export function sourceObject(
+  namespace: string,
+  name: string,
+  hosts: readonly string[],
+  grant = '*',
+): TestObject {
+  const auths = Object.fromEntries(hosts.map((host) => [host, { auth: plantedAuth(host) }]));
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, annotations: { 'pullwright.dev/grant-namespaces': grant } },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') },
+  };
+}
+
+export function profileObject(name: string, spec: Record<string, unknown>): TestObject {
+  return { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name }, spec };
+}
+
+export interface PodInput {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly own?: readonly string[];
+  readonly account?: string;
+  readonly nodeName?: string;
+  readonly owners?: readonly object[];
+}
+
+export function podObject(input: PodInput): TestObject {
+  const { name, namespace, labels = {}, annotations = {}, own, account, nodeName, owners } = input;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace,
+      labels,
+      annotations,
+      ...(owners === undefined ? {} : { ownerReferences: owners }),
+    },
+    spec: {
+      ...(own === undefined ? {} : { imagePullSecrets: own.map((secret) => ({ name: secret })) }),
+      ...(account === undefined ? {} : { serviceAccountName: account }),
+      ...(nodeName === undefined ? {} : { nodeName }),
+      containers: [{ name: 'c', image: 'registry.example.com/a/b:1' }],
+    },
+  };
+}
+
+/** What the API server makes of a POST. */
+export async function createPod(
+  plane: ControlPlane,
+  input: PodInput,
+): Promise<{ readonly names: readonly string[] } | { readonly refused: string }> {
+  const pod = podObject(input);
+  const { status, body } = await plane.client.request(
+    'POST',
+    `/api/v1/namespaces/${input.namespace}/pods`,
+    pod,
+  );
+  if (status !== 201) return { refused: String(body.message) };
+  const references = (body.spec.imagePullSecrets ?? []) as readonly { name?: string }[];
+  return { names: references.map((reference) => reference.name ?? '') };
+}
+
+/** Waits until the namespace has its service account, without which no pod can be created. */
+export async function readyNamespace(
+  plane: ControlPlane,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<void> {
+  await plane.apply(namespaceObject(name, labels));
+  const account = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default', namespace: name },
+  };
+  await eventually(
+    async () => {
+      if ((await plane.get(account)) === undefined) throw new Error(`no service account in ${name}`);
+    },
+    { withinMs: 30_000 },
+  );
+}
