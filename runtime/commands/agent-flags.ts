@@ -14,6 +14,12 @@ export interface AgentFlags {
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
   readonly windowMs: number;
+  /** Zero: no slots. */
+  readonly slots: number;
+  readonly serviceAccountDir: string;
+  /** Undefined: nothing is removed. */
+  readonly janitorFolder: string | undefined;
+  readonly janitorAgeMs: number;
   readonly foreign: 'drop' | 'keep';
   readonly settleMs: number;
   readonly jobMs: number;
@@ -51,6 +57,11 @@ export function parseAgentFlags(
       restart: text('on-change'),
       'restart-window': text('5m'),
       'restart-timeout': text('200s'),
+      'restart-slots': text('0'),
+      'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
+      janitor: { type: 'boolean', default: false },
+      'janitor-folder': text('/etc/crio/auth'),
+      'janitor-age': text('1h'),
       'max-restarts': text('6'),
       foreign: text('drop'),
       settle: text('2s'),
@@ -78,6 +89,10 @@ export function parseAgentFlags(
     windowMs: duration('restart-window', values['restart-window']),
     jobMs: duration('restart-timeout', values['restart-timeout']),
     maxRestarts: count('max-restarts', values['max-restarts'], { from: 0, to: 32 }),
+    slots: count('restart-slots', values['restart-slots'], { from: 0, to: 1000 }),
+    serviceAccountDir: values['service-account-dir'],
+    janitorFolder: values.janitor ? absolute('janitor-folder', values['janitor-folder']) : undefined,
+    janitorAgeMs: duration('janitor-age', values['janitor-age']),
     foreign: oneOf('foreign', values.foreign, ['drop', 'keep']),
     settleMs: duration('settle', values.settle),
     healthz: healthz(values['kubelet-healthz']),

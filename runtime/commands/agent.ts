@@ -17,6 +17,7 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --restart-window TIME    each node waits for a share of it before the restart; 0 for none (5m)
   --restart-timeout TIME   how long a restart may take (200s)
   --max-restarts N         at most so many changes restart the unit within 10 minutes; 0: no limit (6)
+  --restart-slots N        never more than N nodes at once, by Leases; needs a token in the pod (off)
   --settle TIME            how long the unit must stay up (2s)
   --kubelet-healthz URL    must answer 200 after a restart; auto: if it did before (default); off
   --unit NAME              what is restarted (kubelet.service)
@@ -28,6 +29,10 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --poll TIME              look at least so often (30s)
   --log-level LEVEL        debug, info, warn or error (info)
   --log-format FORMAT      json or logfmt (json)
+
+  --janitor                remove auth files of CRI-O that no pull used
+  --janitor-folder DIR     where they are (/etc/crio/auth)
+  --janitor-age TIME       how old they must be (1h)
 
   --once                   go on until nothing is to be done, then exit: 0 in sync, 1 not
   --dry-run                with --once: print what would be done, and touch nothing
@@ -44,9 +49,11 @@ export const command: Command = {
   help: HELP,
   permissions: {
     reads: ['<--global>', '<--original>'],
-    writes: ['folder of <--file>', '<--state-dir>', '<--bus-socket>'],
-    hosts: ['none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
-    api: [],
+    writes: ['folder of <--file>', '<--state-dir>', '<--bus-socket>', '<--janitor-folder> with --janitor'],
+    hosts: [
+      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --restart-slots',
+    ],
+    api: ['get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only'],
   },
   run,
 };

@@ -2,16 +2,22 @@
 import { dirname } from 'node:path';
 import { systemClock } from '../host/clock.ts';
 import { systemdOverBus } from '../host/systemd.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { type EngineOptions, NodeEngine } from '../node/engine.ts';
-import type { NodeState } from '../node/events.ts';
+import type { NodeEvent, NodeState } from '../node/events.ts';
+import { removeStaleAuthFiles } from '../node/janitor.ts';
 import { runLoop } from '../node/loop.ts';
 import { NodeMetrics } from '../node/metrics.ts';
+import type { Slots } from '../node/slots.ts';
 import { StateFolder } from '../node/state-folder.ts';
 import { KUBELET_HEALTHZ, unitHealth } from '../node/unit-health.ts';
 import { Wake } from '../node/wake.ts';
 import { describeError } from '../rules/errors.ts';
+import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import { spreadDelay } from '../rules/spread.ts';
-import { eventLine, type Level, lineWriter, stateLine } from './agent-log.ts';
+import { VERSION } from '../rules/version.ts';
+import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
+import { logEvent, logState } from './agent-log.ts';
 import { renderPreview } from './agent-preview.ts';
 import { type AgentTaskOptions, agentTask } from './agent-task.ts';
 
@@ -30,8 +36,14 @@ export interface AgentOptions extends AgentTaskOptions {
   readonly healthAddress: string;
   readonly healthPort: number | undefined;
   readonly pollMs: number;
-  readonly logLevel: Level;
-  readonly logFormat: 'json' | 'logfmt';
+  /** Zero: no slots. */
+  readonly slots: number;
+  readonly serviceAccountDir: string;
+  /** Undefined: nothing is removed. */
+  readonly janitorFolder: string | undefined;
+  readonly janitorAgeMs: number;
+  readonly logLevel: LogLevel;
+  readonly logFormat: LogFormat;
   readonly once: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }
@@ -39,6 +51,7 @@ export interface AgentOptions extends AgentTaskOptions {
 export interface AgentIo {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
 
@@ -48,63 +61,125 @@ const RESTART_LIMIT_MS = 600_000;
 
 /** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
 export async function runAgent(options: AgentOptions, io: AgentIo): Promise<number> {
-  const log = lineWriter(io.stderr, {
-    least: options.logLevel,
+  const log = createLogger({
+    write: (line) => io.stderr.write(line),
     format: options.logFormat,
-    now: () => clock.now(),
+    level: () => options.logLevel,
   });
-  const metrics = new NodeMetrics(clock.now());
-  const beat = {
-    state: { ready: false, reason: 'Starting', message: '' } as NodeState,
-    at: clock.monotonic(),
-  };
-  const publish = (state: NodeState): void => {
-    beat.at = clock.monotonic();
-    metrics.state(state, clock.now());
-    if (state.reason !== beat.state.reason || state.message !== beat.state.message) log(stateLine(state));
-    beat.state = state;
-  };
+  const watched: Watched = { metrics: new NodeMetrics(clock.now()), state: STARTING, at: clock.monotonic() };
   // A promise of a library that nobody waits for must not take the agent down in the middle of a restart.
   process.on('unhandledRejection', (error) =>
-    log({ level: 'error', message: 'Unexpected failure', fields: { error: describeError(error) } }),
+    log.error('Unexpected failure', { error: describeError(error) }),
   );
-  log({
-    level: 'info',
-    message: 'Starting global pull secret agent',
-    fields: { node: options.nodeName, file: options.file },
-  });
-  const folder = new StateFolder(options.stateDir);
-  const engine = (tell: (state: NodeState) => void): NodeEngine =>
-    new NodeEngine({
-      ...engineOptions(options, folder),
-      publish: tell,
-      report: (event) => {
-        metrics.event(event);
-        beat.at = clock.monotonic();
-        log(eventLine(event));
-      },
-    });
-  const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
+  log.info('Starting global pull secret agent', { node: options.nodeName, file: options.file });
   const failed = new AbortController();
   const signal = AbortSignal.any([io.signal, failed.signal]);
-  const loop = runLoop(
-    { folder, engine, wake, clock, pollMs: options.pollMs, publish, once: options.once },
-    signal,
-  );
-  const closing = await probes(options, { beat, metrics }).catch((error: unknown) => {
+  const loop = startLoop(options, { log, watched, env: io.env }, signal);
+  const closing = await probes(options, watched).catch((error: unknown) => {
     failed.abort(error);
     return undefined;
   });
   const last = await loop;
-  wake.close();
   closing?.();
   if (failed.signal.aborted) throw failed.signal.reason;
   if (!options.once) {
-    log({ level: 'info', message: 'Stopping: told to', fields: {} });
+    log.info('Stopping: told to');
     return 0;
   }
   io.stdout.write(await renderPreview({ state: last }, options.output));
   return last.ready ? 0 : 1;
+}
+
+const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first look has not ended yet' };
+
+/** What the probes show. */
+interface Watched {
+  readonly metrics: NodeMetrics;
+  state: NodeState;
+  /** When the loop last gave a sign of life. */
+  at: number;
+}
+
+interface Surroundings {
+  readonly log: Logger;
+  readonly watched: Watched;
+  readonly env: AgentIo['env'];
+}
+
+async function startLoop(
+  options: AgentOptions,
+  { log, watched, env }: Surroundings,
+  signal: AbortSignal,
+): Promise<NodeState> {
+  const publish = (state: NodeState): void => {
+    watched.at = clock.monotonic();
+    watched.metrics.state(state, clock.now());
+    if (state.reason !== watched.state.reason || state.message !== watched.state.message)
+      logState(log, state);
+    watched.state = state;
+    sweepAuthFiles(options, log);
+  };
+  const report = (event: NodeEvent): void => {
+    watched.metrics.event(event);
+    watched.at = clock.monotonic();
+    logEvent(log, event);
+  };
+  const folder = new StateFolder(options.stateDir);
+  const slots = options.slots === 0 ? undefined : await openSlots(options, env, report);
+  const engine = (tell: (state: NodeState) => void): NodeEngine =>
+    new NodeEngine({
+      ...engineOptions(options, folder),
+      ...(slots === undefined ? {} : { slots }),
+      publish: tell,
+      report,
+    });
+  const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
+  try {
+    return await runLoop(
+      { folder, engine, wake, clock, pollMs: options.pollMs, publish, once: options.once },
+      signal,
+    );
+  } finally {
+    wake.close();
+    await slots?.done();
+  }
+}
+
+function sweepAuthFiles(options: AgentOptions, log: Logger): void {
+  if (options.janitorFolder === undefined) return;
+  const files = removeStaleAuthFiles(options.janitorFolder, options.janitorAgeMs, clock.now());
+  if (files > 0) log.info('Removed auth files that no pull used', { folder: options.janitorFolder, files });
+}
+
+/** Imported only here: most nodes ask nobody. */
+async function openSlots(
+  options: AgentOptions,
+  env: AgentIo['env'],
+  report: (event: NodeEvent) => void,
+): Promise<Slots> {
+  const [{ LeaseSlots }, { podConnection }, { HttpKubeClient }, { openTransport }] = await Promise.all([
+    import('../node/slots.ts'),
+    import('../node/pod-connection.ts'),
+    import('../kube/http-client.ts'),
+    import('../kube/transport.ts'),
+  ]);
+  const client = async (): Promise<KubeClient> => {
+    const connection = podConnection(env, options.serviceAccountDir);
+    return new HttpKubeClient({
+      connection,
+      transport: await openTransport(connection),
+      userAgent: `pullwright-agent/${VERSION}`,
+    });
+  };
+  return new LeaseSlots({
+    client,
+    namespace: GLOBAL_PULL_SECRET.namespace,
+    leases: Array.from({ length: options.slots }, (_, index) => `${GLOBAL_PULL_SECRET.syncer}-slot-${index}`),
+    nodeName: options.nodeName,
+    windowMs: options.windowMs,
+    clock,
+    onError: (error) => report({ event: 'slot-failed', error }),
+  });
 }
 
 /** Prints what would be done. 0: nothing. */
@@ -126,7 +201,8 @@ function engineOptions(
     systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
-      delayMs: (source) => spreadDelay(options.nodeName, source, options.windowMs),
+      // With slots, the slots decide who goes first.
+      delayMs: (source) => (options.slots > 0 ? 0 : spreadDelay(options.nodeName, source, options.windowMs)),
       limit: { count: options.maxRestarts, perMs: RESTART_LIMIT_MS },
     },
     clock,
@@ -140,13 +216,8 @@ function health(text: string): ReturnType<typeof unitHealth> {
   return unitHealth({ url: required ? text : KUBELET_HEALTHZ, required, withinMs: HEALTHY_WITHIN_MS, clock });
 }
 
-interface Watched {
-  readonly beat: { readonly state: NodeState; readonly at: number };
-  readonly metrics: NodeMetrics;
-}
-
 /** Serves the probes, once the first look is under way. Gives what stops it. */
-async function probes(options: AgentOptions, { beat, metrics }: Watched): Promise<(() => void) | undefined> {
+async function probes(options: AgentOptions, watched: Watched): Promise<(() => void) | undefined> {
   if (options.healthPort === undefined || options.once) return undefined;
   const { serveProbes } = await import('../node/probes.ts');
   // Every wait has an end; the longest is a restart that is overdue, three times, with its health.
@@ -155,9 +226,9 @@ async function probes(options: AgentOptions, { beat, metrics }: Watched): Promis
   const server = await serveProbes({
     host: options.healthAddress,
     port: options.healthPort,
-    state: () => beat.state,
-    alive: () => clock.monotonic() - beat.at < patienceMs,
-    metrics: () => metrics.text(),
+    state: () => watched.state,
+    alive: () => clock.monotonic() - watched.at < patienceMs,
+    metrics: () => watched.metrics.text(),
   });
   return () => {
     server.close();

@@ -70,6 +70,8 @@ export class NodeEngine {
       const { step } = decision;
       if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
       if (signal.aborted) return { state: stateOf(step, look) };
+      if (step.do === 'restart' && this.#options.slots?.granted(signal) === false)
+        return this.#rest(NO_SLOT, decision, look);
       const failure = await this.#take(step, decision, look, signal);
       if (failure !== undefined) return failure;
     }
@@ -86,6 +88,8 @@ export class NodeEngine {
 
   #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Look): Rest {
     const state = stateOf(step, look);
+    // What no longer waits for a slot holds none.
+    if (step.do === 'rest' || step.reason !== 'Slot') void this.#options.slots?.done();
     try {
       const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
       this.#store(decision.journal, ledger ?? this.#ledger);
@@ -187,11 +191,10 @@ export class NodeEngine {
 
   async #restart(step: Step & { do: 'restart' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
     const { task, systemd, report, slots } = this.#options;
-    const slot = await slots?.take(signal);
     const started = this.#options.clock.monotonic();
     report({ event: 'restarting', unit: task.unit, attempt: step.attempt });
     const end = await attemptRestart(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
-    await slot?.release();
+    await slots?.done();
     const ms = Math.round(this.#options.clock.monotonic() - started);
     return this.#judged('restart', end, { attempt: step.attempt, ms });
   }
@@ -262,6 +265,9 @@ function lookAndDecide(
   const seen = { now: clock.now(), wanted: look.wanted, present: look.present };
   return { look, decision: decide(journal, seen, policy) };
 }
+
+/** While others hold the slots; looked at again, because newer content is written all the same. */
+const NO_SLOT: Step & { do: 'wait' } = { do: 'wait', ms: 1000, reason: 'Slot' };
 
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
 

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { linkSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { errnoOf, fileError } from '../host/file-errors.ts';
 
@@ -29,11 +29,11 @@ export async function takeSingle(folder: string, name: string = 'lock'): Promise
 
 async function tryTake(path: string): Promise<Hold | undefined> {
   const own = `${path}.new-${randomBytes(6).toString('hex')}`;
-  const server = await listen(own);
+  const close = await listen(own);
   try {
     linkSync(own, path);
   } catch (error) {
-    server.close();
+    close();
     unlinkQuietly(own);
     // ENOENT: the present holder swept our file away between the two calls.
     if (errnoOf(error) === 'EEXIST' || errnoOf(error) === 'ENOENT') return undefined;
@@ -41,13 +41,12 @@ async function tryTake(path: string): Promise<Hold | undefined> {
   }
   const { ino } = lstatSync(own);
   sweep(path);
-  server.unref();
   const held = (): boolean => inodeOf(path) === ino;
   return {
     held,
     release: () => {
       if (held()) unlinkQuietly(path);
-      server.close();
+      close();
     },
   };
 }
@@ -58,15 +57,25 @@ export interface Busy {
   readonly busy: Promise<void>;
 }
 
-function listen(path: string): Promise<Server> {
+/** Listens on a socket at `path`, without keeping the process alive. Gives what ends it, and all who wait. */
+function listen(path: string): Promise<() => void> {
+  const waiting = new Set<Socket>();
   return new Promise((resolve, reject) => {
     // Who waits for the lock holds a connection, and sees it end.
     const server = createServer((socket) => {
+      waiting.add(socket);
       socket.on('error', () => undefined);
+      socket.on('close', () => waiting.delete(socket));
       socket.unref();
     });
+    server.unref();
     server.once('error', (error) => reject(fileError('lock', path, error)));
-    server.listen(path, () => resolve(server));
+    server.listen(path, () =>
+      resolve(() => {
+        server.close();
+        for (const socket of waiting) socket.destroy();
+      }),
+    );
   });
 }
 

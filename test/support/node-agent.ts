@@ -91,8 +91,8 @@ export class TestNode {
     return [this.#program, 'agent', ...filled, ...flags];
   }
 
-  agent(flags: readonly string[] = []): RunningAgent {
-    return new RunningAgent(this.command(flags));
+  agent(flags: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): RunningAgent {
+    return new RunningAgent(this.command(flags), env);
   }
 }
 
@@ -101,8 +101,8 @@ export class RunningAgent {
   readonly ended: Promise<number | null>;
   #text = '';
 
-  constructor([program = '', ...args]: readonly string[]) {
-    this.child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  constructor([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = process.env) {
+    this.child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.child.stderr?.on('data', (chunk: Buffer) => {
       this.#text += chunk.toString();
     });

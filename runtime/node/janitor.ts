@@ -1,0 +1,48 @@
+/**
+ * Removes auth files that CRI-O was given for one pull and that nothing used: the runtime takes the file of a pull away, but a
+ * pull that never came leaves it, and it holds credentials.
+ *
+ * Source of the rule: CRI-O's `namespaced_auth_dir`: `<namespace>-<sha256>.json`, moved to `in-use/<namespace>-<sha256>-<uuid>.json`
+ * for the time of the pull.
+ */
+import { lstatSync, readdirSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { errnoOf } from '../host/file-errors.ts';
+
+const NAME = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?-[0-9a-f]{64}(?:-[0-9a-f-]{36})?\.json$/;
+/** Left by a provider that was killed while it wrote. */
+const TEMPORARY = /^\..*\.tmp-[0-9a-f]+$/;
+
+/**
+ * Removes files of `folder` and its `in-use` that are older than `ageMs`, and gives how many that were. Only names that the
+ * provider and CRI-O make are touched; a folder that is not there is fine.
+ */
+export function removeStaleAuthFiles(folder: string, ageMs: number, nowMs: number): number {
+  return [folder, join(folder, 'in-use')].reduce((sum, place) => sum + removeIn(place, ageMs, nowMs), 0);
+}
+
+function removeIn(folder: string, ageMs: number, nowMs: number): number {
+  let removed = 0;
+  for (const name of namesIn(folder)) {
+    if (!NAME.test(name) && !TEMPORARY.test(name)) continue;
+    const path = join(folder, name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat === undefined || !stat.isFile() || nowMs - stat.mtimeMs < ageMs) continue;
+    try {
+      unlinkSync(path);
+      removed += 1;
+    } catch {
+      // CRI-O took it just now, or the disk is read-only: the next round looks again.
+    }
+  }
+  return removed;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * The API server as every pod finds it: two variables and the files of its ServiceAccount. The agent does without the library
+ * that also reads kubeconfigs, which would be most of its memory.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileError } from '../host/file-errors.ts';
+import type { Connection } from '../kube/connection.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import { redact } from '../rules/redacted.ts';
+
+/** Where the kubelet mounts the ServiceAccount. */
+export const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** @throws PullwrightError when this is no pod with a token */
+export function podConnection(env: Readonly<Record<string, string | undefined>>, folder: string): Connection {
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
+  if (host === undefined) {
+    throw new PullwrightError('Cannot find the API server: KUBERNETES_SERVICE_HOST is not set', {
+      code: 'NoApiServer',
+      hint: 'Restart slots need a pod with automountServiceAccountToken',
+    });
+  }
+  return {
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ca: read(join(folder, 'ca.crt')),
+    // Read again each time: the kubelet renews it.
+    credentials: () => Promise.resolve({ token: redact(read(join(folder, 'token')).trim()) }),
+  };
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw fileError('read', path, error);
+  }
+}
