@@ -1,0 +1,334 @@
+// deadline: 300 s
+/** What a real API server makes of pods: with the compiled policy, with the webhook over TLS, and with neither. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { mergeImagePullSecrets } from '../../runtime/rules/image-pull-secrets.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/rules/pull-secret-profile.ts';
+import { injectionPlan, planInjection } from '../../runtime/rules/pull-secret-profile-plan.ts';
+import { compileInjectionPolicy } from '../../runtime/rules/pull-secret-profile-policy.ts';
+import { readSidecarSet, type SidecarSet } from '../../runtime/rules/sidecar-set.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  type PodInput,
+  profileObject,
+  readyNamespace,
+  sourceObject,
+  startPlane,
+} from './live.ts';
+
+const test = suite('admission of pods');
+const missing = missingControlPlane();
+const V1 = 'admissionregistration.k8s.io/v1';
+
+function profileOf(name: string, spec: Record<string, unknown>): PullSecretProfile {
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+  assert.ok(read.ok, read.ok ? '' : read.problems.join());
+  return read.profile;
+}
+
+/** The same numbers in every run. */
+function draws(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >>> 8) % below;
+  };
+}
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  const spaces: Readonly<Record<string, Record<string, string>>> = {
+    one: { env: 'prod' },
+    two: { env: 'dev', team: 'a' },
+    three: {},
+    'pullwright-system': {},
+    'opted-out': { 'pullwright.dev/inject': 'false' },
+  };
+  await Promise.all(Object.entries(spaces).map(([name, labels]) => readyNamespace(plane, name, labels)));
+
+  let marker = 0;
+  /** Applies a plan, with a marker profile that shows when the API server has taken it. */
+  const usePlan = async (
+    profiles: readonly PullSecretProfile[],
+    sets: readonly SidecarSet[] = [],
+  ): Promise<void> => {
+    marker += 1;
+    const sign = `marker-${marker}`;
+    const signal = profileOf('zz-marker', {
+      namespaceSelector: {},
+      selector: { matchLabels: { marker: 'yes' } },
+      secrets: [{ name: sign }],
+    });
+    const compiled = compileInjectionPolicy(injectionPlan([...profiles, signal], sets), {
+      apiVersion: V1,
+      excludedNamespaces: ['pullwright-system'],
+    });
+    assert.ok(compiled.ok);
+    for (const object of [compiled.policy, compiled.binding]) await plane.apply(object as TestObject);
+    await eventually(async () => {
+      const created = await createPod(plane, {
+        name: `${sign}-${Date.now()}`,
+        namespace: 'three',
+        labels: { marker: 'yes' },
+      });
+      assert.ok('names' in created && created.names.includes(sign));
+    });
+  };
+  let count = 0;
+  const admitted = async (input: Omit<PodInput, 'name'>): Promise<unknown> => {
+    count += 1;
+    const created = await createPod(plane, { name: `p-${count}`, ...input });
+    return 'names' in created ? created.names : created.refused;
+  };
+
+  test('the policy answers as the rule does, for drawn plans and pods', async () => {
+    const draw = draws(20_261_121);
+    const pick = <T>(list: readonly T[]): T => list[draw(list.length)] as T;
+    const selector = (keys: readonly string[]): Record<string, unknown> => {
+      const key = pick(keys);
+      return pick([
+        {},
+        { matchLabels: { [key]: pick(['prod', 'a', 'web']) } },
+        { matchExpressions: [{ key, operator: 'In', values: ['prod', 'web', 'a'] }] },
+        { matchExpressions: [{ key, operator: 'NotIn', values: ['prod', 'web'] }] },
+        { matchExpressions: [{ key, operator: 'Exists' }] },
+        { matchExpressions: [{ key, operator: 'DoesNotExist' }] },
+      ]);
+    };
+    for (let round = 0; round < 6; round++) {
+      const profiles = Array.from({ length: 5 }, (_, at) =>
+        profileOf(`p${at}`, {
+          order: draw(3),
+          namespaceSelector: selector(['env', 'team', 'kubernetes.io/metadata.name']),
+          selector: selector(['app', 'tier']),
+          secrets: [...new Set([pick('abcd'.split('')), pick('abcd'.split(''))])].map((name) => ({ name })),
+        }),
+      );
+      const sets = Array.from({ length: 4 }, (_, at) =>
+        readSidecarSet({
+          metadata: {
+            name: `s${at}`,
+            ...(draw(4) === 0
+              ? {
+                  annotations: {
+                    'apps.kruise.io/sidecarset-canary': 'true',
+                    'apps.kruise.io/sidecarset-base': `s${draw(4)}`,
+                  },
+                }
+              : {}),
+          },
+          spec: {
+            selector: selector(['app', 'tier']),
+            ...(draw(2) === 0 ? { namespaceSelector: selector(['env', 'team']) } : {}),
+            ...(draw(3) === 0 ? {} : { containers: [{}] }),
+            imagePullSecrets: [{ name: pick(['x', 'y', 'a']) }],
+          },
+        }),
+      );
+      await usePlan(profiles, sets);
+      const plan = injectionPlan(profiles, sets);
+      for (let at = 0; at < 12; at++) {
+        const namespace = pick(['one', 'two', 'three']);
+        const labels = {
+          ...(draw(2) === 0 ? { app: pick(['web', 'a']) } : {}),
+          ...(draw(2) === 0 ? { tier: 'prod' } : {}),
+        };
+        const own = pick([[], ['a'], ['q', 'q', 'x'], ['b', 'a']]);
+        const { names } = planInjection(plan, {
+          labels,
+          namespaceLabels: { ...spaces[namespace], 'kubernetes.io/metadata.name': namespace },
+        });
+        const references = own.map((name) => ({ name }));
+        const wanted = names.length === 0 ? own : mergeImagePullSecrets(references, names).merged;
+        assert.deepEqual(
+          await admitted({ namespace, labels, own }),
+          wanted,
+          JSON.stringify({ plan, namespace, labels, own }),
+        );
+      }
+    }
+  });
+
+  interface LiveCase {
+    readonly pod: readonly string[] | null;
+    readonly serviceAccount: readonly string[];
+    readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
+    readonly expected?: readonly string[];
+    readonly expectedError?: string;
+  }
+  const live = JSON.parse(
+    readFileSync(new URL('../conformance/cases/kruise/map-live.json', import.meta.url), 'utf8'),
+  ) as { add: readonly string[]; cases: readonly LiveCase[] };
+
+  /** The recorded cases, through whatever is at work in the cluster now. */
+  const recorded = async (account: string): Promise<void> => {
+    for (const [index, one] of live.cases.entries()) {
+      const name = `${account}-${index}`;
+      await plane.apply({
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name, namespace: 'three', annotations: one.serviceAccountAnnotations ?? {} },
+        imagePullSecrets: one.serviceAccount.map((secret) => ({ name: secret })),
+      });
+      const own = one.pod === null ? {} : { own: one.pod };
+      const answer = await admitted({ namespace: 'three', account: name, ...own });
+      if (one.expected !== undefined) assert.deepEqual(answer, one.expected, name);
+      else if (account === 'policy')
+        assert.match(
+          String(answer),
+          /imagePullSecrets\[2\]\.name="s0" is not allowed because service account policy-/,
+        );
+      else assert.deepEqual(answer, one.serviceAccount, 'the webhook leaves such accounts alone');
+    }
+  };
+
+  const all = profileOf('all', { namespaceSelector: {}, secrets: live.add.map((name) => ({ name })) });
+
+  test('the recorded cases of a live policy', async () => {
+    await usePlan([all]);
+    await recorded('policy');
+  });
+
+  const mirror = {
+    annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'x' },
+    nodeName: 'node',
+  };
+
+  test('mirror pods, our own namespace and who opted out are left alone', async () => {
+    assert.deepEqual(
+      await admitted({ namespace: 'one', ...mirror }),
+      [],
+      'the API server takes the mirror pod',
+    );
+    assert.deepEqual(await admitted({ namespace: 'pullwright-system' }), []);
+    assert.deepEqual(await admitted({ namespace: 'opted-out' }), []);
+    assert.deepEqual(await admitted({ namespace: 'one', labels: { 'pullwright.dev/inject': 'false' } }), []);
+    assert.deepEqual(await admitted({ namespace: 'one', own: ['', ''] }), ['', ...live.add]);
+  });
+
+  test('a hundred pods see one order', async () => {
+    const profiles = ['e', 'b', 'd', 'a', 'c'].map((name) =>
+      profileOf(name, { namespaceSelector: {}, secrets: [{ name }] }),
+    );
+    await usePlan(profiles);
+    const seen = await Promise.all(Array.from({ length: 100 }, () => admitted({ namespace: 'one' })));
+    assert.deepEqual([...new Set(seen.map((names) => JSON.stringify(names)))], ['["a","b","c","d","e"]']);
+  });
+
+  test('500 profiles fit into one policy, and a pod that each of them selects gets every name', async () => {
+    const many = Array.from({ length: 500 }, (_, at) =>
+      profileOf(`m${at}`, { namespaceSelector: {}, secrets: [{ name: `n${at}` }] }),
+    );
+    await usePlan(many);
+    assert.equal(((await admitted({ namespace: 'one' })) as string[]).length, 500);
+  });
+
+  const consent = async (body: TestObject, as: 'admin' | 'reader'): Promise<string> => {
+    const user = as === 'admin' ? admin : reader;
+    const { status, body: answer } = await user.client.request(
+      'POST',
+      '/apis/pullwright.dev/v1alpha1/pullsecretprofiles',
+      body,
+    );
+    return status === 201 ? 'created' : String(answer.message);
+  };
+  const profiles = { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] };
+  const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+  // An administrator of one namespace, who may also write profiles but reads no Secret of the platform.
+  const admin = await plane.user({
+    name: 'tenant',
+    by: 'token',
+    cluster: [profiles],
+    namespaces: { two: everything },
+  });
+  const reader = await plane.user({
+    name: 'reader',
+    cluster: [profiles],
+    namespaces: {
+      one: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['shared'] }],
+    },
+  });
+
+  test('who may not read a Secret cannot have it distributed', async () => {
+    const steal = (name: string, sources: readonly object[]): TestObject =>
+      profileObject(name, { namespaceSelector: {}, secrets: [{ name: 'a', sources }] });
+    const theirs = { namespace: 'one', name: 'shared' };
+    const mine = { namespace: 'two', name: 'mine' };
+    await eventually(async () =>
+      assert.equal(await consent(steal(`own-${Date.now()}`, [mine]), 'admin'), 'created'),
+    );
+    assert.match(
+      await consent(steal('steal', [theirs]), 'admin'),
+      /you may not get Secret "one\/shared", which spec\.secrets\[0\]\.sources\[0\] names/,
+    );
+    assert.match(
+      await consent(steal('steal', [mine, theirs]), 'admin'),
+      /you may not get Secret "one\/shared"/,
+    );
+    assert.equal(await consent(steal('shared', [theirs]), 'reader'), 'created');
+    const patch = (spec: object): Promise<{ status: number }> =>
+      admin.client.request(
+        'PATCH',
+        '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/shared',
+        { spec },
+        'application/merge-patch+json',
+      );
+    assert.equal(
+      (await patch({ namespaceSelector: { matchLabels: { team: 'a' } } })).status,
+      422,
+      'nor redirected to oneself',
+    );
+    const sixteen = Array.from({ length: 8 }, (_, at) => ({ namespace: 'two', name: `s${at}` }));
+    const wide = profileObject('wide', {
+      namespaceSelector: {},
+      secrets: [
+        { name: 'a', sources: sixteen },
+        { name: 'b', sources: sixteen },
+      ],
+    });
+    assert.equal(
+      await consent(wide, 'admin'),
+      'created',
+      'the largest profile stays within the budget of checks',
+    );
+  });
+
+  test("the reconciler's account can write nothing but copies", async () => {
+    const account = await plane.user({
+      name: 'reconciler',
+      by: 'token',
+      cluster: [{ apiGroups: [''], resources: ['secrets'], verbs: ['*'] }],
+    });
+    const path = '/api/v1/namespaces/one/secrets';
+    const foreign = sourceObject('one', 'foreign', ['a.example']);
+    await plane.apply(foreign);
+    const owned = {
+      ...foreign,
+      metadata: {
+        name: 'mine',
+        namespace: 'one',
+        labels: { 'pullwright.dev/owner': 'pull-secret-injection' },
+      },
+    };
+    await eventually(async () => assert.equal((await account.client.request('GET', path)).status, 200));
+    assert.equal(
+      (await account.client.request('POST', path, { ...foreign, metadata: { name: 'plain' } })).status,
+      422,
+    );
+    const label = { metadata: { labels: { 'pullwright.dev/owner': 'pull-secret-injection' } } };
+    const merge = 'application/merge-patch+json';
+    assert.equal((await account.client.request('PATCH', `${path}/foreign`, label, merge)).status, 422);
+    assert.equal((await account.client.request('DELETE', `${path}/foreign`)).status, 422);
+    assert.equal((await account.client.request('POST', path, owned)).status, 201);
+    assert.equal((await account.client.request('DELETE', `${path}/mine`)).status, 200);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+test.run();
