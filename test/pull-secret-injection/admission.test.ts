@@ -11,14 +11,7 @@ import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
-import {
-  createPod,
-  type PodInput,
-  profileObject,
-  readyNamespace,
-  sourceObject,
-  startPlane,
-} from './live.ts';
+import { createPod, type PodInput, profileObject, readyNamespace, sourceObject, startPlane } from './live.ts';
 
 const test = suite('admission of pods');
 const missing = missingControlPlane();
