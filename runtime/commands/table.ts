@@ -15,6 +15,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).command,
   },
+  job: {
+    summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
+    load: async () => (await import('./job.ts')).command,
+  },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
     load: async () => (await import('./mirrors.ts')).command,
