@@ -11,6 +11,7 @@ import { agentRbac, slotNames } from './agent-rbac.ts';
 import type { AgentOptions } from './options.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
+const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
 const STATUS_NAME = pullStatusName('Secret', NAMES.additional);
 const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 
@@ -21,7 +22,11 @@ export function hostedAccess(input: {
   readonly platformNamespace?: string;
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
-  const platform = input.platformNamespace === undefined ? [] : [platformSecret(input.platformNamespace)];
+  // A stand-alone cluster plays the management part too: many serve Machines, and what is served is watched.
+  const platform =
+    input.platformNamespace === undefined
+      ? []
+      : [platformSecret(input.platformNamespace), { namespace: input.platformNamespace, rules: [MACHINES] }];
   return [
     {
       rules: [
@@ -62,12 +67,11 @@ export function managementAccess(
     resources: ['nodepools', 'hostedclusters'],
     verbs: READ,
   };
-  const machines = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
   return [
     platformSecret(controlPlaneNamespace),
     {
       ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
-      rules: [machines],
+      rules: [MACHINES],
     },
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),

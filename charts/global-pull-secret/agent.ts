@@ -104,7 +104,7 @@ function agentPod(options: AgentOptions): PodSpec {
     // Two restarts of a kubelet that does not come up, their pauses, and the way back.
     terminationGracePeriodSeconds: 60,
     containers: [agentContainer(options, names)],
-    volumes: volumes(names),
+    volumes: [...volumes(names), ...(options.janitor === true ? [AUTH_FILES.volume] : [])],
   };
 }
 
@@ -140,9 +140,15 @@ function agentContainer(options: AgentOptions, secrets: readonly string[]): Cont
     resources: options.resources ?? { requests: { memory: '35Mi', cpu: '5m' } },
     readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
     livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
-    volumeMounts: mounts(secrets),
+    volumeMounts: [...mounts(secrets), ...(options.janitor === true ? [AUTH_FILES.mount] : [])],
   };
 }
+
+/** Where CRI-O looks for auth files of namespaces; only the janitor needs it. */
+const AUTH_FILES = {
+  volume: { name: 'crio-auth', hostPath: { path: '/etc/crio/auth', type: 'DirectoryOrCreate' } },
+  mount: { name: 'crio-auth', mountPath: '/etc/crio/auth' },
+} as const;
 
 /**
  * Privileged as in the requirement. The restricted form keeps what the work takes: root's own files on the host

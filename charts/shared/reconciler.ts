@@ -121,6 +121,9 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
         args: [
           `--config=${CONFIG_FOLDER}/config.yaml`,
           ...(cluster.kind === 'management' ? ['--discover'] : []),
+          ...(cluster.kind === 'management' && settings.kubeconfigSecret !== undefined
+            ? [`--kubeconfig-secret=${settings.kubeconfigSecret}`]
+            : []),
           `--lease-namespace=${cluster.namespace}`,
           `--health-port=${HEALTH_PORT}`,
           `--metrics-port=${METRICS_PORT}`,
