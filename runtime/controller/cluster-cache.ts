@@ -52,7 +52,10 @@ export class ClusterCache {
     const id = JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector]);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
-    const source: CachedSource = new CachedSource(selection, this.store, (name) => this.#holds(name, source));
+    const source = new CachedSource(selection, {
+      keep: (object) => this.#keep(object),
+      release: (object, whole) => this.#release(object, whole),
+    });
     this.#sources.set(id, source);
     source.start(this.#client, this.#timing);
     return source;
@@ -62,19 +65,20 @@ export class ClusterCache {
   sweep(): void {
     for (const [id, source] of this.#sources) {
       if (source.listeners > 0) continue;
-      source.stop();
       this.#sources.delete(id);
+      source.stop();
     }
   }
 
-  /** Takes what a write gave back, so that the next look sees it before the watch tells. */
+  /** Takes what a write gave back, so that the next look sees it before the watch tells. Nobody is told. */
   observe(object: KubeObject): void {
-    for (const source of this.#sources.values()) source.observe(object);
+    for (const source of this.#sources.values()) if (source.observe(object)) this.#storeNewer(object);
   }
 
   /** The object is gone by our own hand. */
   forget(object: KubeObject): void {
     for (const source of this.#sources.values()) source.drop(object);
+    this.store.delete(storeName(object));
   }
 
   close(): void {
@@ -82,26 +86,57 @@ export class ClusterCache {
     this.#sources.clear();
   }
 
-  /** Whether a source other than `except` has an object of this name. */
-  #holds(id: string, except: CachedSource): boolean {
-    return [...this.#sources.values()].some((source) => source !== except && source.has(id));
+  /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
+  #keep(object: KubeObject): void {
+    this.#storeNewer(object);
+    this.#tell(object);
+  }
+
+  /** @param whole the object is gone, and does not only match a selector no more */
+  #release(object: KubeObject, whole: boolean): void {
+    if (whole) for (const source of this.#sources.values()) source.drop(object);
+    if (![...this.#sources.values()].some((source) => source.has(object)))
+      this.store.delete(storeName(object));
+    this.#tell(object);
+  }
+
+  #storeNewer(object: KubeObject): void {
+    const before = this.store.get(storeName(object));
+    // An echo of the time before.
+    if (before !== undefined && before.metadata.uid === object.metadata.uid && isOlder(object, before))
+      return;
+    this.store.set(object);
+  }
+
+  #tell(object: KubeObject): void {
+    for (const source of this.#sources.values()) if (source.concerns(object)) source.tell(object);
   }
 }
+
+/** What a source does with the store that it shares. */
+interface SharedStore {
+  keep(object: KubeObject): void;
+  release(object: KubeObject, whole: boolean): void;
+}
+
+/** Deleted objects that are remembered per source. */
+const REMEMBERED_DELETIONS = 1000;
 
 class CachedSource implements Source, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
-  readonly #store: ObjectStore;
-  readonly #heldElsewhere: (id: string) => boolean;
+  readonly #shared: SharedStore;
+  /** The objects that this source has, by name. */
   readonly #objects = new Map<string, KubeObject>();
+  /** The watch can tell of a deletion before the answer to our last write of the object is read. */
+  readonly #deletedUids = new Set<string>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
 
-  constructor(selection: Selection, store: ObjectStore, heldElsewhere: (id: string) => boolean) {
+  constructor(selection: Selection, shared: SharedStore) {
     this.selection = selection;
-    this.#store = store;
-    this.#heldElsewhere = heldElsewhere;
+    this.#shared = shared;
   }
 
   get listeners(): number {
@@ -127,7 +162,9 @@ class CachedSource implements Source, InformerSink {
 
   stop(): void {
     this.#informer?.stop();
-    for (const object of this.#objects.values()) this.drop(object);
+    const objects = [...this.#objects.values()];
+    this.#objects.clear();
+    for (const object of objects) this.#shared.release(object, false);
   }
 
   subscribe(listener: ChangeListener): () => void {
@@ -140,8 +177,20 @@ class CachedSource implements Source, InformerSink {
     return () => this.#statusListeners.delete(listener);
   }
 
-  has(id: string): boolean {
-    return this.#objects.has(id);
+  has(object: KubeObject): boolean {
+    return this.#objects.has(idOf(object));
+  }
+
+  /** Whether the object is of the kind, namespace and name that are read here; selectors aside. */
+  concerns(object: KubeObject): boolean {
+    const { namespace, name } = this.selection;
+    if (kindKey(object) !== kindKey(this.selection)) return false;
+    if (namespace !== undefined && namespace !== object.metadata.namespace) return false;
+    return name === undefined || name === object.metadata.name;
+  }
+
+  tell(object: KubeObject): void {
+    for (const listener of this.#listeners) listener(object);
   }
 
   replace(objects: readonly KubeObject[]): void {
@@ -152,13 +201,18 @@ class CachedSource implements Source, InformerSink {
   }
 
   set(object: KubeObject): void {
-    this.#keep(object);
-    this.#tell(object);
+    this.#objects.set(idOf(object), object);
+    this.#shared.keep(object);
   }
 
   delete(object: KubeObject): void {
     this.drop(object);
-    this.#tell(object);
+    this.#rememberDeletion(object.metadata.uid);
+    this.#shared.release(object, !this.#narrowed);
+  }
+
+  drop(object: KubeObject): void {
+    this.#objects.delete(idOf(object));
   }
 
   state(state: Parameters<InformerSink['state']>[0]): void {
@@ -167,33 +221,24 @@ class CachedSource implements Source, InformerSink {
     for (const listener of this.#statusListeners) listener();
   }
 
-  /** Only what this source has or would get: an object that a selector does not match must not slip in. */
-  observe(object: KubeObject): void {
-    const { namespace, name, labelSelector, fieldSelector } = this.selection;
-    if (kindKey(object) !== kindKey(this.selection)) return;
-    if (namespace !== undefined && namespace !== object.metadata.namespace) return;
-    if (name !== undefined && name !== object.metadata.name) return;
-    const narrowed = labelSelector !== undefined || fieldSelector !== undefined;
-    if (!narrowed || this.#objects.has(idOf(object))) this.#keep(object);
+  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. */
+  observe(object: KubeObject): boolean {
+    if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return false;
+    if (this.#narrowed && !this.has(object)) return false;
+    this.#objects.set(idOf(object), object);
+    return true;
   }
 
-  drop(object: KubeObject): void {
-    const id = idOf(object);
-    if (this.#objects.delete(id) && !this.#heldElsewhere(id)) this.#store.delete(storeName(object));
+  get #narrowed(): boolean {
+    return this.selection.labelSelector !== undefined || this.selection.fieldSelector !== undefined;
   }
 
-  #keep(object: KubeObject): void {
-    const id = idOf(object);
-    const before = this.#objects.get(id);
-    // An echo of the time before our own write.
-    if (before !== undefined && before.metadata.uid === object.metadata.uid && isOlder(object, before))
-      return;
-    this.#objects.set(id, object);
-    this.#store.set(object);
-  }
-
-  #tell(object: KubeObject): void {
-    for (const listener of this.#listeners) listener(object);
+  #rememberDeletion(uid: string | undefined): void {
+    if (uid === undefined) return;
+    this.#deletedUids.add(uid);
+    const [oldest] = this.#deletedUids;
+    if (this.#deletedUids.size > REMEMBERED_DELETIONS && oldest !== undefined)
+      this.#deletedUids.delete(oldest);
   }
 }
 

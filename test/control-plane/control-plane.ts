@@ -34,7 +34,7 @@ import { ALL_CRDS, type CrdName, installCrds } from './crds.ts';
 import { Daemon, startWatchdog } from './daemon.ts';
 import { type Answer, type Requester, requester } from './request.ts';
 import { resourcePath, type TestObject } from './resource-path.ts';
-import { ISSUER, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
+import { accountKubeconfig, ISSUER, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
 import { Authority, newKey, pemOf } from './x509.ts';
 
 export { missingControlPlane } from './build.ts';
@@ -73,6 +73,8 @@ export interface ControlPlane {
   remove(ref: TestObject): Promise<Answer>;
   kubectl(...args: readonly string[]): Promise<ProcessResult>;
   user(input: UserInput): Promise<User>;
+  /** Path of a kubeconfig with the rights of a service account that is there already. */
+  account(namespace: string, name: string): Promise<string>;
   /** Drops the history of etcd: a watch from before gets 410 once the API server's cache is gone (restart it). */
   compact(): Promise<void>;
   stop(): Promise<void>;
@@ -108,6 +110,7 @@ async function startIn(
     cert: files.admin.certificate,
     key: files.admin.key,
   });
+  const host = { server, folder, authority, serviceAccountKey: files.serviceAccountKey, admin: client };
   const etcd = new Daemon({
     name: 'etcd',
     folder,
@@ -144,11 +147,8 @@ async function startIn(
     etcdServer,
     ...shortcuts(client),
     kubectl: (...args) => runProcess([binaries.kubectl, `--kubeconfig=${kubeconfig}`, ...args]),
-    user: (input) =>
-      makeUser(
-        { server, folder, authority, serviceAccountKey: files.serviceAccountKey, admin: client },
-        input,
-      ),
+    account: (namespace, name) => accountKubeconfig(host, { namespace, name }),
+    user: (input) => makeUser(host, input),
     compact: () => compactEtcd(etcdServer),
     stop: async () => {
       client.close();

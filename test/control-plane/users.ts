@@ -72,7 +72,7 @@ export async function makeUser(host: UserHost, input: UserInput): Promise<User> 
     : { kind: 'User', name: input.name, apiGroup: 'rbac.authorization.k8s.io' };
   const uid = byToken ? await makeServiceAccount(host.admin, input.name) : '';
   const renewToken = (seconds: number): Promise<string> => {
-    const token = tokenFor(host, { name: input.name, uid, seconds });
+    const token = tokenFor(host, { namespace: 'kube-system', name: input.name, uid, seconds });
     writeFileSync(tokenFile, token, { mode: 0o600 });
     return Promise.resolve(token);
   };
@@ -109,6 +109,23 @@ export async function makeUser(host: UserHost, input: UserInput): Promise<User> 
   return { kubeconfig, tokenFile, renewToken, revoke, grant, client };
 }
 
+/** A kubeconfig with a token of a service account that is there already: exactly the rights of a pod. */
+export async function accountKubeconfig(
+  host: UserHost,
+  account: { readonly namespace: string; readonly name: string },
+): Promise<string> {
+  const { namespace, name } = account;
+  const { status, body } = await host.admin.request(
+    'GET',
+    `/api/v1/namespaces/${namespace}/serviceaccounts/${name}`,
+  );
+  if (status !== 200) throw new Error(`Cannot find ServiceAccount ${namespace}/${name}: ${status}`);
+  const token = tokenFor(host, { namespace, name, uid: body.metadata.uid as string, seconds: 3600 });
+  const path = join(host.folder, `${namespace}-${name}.kubeconfig`);
+  writeFileSync(path, kubeconfigText(host.server, host.authority.certificate, { token }), { mode: 0o600 });
+  return path;
+}
+
 async function makeServiceAccount(admin: Requester, name: string): Promise<string> {
   const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'kube-system' } };
   const { body } = await admin.request(
@@ -122,18 +139,26 @@ async function makeServiceAccount(admin: Requester, name: string): Promise<strin
 
 function tokenFor(
   host: UserHost,
-  account: { readonly name: string; readonly uid: string; readonly seconds: number },
+  account: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly seconds: number;
+  },
 ): string {
   const now = Math.floor(Date.now() / 1000);
   return signToken(host.serviceAccountKey, {
     iss: ISSUER,
     aud: [ISSUER],
-    sub: `system:serviceaccount:kube-system:${account.name}`,
+    sub: `system:serviceaccount:${account.namespace}:${account.name}`,
     iat: now - 60,
     nbf: now - 60,
     exp: now + account.seconds,
     jti: randomUUID(),
-    'kubernetes.io': { namespace: 'kube-system', serviceaccount: { name: account.name, uid: account.uid } },
+    'kubernetes.io': {
+      namespace: account.namespace,
+      serviceaccount: { name: account.name, uid: account.uid },
+    },
   });
 }
 

@@ -93,10 +93,10 @@ else {
 
   /** Reads the merged secret all the time and keeps whatever is not whole. */
   function observe(partial: string[]): { stop(): Promise<void>; seen(): number } {
-    let running = true;
+    const state = { running: true };
     const versions = new Set<string>();
     const loop = (async () => {
-      while (running) {
+      while (state.running) {
         const secret = await plane.get(GLOBAL);
         if (secret !== undefined) versions.add(String(secret.metadata['resourceVersion']));
         try {
@@ -111,7 +111,7 @@ else {
     })();
     return {
       stop: () => {
-        running = false;
+        state.running = false;
         return loop;
       },
       seen: () => versions.size,

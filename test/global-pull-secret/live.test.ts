@@ -1,0 +1,243 @@
+// deadline: 240 s
+/** The global pull secret on real API servers, with `delivery: reconciler`: what it owns comes back within a second. */
+import assert from 'node:assert/strict';
+import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import {
+  additional,
+  eventsAbout,
+  furnish,
+  GLOBAL,
+  inKubeSystem,
+  ORIGINAL,
+  platform,
+  registriesOf,
+  STATUS,
+  SYNCER,
+  secretOf,
+} from '../reconcile/scene.ts';
+import { runProcess } from '../support/process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('global-pull-secret, live');
+const missing = missingControlPlane();
+
+interface ComesBack extends Case {
+  readonly harm: (plane: ControlPlane) => Promise<unknown>;
+  readonly whole: (plane: ControlPlane) => Promise<void>;
+}
+
+const ROLE = inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1');
+const merge = (plane: ControlPlane, ref: TestObject, path: string, patch: object) =>
+  plane.client.request(
+    'PATCH',
+    path,
+    { ...patch, kind: ref.kind, apiVersion: ref.apiVersion },
+    'application/merge-patch+json',
+  );
+
+const COMES_BACK: readonly ComesBack[] = [
+  {
+    name: 'a deleted DaemonSet',
+    reason: 'without it no node gets the credentials',
+    harm: (plane) => plane.remove(SYNCER),
+    whole: async (plane) => assert.notEqual(await plane.get(SYNCER), undefined),
+  },
+  {
+    name: 'an edited Role',
+    reason: 'rights that somebody added must not stay',
+    harm: (plane) =>
+      merge(
+        plane,
+        ROLE,
+        '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/global-pull-secret-syncer',
+        {
+          rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+        },
+      ),
+    whole: async (plane) =>
+      assert.equal(JSON.stringify((await plane.get(ROLE))?.['rules']).includes('"*"'), false),
+  },
+  {
+    name: 'a changed Secret',
+    reason: 'the merge is what the sources say, not what somebody wrote there',
+    harm: (plane) =>
+      merge(plane, GLOBAL, '/api/v1/namespaces/kube-system/secrets/global-pull-secret', {
+        data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+      }),
+    whole: async (plane) =>
+      assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
+  },
+  {
+    name: 'a deleted Secret',
+    reason: 'nodes would fall back to the platform secret alone',
+    harm: (plane) => plane.remove(GLOBAL),
+    whole: async (plane) => assert.notEqual(await plane.get(GLOBAL), undefined),
+  },
+  {
+    name: 'a Secret that was made immutable with wrong data',
+    reason: 'it cannot be changed in place: it is replaced',
+    harm: async (plane) => {
+      await merge(plane, GLOBAL, '/api/v1/namespaces/kube-system/secrets/global-pull-secret', {
+        immutable: true,
+      });
+      await plane.apply(additional('immutable.example.com'));
+    },
+    whole: async (plane) => {
+      const secret = await plane.get(GLOBAL);
+      assert.deepEqual(registriesOf(secret), ['immutable.example.com', 'quay.io']);
+      assert.notEqual(secret?.['immutable'], true);
+    },
+  },
+];
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+  await furnish(plane, 'quay.io');
+  await plane.apply(additional('tenant.example.com'));
+  const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig]);
+  const within = (check: () => Promise<void>, withinMs = 5000): Promise<void> =>
+    eventually(check, { withinMs });
+  const merged = (...registries: string[]): Promise<void> =>
+    within(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()));
+
+  test('both secrets and the agent are made', async () => {
+    await process.says('caches are filled');
+    await merged('quay.io', 'tenant.example.com');
+    await within(async () => assert.notEqual(await plane.get(SYNCER), undefined));
+    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
+  });
+
+  table(test, COMES_BACK, async ({ harm, whole }) => {
+    await harm(plane);
+    const started = performance.now();
+    await within(() => whole(plane));
+    assert.ok(performance.now() - started < 1000, `back after ${Math.round(performance.now() - started)} ms`);
+  });
+
+  test('the platform secret keeps rotating while that of the tenant is broken, and the tenant is told', async () => {
+    await plane.apply(additional('kept.example.com'));
+    await merged('quay.io', 'kept.example.com');
+    await plane.apply(
+      secretOf('additional-pull-secret', 'kube-system', {
+        '.dockerconfigjson': Buffer.from('{"auths":[]}').toString('base64'),
+      }),
+    );
+    await plane.apply(platform('quay.io', 'rotated.example.com'));
+    await within(async () =>
+      assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'rotated.example.com']),
+    );
+    await within(async () => {
+      const reasons = (await eventsAbout(plane, 'additional-pull-secret')).map((event) =>
+        String(event['type']),
+      );
+      assert.ok(reasons.includes('Warning'), 'a warning event on the secret of the tenant');
+    });
+    await within(async () => {
+      const conditions = (await plane.get(STATUS))?.['status']?.conditions as {
+        type: string;
+        status: string;
+      }[];
+      assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
+    });
+  });
+
+  test('removing the additional secret removes the merged one, and nothing else', async () => {
+    await plane.apply(platform('quay.io'));
+    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+    await merged();
+    assert.notEqual(await plane.get(ORIGINAL), undefined);
+    assert.notEqual(await plane.get(SYNCER), undefined);
+  });
+
+  test('a foreign global-pull-secret is not overwritten, and its owner is told', async () => {
+    const foreign = secretOf('global-pull-secret', 'kube-system', {
+      '.dockerconfigjson': Buffer.from('{"auths":{"foreign.example.com":{"auth":"cm9ib3Q6eA=="}}}').toString(
+        'base64',
+      ),
+    });
+    await plane.apply(foreign, 'somebody-else');
+    await plane.apply(additional('tenant.example.com'));
+    await within(async () => {
+      const events = await eventsAbout(plane, 'global-pull-secret');
+      assert.ok(
+        events.some((event) => event['reason'] === 'ForeignObject'),
+        'an event that says so',
+      );
+    });
+    assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['foreign.example.com']);
+    await plane.remove(GLOBAL);
+    await merged('quay.io', 'tenant.example.com');
+  });
+
+  test('a merged secret that hangs in deletion is made again once it is gone', async () => {
+    const path = '/api/v1/namespaces/kube-system/secrets/global-pull-secret';
+    await merge(plane, GLOBAL, path, { metadata: { finalizers: ['example.com/hold'] } });
+    await plane.remove(GLOBAL);
+    await plane.apply(additional('held.example.com'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await merge(plane, GLOBAL, path, { metadata: { finalizers: null } });
+    await merged('quay.io', 'held.example.com');
+  });
+
+  test('an additional secret of another type counts by its content', async () => {
+    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+    await plane.apply({ ...additional('opaque.example.com'), type: 'Opaque' });
+    await within(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
+    assert.equal(process.running, true);
+    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+    await plane.apply(additional('typed.example.com'));
+    await merged('quay.io', 'typed.example.com');
+  });
+
+  test('an additional secret of almost 1 MiB does not harm the last good one', async () => {
+    const auths = Object.fromEntries(
+      Array.from({ length: 9000 }, (_, index) => [
+        `r${index}.example.com`,
+        { auth: Buffer.from(`robot:${'x'.repeat(40)}${index}`).toString('base64') },
+      ]),
+    );
+    const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
+    assert.ok(text.length > 900_000);
+    await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
+    await within(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001), 10_000);
+    await plane.apply(additional('small.example.com'));
+    await merged('quay.io', 'small.example.com');
+  });
+
+  test('at rest it sends nothing', async () => {
+    const count = async (): Promise<number> => {
+      const { body } = await plane.client.request('GET', '/metrics');
+      return [
+        ...String(body).matchAll(
+          /^apiserver_request_total\{.*verb="(?:APPLY|PATCH|PUT|POST|DELETE)".*\} (\d+)$/gm,
+        ),
+      ]
+        .filter(([line]) => /secrets|daemonsets|roles|pullstatuses|events/.test(line))
+        .reduce((sum, [, value]) => sum + Number(value), 0);
+    };
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const before = await count();
+    assert.ok(before > 0);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    assert.equal(await count(), before);
+  });
+
+  test('--dry-run shows what is missing and writes nothing', async () => {
+    assert.equal(await process.stop(), 0);
+    await plane.remove(SYNCER);
+    const dry = await runProcess([...NODE, 'reconcile', '--kubeconfig', plane.kubeconfig, '--dry-run']);
+    assert.match(dry.stdout, /created +DaemonSet\/kube-system\/global-pull-secret-syncer/);
+    assert.equal(await plane.get(SYNCER), undefined);
+  });
+
+  test.lastly('nothing secret was logged, and the control plane stops', async () => {
+    assert.equal(process.log.includes('robot'), false);
+    await plane.stop();
+  });
+}
+
+test.run();
