@@ -5,6 +5,9 @@
  * `renderTree(chart.toJson())`. Objects without cdk8s: the functions of `charts/<system>/objects.ts`.
  */
 export { clusterChart, type RenderedCluster, renderCluster, renderFleet } from './app.ts';
+export { type NamespaceAccess, namespaceAccess, nodeAccess } from './credential-provider/access.ts';
+export { CredentialProvider, type CredentialProviderProps } from './credential-provider/chart.ts';
+export { credentialProviderConfig, credentialProviderCrd } from './credential-provider/crd.ts';
 export { defaultFleet } from './default-fleet.ts';
 export { type Cluster, defineFleet, type Fleet, type FleetInput, parseFleet, readFleet } from './fleet.ts';
 export { fleetJsonSchema } from './fleet-json-schema.ts';

@@ -14,6 +14,7 @@
  * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
  * `charts/output.ts`.
  */
+import { type CredentialProviderInput, credentialProviderSystem } from './credential-provider/chart.ts';
 import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
 import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
@@ -24,6 +25,7 @@ export interface SystemInputs {
   readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
   readonly 'pull-secret-injection'?: PullSecretInjectionInput | boolean;
   readonly 'registry-overrides'?: RegistryOverridesInput | boolean;
+  readonly 'credential-provider'?: CredentialProviderInput | boolean;
 }
 
 /** In the order in which they are documented. */
@@ -31,4 +33,5 @@ export const SYSTEMS: readonly ChartSystem[] = [
   globalPullSecretSystem,
   pullSecretInjectionSystem,
   registryOverridesSystem,
+  credentialProviderSystem,
 ];

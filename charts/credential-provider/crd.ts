@@ -138,7 +138,8 @@ export function credentialProviderCrd(): KubeObject {
     name,
     served: true,
     storage: name === 'v1',
-    schema: { openAPIV3Schema: SCHEMA },
+    // A copy each, so that YAML has no anchors.
+    schema: { openAPIV3Schema: structuredClone(SCHEMA) },
     subresources: { status: {} },
   });
   return {

@@ -1,0 +1,69 @@
+/** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
+import { pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { applyByName, type PolicyRule } from '../shared/objects.ts';
+import type { Access, HostedCluster } from '../shared/system.ts';
+import { hostedConfigMapName } from './hosted-config-map.ts';
+import { machineConfigName } from './machine-config.ts';
+
+const READ = ['get', 'list', 'watch'] as const;
+const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
+const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
+const EVENTS: PolicyRule = {
+  apiGroups: ['events.k8s.io'],
+  resources: ['events'],
+  verbs: ['create', 'patch'],
+};
+
+/** In a stand-alone cluster; `namespace` is where it reports. */
+export function clusterAccess(namespace: string): readonly Access[] {
+  const { group, plural, objectName } = CREDENTIAL_PROVIDER;
+  return [
+    {
+      rules: [
+        { apiGroups: [group], resources: [plural, 'infrastructures'], verbs: READ },
+        {
+          apiGroups: [group],
+          resources: [`${plural}/status`],
+          resourceNames: [objectName],
+          verbs: ['get', 'patch'],
+        },
+        { apiGroups: [''], resources: ['nodes'], verbs: READ },
+        // The rendered configs of the pools have names that nobody knows in advance.
+        {
+          apiGroups: ['machineconfiguration.openshift.io'],
+          resources: ['machineconfigpools', 'machineconfigs'],
+          verbs: READ,
+        },
+        applyByName('machineconfiguration.openshift.io', 'machineconfigs', POOLS.map(machineConfigName)),
+        EVENTS,
+      ],
+    },
+    statusAccess(namespace),
+  ];
+}
+
+/** In a management cluster, for each hosted cluster: its ConfigMap and its report. */
+export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
+  const { namespace, name } = cluster.hostedCluster;
+  return [
+    { namespace, rules: [applyByName('', 'configmaps', [hostedConfigMapName(name)])] },
+    statusAccess(cluster.controlPlaneNamespace),
+    { rules: [EVENTS] },
+  ];
+}
+
+function statusAccess(namespace: string): Access {
+  return {
+    namespace,
+    rules: [
+      applyByName('pullwright.dev', 'pullstatuses', [STATUS_NAME]),
+      {
+        apiGroups: ['pullwright.dev'],
+        resources: ['pullstatuses/status'],
+        resourceNames: [STATUS_NAME],
+        verbs: ['get', 'patch'],
+      },
+    ],
+  };
+}

@@ -1,0 +1,86 @@
+/** What a fleet's section renders, and which sections are refused. */
+import assert from 'node:assert/strict';
+import { stringify } from 'yaml';
+import { credentialProviderSystem, schema } from '../../charts/credential-provider/chart.ts';
+import type { ClusterContext } from '../../charts/shared/system.ts';
+import { golden } from '../support/golden.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('credential provider chart');
+
+const CLUSTER: ClusterContext = {
+  name: 'prod',
+  kind: 'standalone',
+  delivery: 'gitops',
+  namespace: 'pullwright-system',
+  image: 'registry.example.com/pullwright:0.1.0',
+  hosted: [],
+  discovery: false,
+};
+
+test('everything, as YAML', () => {
+  const config = schema.parse({
+    matchImages: ['docker.io', '*.example.io'],
+    crd: true,
+    nodeAccess: 'shipped',
+    namespaces: [
+      { namespace: 'app-team-alpha', serviceAccounts: ['app'] },
+      { namespace: 'app-team-beta', secrets: ['mirror'], readReferences: false },
+    ],
+    alerts: true,
+  });
+  golden(
+    'credential-provider/section.yaml',
+    credentialProviderSystem
+      .objects(config, CLUSTER)
+      .map((object) => stringify(object))
+      .join('---\n'),
+  );
+});
+
+test('an empty section renders the roles of the nodes, as narrow as can be', () => {
+  const objects = credentialProviderSystem.objects(schema.parse({}), CLUSTER);
+  assert.deepEqual(
+    objects.map(({ kind }) => kind),
+    ['ClusterRole', 'ClusterRoleBinding'],
+  );
+  assert.deepEqual(objects[0]?.['rules'], [
+    {
+      apiGroups: [''],
+      resources: ['https://kubernetes.default.svc'],
+      verbs: ['request-serviceaccounts-token-audience'],
+    },
+  ]);
+});
+
+test('the reconciler may write its MachineConfigs by name and nothing else of the kind', () => {
+  const part = credentialProviderSystem.reconciler?.({}, CLUSTER);
+  const writes = part?.access.flatMap(({ rules }) => rules).filter(({ verbs }) => verbs.includes('patch'));
+  for (const rule of writes ?? [])
+    assert.ok(rule.resourceNames !== undefined || rule.resources.includes('events'), JSON.stringify(rule));
+});
+
+interface Bad extends Case {
+  readonly section: unknown;
+}
+
+const bad: readonly Bad[] = [
+  { name: 'lone star', reason: 'the definition refuses it', section: { matchImages: ['*'] } },
+  { name: 'upper case', reason: 'the definition refuses it', section: { matchImages: ['Docker.io'] } },
+  { name: 'nothing in the list', reason: 'leave the field out instead', section: { matchImages: [] } },
+  { name: 'twice the same', reason: 'the list is a set', section: { matchImages: ['a.io', 'a.io'] } },
+  {
+    name: 'fifty-one',
+    reason: 'fifty at most',
+    section: { matchImages: Array.from({ length: 51 }, (_, index) => `r${index}.io`) },
+  },
+  { name: 'unknown field', reason: 'a typing mistake must not pass', section: { matchImage: ['a.io'] } },
+  {
+    name: 'namespace that is none',
+    reason: 'no such namespace exists',
+    section: { namespaces: [{ namespace: 'Team_A' }] },
+  },
+];
+table(test, bad, ({ section }) => assert.equal(schema.safeParse(section).success, false));
+
+test.run();
