@@ -1,0 +1,321 @@
+// deadline: 240 s
+/** The reconciler on a real API server, with the rights that the charts render, beside writers that act like HyperShift's. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { overridesAccess } from '../../charts/registry-overrides/access.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { installCrds } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('registry-overrides on an API server');
+const missing = missingControlPlane();
+const NAMESPACE = 'clusters-prod';
+const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
+
+interface Deployment extends TestObject {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+}
+
+interface Container {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+}
+
+if (missing !== undefined) test.skip('everything', missing);
+else {
+  const plane = await startControlPlane({
+    crds: [
+      'hostedclusters.hypershift.openshift.io',
+      'hostedcontrolplanes.hypershift.openshift.io',
+      'imagedigestmirrorsets.config.openshift.io',
+      'pullstatuses.pullwright.dev',
+    ],
+  });
+  for (const name of ['clusters', NAMESPACE])
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+  const access = overridesAccess([{ hostedClusterNamespace: 'clusters', controlPlaneNamespace: NAMESPACE }]);
+  const secrets = {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: ['admin-kubeconfig'],
+    verbs: ['get'],
+  };
+  const planes = {
+    apiGroups: ['hypershift.openshift.io'],
+    resources: ['hostedcontrolplanes'],
+    verbs: ['get', 'list', 'watch'],
+  };
+  const user = await plane.user({
+    name: 'overrides',
+    cluster: [planes, ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules)],
+    namespaces: {
+      [NAMESPACE]: [
+        secrets,
+        ...access.filter((one) => one.namespace === NAMESPACE).flatMap((one) => one.rules),
+      ],
+      clusters: access.filter((one) => one.namespace === 'clusters').flatMap((one) => one.rules),
+    },
+  });
+  const kubeconfig = Buffer.from(readFileSync(plane.kubeconfig, 'utf8')).toString('base64');
+  await plane.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'admin-kubeconfig', namespace: NAMESPACE },
+    data: { kubeconfig },
+  });
+  const config = `${plane.folder}/config.yaml`;
+  writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
+  const process = new ReconcilerProcess(NODE, [
+    `--kubeconfig=${user.kubeconfig}`,
+    '--discover',
+    `--config=${config}`,
+  ]);
+
+  const read = async (name: string): Promise<Deployment> => (await plane.get(deployment(name))) as Deployment;
+  const value = async (name: string): Promise<string | undefined> => variableOf(await read(name), name);
+  const status = async (): Promise<Status> =>
+    ((await plane.get(STATUS)) as { status?: Status } | undefined)?.status ?? {
+      conditions: [],
+      verdicts: [],
+    };
+  const condition = async (type: string): Promise<string> => {
+    const found = (await status()).conditions.find((one) => one.type === type);
+    return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+  };
+
+  test('sets the variable on both Deployments, with exactly the rights of the charts', async () => {
+    await plane.apply(deployment('control-plane-operator'), 'somebody');
+    await plane.apply(deployment('ignition-server'), 'somebody');
+    await plane.apply(
+      mirrors([
+        ['quay.io/b', ['m2.example.com', 'm1.example.com']],
+        ['quay.io/a', ['m.example.com']],
+      ]),
+    );
+    await plane.apply(hostedCluster({}));
+    await plane.apply(controlPlane());
+    const wanted = 'quay.io/a=m.example.com,quay.io/b=m1.example.com,quay.io/b=m2.example.com';
+    await eventually(
+      async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
+      { withinMs: 30_000 },
+    );
+    await eventually(async () => assert.equal(await value('control-plane-operator'), wanted));
+    await eventually(async () => assert.equal(await condition('Ready'), 'True Reconciled'));
+    assert.doesNotMatch(process.log, /forbidden/i);
+  });
+
+  test('an unchanged set of mirrors writes nothing, whatever the order it is listed in', async () => {
+    const before = await Promise.all([read('ignition-server'), plane.get(DOCUMENT), plane.get(STATUS)]);
+    await plane.apply(
+      mirrors([
+        ['quay.io/a', ['m.example.com']],
+        ['quay.io/b', ['m2.example.com', 'm1.example.com']],
+      ]),
+    );
+    // Something that does show marks that the change above was seen.
+    await plane.apply(mirrors([['quay.io/c', ['m.example.com']]], 'later'));
+    await eventually(async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/c/));
+    await plane.remove(mirrors([], 'later'));
+    await eventually(async () => assert.doesNotMatch((await value('ignition-server')) ?? '', /quay\.io\/c/));
+    const after = await plane.get(DOCUMENT);
+    assert.deepEqual((after as { data?: unknown }).data, (before[1] as { data?: unknown }).data);
+  });
+
+  test('a kind that is installed later is followed without a restart', async () => {
+    await installCrds(plane.client, ['imagecontentsourcepolicies.operator.openshift.io']);
+    await plane.apply({
+      apiVersion: 'operator.openshift.io/v1alpha1',
+      kind: 'ImageContentSourcePolicy',
+      metadata: { name: 'legacy' },
+      spec: { repositoryDigestMirrors: [{ source: 'quay.io/old', mirrors: ['m.example.com/old'] }] },
+    });
+    await eventually(
+      async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/old=m\.example\.com\/old/),
+      { withinMs: 60_000 },
+    );
+    await eventually(async () =>
+      assert.ok((await status()).verdicts.some((one) => one.reason === 'BothKinds')),
+    );
+  });
+
+  test('own: a writer that applies its object every second and we do not fight', async () => {
+    await plane.apply(hostedCluster({ 'pullwright.dev/registry-overrides-mode': 'own' }));
+    const stand = setInterval(
+      () => void plane.apply(deployment('ignition-server'), 'control-plane-operator').catch(() => undefined),
+      1000,
+    );
+    try {
+      await plane.apply(mirrors([['quay.io/a', ['new.example.com']]]));
+      await eventually(async () => assert.match((await value('ignition-server')) ?? '', /new\.example\.com/));
+      await stands(read);
+      assert.match((await value('ignition-server')) ?? '', /new\.example\.com/);
+    } finally {
+      clearInterval(stand);
+    }
+  });
+
+  test('own: where a writer replaces the whole object every second, we stop and say so', async () => {
+    const replace = async (): Promise<void> => {
+      const now = await read('ignition-server');
+      const {
+        managedFields: _fields,
+        resourceVersion,
+        ...metadata
+      } = now.metadata as Record<string, unknown>;
+      const body = { ...now, ...deployment('ignition-server'), metadata: { ...metadata, resourceVersion } };
+      await plane.client.request(
+        'PUT',
+        `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/ignition-server`,
+        body,
+      );
+    };
+    const stand = setInterval(() => void replace().catch(() => undefined), 1000);
+    try {
+      await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'), {
+        withinMs: 20_000,
+      });
+      await stands(read);
+      assert.equal(await value('ignition-server'), undefined);
+      assert.match(
+        (await value('control-plane-operator')) ?? '',
+        /new\.example\.com/,
+        'the other Deployment is kept',
+      );
+    } finally {
+      clearInterval(stand);
+    }
+  });
+
+  test('observe: what an operator of HyperShift writes is left to it', async () => {
+    await plane.apply(hostedCluster({ 'pullwright.dev/registry-overrides-mode': 'auto' }));
+    await eventually(async () => assert.match(await condition('ManagedElsewhere'), /^True/));
+    await plane.apply(mirrors([['quay.io/a', ['newest.example.com']]]));
+    await eventually(async () =>
+      assert.match((await value('control-plane-operator')) ?? '', /newest\.example\.com/),
+    );
+    assert.equal(await value('ignition-server'), undefined);
+  });
+
+  test('it stops with exit code 0', async () => {
+    assert.equal(await process.stop(), 0);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+interface Status {
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  readonly verdicts: readonly { readonly reason: string }[];
+}
+
+const STATUS: TestObject = {
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullStatus',
+  metadata: { name: 'hostedcluster-prod', namespace: 'clusters' },
+};
+const DOCUMENT: TestObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'registry-overrides', namespace: NAMESPACE },
+};
+
+/** Waits until the Deployment has not been written for five seconds. */
+async function stands(read: (name: string) => Promise<Deployment>): Promise<void> {
+  let version = '';
+  let since = performance.now();
+  await eventually(
+    async () => {
+      const now = String((await read('ignition-server')).metadata['resourceVersion']);
+      if (now !== version) since = performance.now();
+      version = now;
+      assert.ok(performance.now() - since > 5000, 'the resourceVersion moves');
+    },
+    { withinMs: 25_000, everyMs: 200 },
+  );
+}
+
+function variableOf(object: Deployment, container: string): string | undefined {
+  const found = object.spec.template.spec.containers.find((one) => one.name === container);
+  return found?.env?.find((one) => one.name === VARIABLE)?.value;
+}
+
+function deployment(name: string): TestObject {
+  const labels = { app: name };
+  const containers = [{ name, image: `quay.io/ocp/${name}:1`, env: [{ name: 'POD_NAME', value: name }] }];
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: NAMESPACE },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  };
+}
+
+function mirrors(entries: readonly (readonly [string, readonly string[]])[], name = 'release'): TestObject {
+  const imageDigestMirrors = entries.map(([source, list]) => ({ source, mirrors: list }));
+  return {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name },
+    spec: { imageDigestMirrors },
+  };
+}
+
+/** By it the hosted cluster is found. */
+function controlPlane(): TestObject {
+  const { spec } = hostedCluster({}) as { spec?: Readonly<Record<string, unknown>> };
+  const { release: _release, ...shared } = spec ?? {};
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name: 'prod',
+      namespace: NAMESPACE,
+      annotations: { 'hypershift.openshift.io/cluster': 'clusters/prod' },
+    },
+    spec: {
+      ...shared,
+      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64',
+      infraID: 'prod',
+      issuerURL: 'https://kubernetes.default.svc',
+      controllerAvailabilityPolicy: 'SingleReplica',
+      infrastructureAvailabilityPolicy: 'SingleReplica',
+      dns: { baseDomain: 'example.com' },
+      etcd: {
+        managementType: 'Managed',
+        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
+      },
+      networking: {
+        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
+        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
+      },
+    },
+  };
+}
+
+/** As small as the real definition allows. */
+function hostedCluster(annotations: Readonly<Record<string, string>>): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name: 'prod', namespace: 'clusters', annotations },
+    spec: {
+      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64' },
+      pullSecret: { name: 'pull-secret' },
+      sshKey: { name: 'ssh-key' },
+      platform: { type: 'None' },
+      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
+        service,
+        servicePublishingStrategy: { type: 'Route' },
+      })),
+    },
+  };
+}
+
+test.run();
