@@ -1,0 +1,94 @@
+/** What becomes of refusals, and that nothing of a body gets into a text. */
+import assert from 'node:assert/strict';
+import { apiErrorOf } from '../../runtime/kube/api-error.ts';
+import { describeError } from '../../runtime/rules/errors.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('apiErrorOf()');
+
+interface Row extends Case {
+  readonly status: number;
+  readonly body: unknown;
+  readonly says: RegExp;
+  readonly disposition: string;
+}
+
+const SECRET = plantedPassword('body');
+const cause = (reason: string, field: string, message = SECRET): object => ({ reason, field, message });
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'an invalid field',
+    reason: 'the server quotes the value in its message',
+    status: 422,
+    body: {
+      reason: 'Invalid',
+      message: SECRET,
+      details: { causes: [cause('FieldValueInvalid', 'data[.dockerconfigjson]')] },
+    },
+    says: /422 Invalid \(data\[\.dockerconfigjson\]: FieldValueInvalid\)/,
+    disposition: 'terminal',
+  },
+  {
+    name: 'a conflict of field managers',
+    reason: 'the operator wants to know who',
+    status: 409,
+    body: {
+      reason: 'Conflict',
+      details: { causes: [cause('FieldManagerConflict', '.data', 'conflict with "helm" using v1')] },
+    },
+    says: /\.data is owned by "helm"/,
+    disposition: 'retry',
+  },
+  {
+    name: 'no right',
+    reason: 'it heals when the right is given',
+    status: 403,
+    body: { message: SECRET },
+    says: /403 Forbidden.*Grant the verb "patch"/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'too many requests',
+    reason: 'the server asks for patience',
+    status: 429,
+    body: undefined,
+    says: /429 TooManyRequests/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'a namespace that terminates',
+    reason: 'nothing can be made there until it is gone',
+    status: 403,
+    body: { reason: 'Forbidden', details: { causes: [cause('NamespaceTerminating', 'metadata.namespace')] } },
+    says: /NamespaceTerminating/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'a page of a proxy',
+    reason: 'not everything that answers is an API server',
+    status: 502,
+    body: undefined,
+    says: /502 ServerError/,
+    disposition: 'retry',
+  },
+  {
+    name: 'a reason that is a text',
+    reason: 'a text could hold anything',
+    status: 400,
+    body: { reason: `no ${SECRET}` },
+    says: /400 BadRequest/,
+    disposition: 'terminal',
+  },
+];
+
+table(test, ROWS, ({ status, body, says, disposition }) => {
+  const error = apiErrorOf({ verb: 'apply', subject: 'Secret/ns/a', status, body });
+  assert.match(describeError(error), says);
+  assert.match(error.message, /Secret\/ns\/a/);
+  assert.equal(error.disposition, disposition);
+  assert.equal(describeError(error).includes(SECRET), false);
+});
+
+test.run();

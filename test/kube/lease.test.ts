@@ -1,0 +1,125 @@
+/** Leader election by an injected clock and an API server of a few lines. The real one is in test/reconcile/failover.test.ts. */
+import assert from 'node:assert/strict';
+import { ApiError } from '../../runtime/kube/api-error.ts';
+import type { KubeClient } from '../../runtime/kube/client.ts';
+import { LeaderElection, type LeaseClock } from '../../runtime/kube/lease.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('LeaderElection');
+
+class Clock implements LeaseClock {
+  wall = 1_700_000_000_000;
+  mono = 0;
+  now = (): number => this.wall;
+  monotonic = (): number => this.mono;
+  sleep = (ms: number): Promise<void> => {
+    this.mono += ms;
+    this.wall += ms;
+    return Promise.resolve();
+  };
+}
+
+/** One Lease with optimistic concurrency. */
+function server(): { client: KubeClient; lease: () => KubeObject | undefined; fail: { now: boolean } } {
+  let stored: KubeObject | undefined;
+  let version = 0;
+  const fail = { now: false };
+  const save = (object: KubeObject): KubeObject => {
+    version += 1;
+    stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    return stored;
+  };
+  const conflict = (): never => {
+    throw new ApiError('Cannot update', { code: 'Conflict', status: 409, causes: [], disposition: 'retry' });
+  };
+  const client = {
+    get: () => (fail.now ? Promise.reject(new Error('down')) : Promise.resolve(stored)),
+    create: (object: KubeObject) => Promise.resolve(stored === undefined ? save(object) : conflict()),
+    replace: (object: KubeObject) =>
+      Promise.resolve(
+        object.metadata.resourceVersion === stored?.metadata.resourceVersion ? save(object) : conflict(),
+      ),
+  } as unknown as KubeClient;
+  return { client, lease: () => stored, fail };
+}
+
+function candidate(client: KubeClient, identity: string, clock: Clock): LeaderElection {
+  return new LeaderElection({ client, namespace: 'ns', name: 'lease', identity, clock, random: () => 0 });
+}
+
+const forever = new AbortController().signal;
+
+test('the first candidate leads, the second does not while the first renews', async () => {
+  const { client, lease } = server();
+  const clock = new Clock();
+  const first = candidate(client, 'first', clock);
+  assert.equal(await first.acquire(forever), true);
+  assert.equal(first.isLeader(), true);
+  const stop = new AbortController();
+  const second = candidate(client, 'second', clock);
+  const tries = second.acquire(stop.signal);
+  stop.abort();
+  assert.equal(await tries, false);
+  assert.equal((lease()?.spec as { holderIdentity: string }).holderIdentity, 'first');
+});
+
+test('a leader that is frozen longer than its renewal knows at once that it must not write', async () => {
+  const { client } = server();
+  const clock = new Clock();
+  const leader = candidate(client, 'first', clock);
+  await leader.acquire(forever);
+  clock.mono += 9_999;
+  assert.equal(leader.isLeader(), true);
+  clock.mono += 1;
+  assert.equal(leader.isLeader(), false);
+});
+
+test('a lease that does not change for its duration is taken, by the clock of the candidate', async () => {
+  const { client, lease } = server();
+  const clock = new Clock();
+  await candidate(client, 'first', clock).acquire(forever);
+  const second = candidate(client, 'second', clock);
+  const before = clock.mono;
+  assert.equal(await second.acquire(forever), true);
+  assert.ok(clock.mono - before >= 15_000, 'not before the lease has run out');
+  assert.equal((lease()?.spec as { leaseTransitions: number }).leaseTransitions, 1);
+});
+
+test('the wall clock may jump without anybody losing or taking the lease', async () => {
+  const { client } = server();
+  const clock = new Clock();
+  const leader = candidate(client, 'first', clock);
+  await leader.acquire(forever);
+  clock.wall += 86_400_000;
+  assert.equal(leader.isLeader(), true);
+  const stop = new AbortController();
+  const second = candidate(client, 'second', clock);
+  const tries = second.acquire(stop.signal);
+  stop.abort();
+  assert.equal(await tries, false);
+});
+
+test('released, it is free for the next without waiting', async () => {
+  const { client } = server();
+  const clock = new Clock();
+  const first = candidate(client, 'first', clock);
+  await first.acquire(forever);
+  await first.release();
+  const before = clock.mono;
+  assert.equal(await candidate(client, 'second', clock).acquire(forever), true);
+  assert.equal(clock.mono, before);
+});
+
+test('a leader that cannot reach the server gives up when its renewal is overdue', async () => {
+  const { client, fail } = server();
+  const clock = new Clock();
+  const leader = candidate(client, 'first', clock);
+  await leader.acquire(forever);
+  fail.now = true;
+  await leader.keep(forever);
+  assert.equal(leader.isLeader(), false);
+  assert.ok(clock.mono >= 10_000 && clock.mono < 15_000, 'before anybody else can take it');
+});
+
+test.run();
