@@ -1,0 +1,182 @@
+/** The objects of the global pull secret, field by field where a field is a promise. */
+import assert from 'node:assert/strict';
+import {
+  type AgentOptions,
+  additionalSecretPolicies,
+  agentCommand,
+  agentDaemonSet,
+  agentRbac,
+  syncObjects,
+} from '../../charts/global-pull-secret/objects.ts';
+import type { PodSpec } from '../../charts/shared/objects.ts';
+import { parseAgentFlags } from '../../runtime/commands/agent-flags.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('global pull secret objects');
+const image = 'registry.example.com/pullwright:0.1.0';
+
+function podOf(options: Partial<AgentOptions> = {}): PodSpec {
+  const spec = agentDaemonSet({ image, ...options }).spec as { template: { spec: PodSpec } };
+  return spec.template.spec;
+}
+
+const containerOf = (options: Partial<AgentOptions> = {}): PodSpec['containers'][number] => {
+  const [container] = podOf(options).containers;
+  assert.ok(container !== undefined);
+  return container;
+};
+
+const flagsOf = (options: Partial<AgentOptions>): ReturnType<typeof parseAgentFlags> =>
+  parseAgentFlags(agentCommand({ image, ...options }).slice(2), { NODE_NAME: 'worker-1' });
+
+test('both secrets are mounted always, the merged one optional, and no hash stands in the template', () => {
+  const volumes = podOf().volumes ?? [];
+  assert.deepEqual(
+    volumes.flatMap((volume) => ('secret' in volume ? [volume.secret] : [])),
+    [{ secretName: 'original-pull-secret' }, { secretName: 'global-pull-secret', optional: true }],
+  );
+  const { template } = agentDaemonSet({ image }).spec as { template: { metadata: unknown } };
+  assert.deepEqual(template.metadata, { labels: { name: 'global-pull-secret-syncer' } });
+});
+
+test('the host is seen only where the work is', () => {
+  const paths = (options: Partial<AgentOptions>): unknown =>
+    (podOf(options).volumes ?? []).flatMap((volume) => ('hostPath' in volume ? [volume.hostPath.path] : []));
+  assert.deepEqual(paths({}), ['/var/lib/kubelet', '/var/run/dbus']);
+  assert.deepEqual(paths({ janitor: true }), ['/var/lib/kubelet', '/var/run/dbus', '/etc/crio/auth']);
+  assert.equal(flagsOf({ janitor: true }).janitorFolder, '/etc/crio/auth');
+});
+
+test('readiness and liveness ask over HTTP on loopback, at the port that the agent serves', () => {
+  for (const healthPort of [undefined, 10_001]) {
+    const options = healthPort === undefined ? {} : { healthPort };
+    const { readinessProbe, livenessProbe } = containerOf(options);
+    const port = flagsOf(options).healthPort;
+    assert.deepEqual(readinessProbe?.httpGet, {
+      path: '/readyz',
+      port,
+      host: flagsOf(options).healthAddress,
+    });
+    assert.deepEqual(livenessProbe?.httpGet, {
+      path: '/healthz',
+      port,
+      host: flagsOf(options).healthAddress,
+    });
+  }
+  assert.equal(podOf().hostNetwork, true);
+});
+
+test('every option reaches the agent, which understands its whole command line', () => {
+  const flags = flagsOf({
+    foreign: 'keep',
+    restart: 'on-removal',
+    restartWindow: '1m30s',
+    restartSlots: 3,
+    logLevel: 'debug',
+    janitor: true,
+  });
+  assert.equal(flags.foreign, 'keep');
+  assert.equal(flags.restart, 'on-removal');
+  assert.equal(flags.windowMs, 90_000);
+  assert.equal(flags.slots, 3);
+  assert.equal(flags.logLevel, 'debug');
+});
+
+test('paths that the agent reads and writes are the ones that are mounted', () => {
+  const mounts = containerOf().volumeMounts ?? [];
+  const flags = flagsOf({});
+  for (const file of [flags.globalFile, flags.originalFile, flags.file, flags.busSocket, flags.stateDir]) {
+    const mount = mounts.find((one) => file.startsWith(`${one.mountPath}/`));
+    assert.ok(mount !== undefined, `${file} is not mounted`);
+    assert.equal(mount.readOnly ?? false, mount.mountPath.startsWith('/etc/'), file);
+  }
+});
+
+test('there is no API token, but for slots', () => {
+  assert.equal(podOf().automountServiceAccountToken, false);
+  assert.equal(podOf({ restartSlots: 2 }).automountServiceAccountToken, true);
+  const leases = agentRbac({ restartSlots: 2 }).filter((object) => object.kind === 'Lease');
+  assert.deepEqual(
+    leases.map((object) => object.metadata.name),
+    ['global-pull-secret-syncer-slot-0', 'global-pull-secret-syncer-slot-1'],
+  );
+});
+
+test('privileged by default; restricted keeps the needed capabilities and takes an SELinux type', () => {
+  assert.deepEqual(containerOf().securityContext, { privileged: true, readOnlyRootFilesystem: true });
+  const restricted = containerOf({ security: 'restricted', seLinuxType: 'spc_t' }).securityContext;
+  assert.equal(restricted?.['privileged'], false);
+  assert.deepEqual(restricted?.['capabilities'], { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] });
+  assert.deepEqual(restricted?.['seLinuxOptions'], { type: 'spc_t' });
+});
+
+test('nodes beside the eligible ones are reached by an affinity instead of the selector', () => {
+  assert.deepEqual(podOf().nodeSelector, { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' });
+  const pod = podOf({ alsoNodes: [{ 'karpenter.sh/nodepool': 'default' }] });
+  assert.equal(pod.nodeSelector, undefined);
+  const text = JSON.stringify(pod.affinity);
+  assert.match(text, /nodepool-globalps-enabled/);
+  assert.match(text, /karpenter\.sh\/nodepool/);
+});
+
+test('the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
+  const roles = agentRbac({}).filter((object) => object.kind === 'Role');
+  assert.deepEqual(
+    roles.map((object) => [object.metadata.namespace, object['rules']]),
+    [
+      [
+        'kube-system',
+        [
+          {
+            apiGroups: [''],
+            resources: ['secrets'],
+            resourceNames: ['original-pull-secret', 'global-pull-secret'],
+            verbs: ['get'],
+          },
+        ],
+      ],
+      [
+        'openshift-config',
+        [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['pull-secret'], verbs: ['get'] }],
+      ],
+    ],
+  );
+});
+
+test('every RoleBinding binds the Role beside it to the ServiceAccount', () => {
+  const bindings = agentRbac({}).filter((object) => object.kind === 'RoleBinding');
+  assert.equal(bindings.length, 2);
+  for (const binding of bindings) {
+    assert.deepEqual((binding['roleRef'] as { name: string }).name, binding.metadata.name);
+    assert.deepEqual(binding['subjects'], [
+      { kind: 'ServiceAccount', name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+    ]);
+  }
+});
+
+test('admission warns and audits; deny adds a policy that refuses; off has none', () => {
+  const actions = (objects: readonly KubeObject[]): unknown =>
+    objects
+      .filter((object) => object.kind === 'ValidatingAdmissionPolicyBinding')
+      .map((object) => (object.spec as { validationActions: unknown }).validationActions);
+  assert.deepEqual(actions(additionalSecretPolicies('warn')), [['Warn', 'Audit']]);
+  assert.deepEqual(actions(additionalSecretPolicies('deny')), [['Warn', 'Audit'], ['Deny']]);
+  assert.deepEqual(additionalSecretPolicies('off'), []);
+});
+
+test("upstream's shape needs to know the content", () => {
+  assert.throws(
+    () => syncObjects({ agent: { image, shape: 'upstream' } }),
+    /the hash of the content is missing/,
+  );
+  const [account, ...rest] = syncObjects({
+    agent: { image, shape: 'upstream' },
+    enforce: 'off',
+    upstream: { configHash: 'aaaaaaaa', merged: true },
+  });
+  assert.equal(account?.['automountServiceAccountToken'], undefined);
+  assert.equal(rest.find((object) => object.kind === 'DaemonSet')?.metadata.labels, undefined);
+});
+
+test.run();

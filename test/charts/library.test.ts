@@ -1,0 +1,187 @@
+/** Constructs and builders that users of the library touch: CRDs, secret sources, Argo CD and Flux. */
+import assert from 'node:assert/strict';
+import { Testing } from 'cdk8s';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
+import { ObjectGroup, PullSecret, parseFleet, renderFleet } from '../../charts/mod.ts';
+import { crd, structuralSchema } from '../../charts/shared/crd.ts';
+import { secretSourceObjects } from '../../charts/shared/secret-source.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('library of the charts');
+
+test('structuralSchema() refuses what the API server would refuse', () => {
+  assert.throws(
+    () => structuralSchema(z.strictObject({ a: z.union([z.string(), z.int()]) })),
+    /\$\.a uses "anyOf", wanted one type per field/,
+  );
+  assert.deepEqual(structuralSchema(z.looseObject({ a: z.string().max(3) })), {
+    type: 'object',
+    required: ['a'],
+    properties: { a: { type: 'string', maxLength: 3 } },
+    'x-kubernetes-preserve-unknown-fields': true,
+  });
+});
+
+test('crd() wants exactly one stored version', () => {
+  const version = { name: 'v1', schema: z.strictObject({}) };
+  const input = { group: 'pullwright.dev', kind: 'X', scope: 'Cluster' } as const;
+  assert.throws(
+    () => crd({ ...input, versions: [version, { ...version, name: 'v2' }] }),
+    /2 stored versions, wanted 1/,
+  );
+  const annotations = crd({ ...input, versions: [version] }).metadata.annotations;
+  assert.equal(annotations?.['kustomize.toolkit.fluxcd.io/prune'], 'disabled');
+});
+
+test('a wrapped credential cannot be rendered, and the error does not show it', () => {
+  const chart = Testing.chart();
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'a' },
+    data: { x: redact(plantedPassword('chart')) },
+  };
+  new ObjectGroup(chart, 'secret', [object]);
+  assert.throws(
+    () => chart.toJson(),
+    (error: Error) => !error.message.includes(plantedPassword('chart')),
+  );
+});
+
+const target = { namespace: 'kube-system', name: 'additional-pull-secret' };
+
+test('an ExternalSecret keeps the Secret when the store loses the key, and types it', () => {
+  const [object] = secretSourceObjects(target, {
+    externalSecret: { store: 'vault', key: 'a', property: 'b', version: '3' },
+  });
+  assert.deepEqual(object?.spec, {
+    refreshInterval: '1h',
+    secretStoreRef: { kind: 'ClusterSecretStore', name: 'vault' },
+    target: {
+      name: target.name,
+      creationPolicy: 'Owner',
+      deletionPolicy: 'Retain',
+      template: { type: 'kubernetes.io/dockerconfigjson' },
+    },
+    data: [{ secretKey: '.dockerconfigjson', remoteRef: { key: 'a', property: 'b', version: '3' } }],
+  });
+});
+
+test('a SealedSecret carries the ciphertext and its scope in both places', () => {
+  const [object] = secretSourceObjects(target, {
+    sealedSecret: { encrypted: 'AgB=', scope: 'namespace-wide' },
+  });
+  const annotations = { 'sealedsecrets.bitnami.com/namespace-wide': 'true' };
+  assert.deepEqual(object?.metadata.annotations, annotations);
+  assert.deepEqual(object?.spec, {
+    encryptedData: { '.dockerconfigjson': 'AgB=' },
+    template: { type: 'kubernetes.io/dockerconfigjson', metadata: { ...target, annotations } },
+  });
+});
+
+test("SOPS renders nothing: the file is the user's, and the overlay lists it", () => {
+  const secret = new PullSecret(Testing.chart(), 'a', { ...target, source: { sops: {} } });
+  assert.deepEqual(secret.keptFiles, ['overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml']);
+});
+
+const FLEET = `image: registry.example.com/p:1
+gitops: { tool: TOOL, repository: 'https://git.example.com/f.git', path: clusters }
+defaults: { systems: { global-pull-secret: { source: { SOURCE } } } }
+clusters:
+  - { name: hub, kind: management }
+  - { name: a, kind: hosted, management: hub, destination: { name: a, kubeConfigSecret: a-kubeconfig } }
+`;
+
+const rendered = (tool: string, source: string): ReadonlyMap<string, string> =>
+  renderFleet(parseFleet(FLEET.replace('TOOL', tool).replace('SOURCE', source))).tree;
+
+test('Argo CD gets an Application per cluster with its overlays, waves, and the health of our kinds', () => {
+  const tree = rendered('argo-cd', 'externalSecret: { store: v, key: k }');
+  const application = parse(tree.get('_gitops/argocd/application-pullwright-a.yaml') ?? '');
+  assert.deepEqual(
+    application.spec.sources.map((source: { path: string }) => source.path),
+    ['clusters/a', 'clusters/a/overlays/external-secrets.io'],
+  );
+  assert.deepEqual(application.spec.destination, { name: 'a' });
+  const role = parse(tree.get('a/kube-system/role-global-pull-secret-syncer.yaml') ?? '');
+  assert.equal(role.metadata.annotations['argocd.argoproj.io/sync-wave'], '-1');
+  const config = parse(tree.get('_gitops/argocd/configmap-argocd-cm.yaml') ?? '');
+  assert.equal(config.data['resource.customizations.health.pullwright.dev_PullStatus'], HEALTH_LUA);
+});
+
+test('waves order what others need before what needs it', () => {
+  const wave = (apiVersion: string, kind: string): number =>
+    syncWave({ apiVersion, kind, metadata: { name: 'x' } });
+  assert.deepEqual(
+    [
+      wave('v1', 'Namespace'),
+      wave('rbac.authorization.k8s.io/v1', 'Role'),
+      wave('apps/v1', 'DaemonSet'),
+      wave('pullwright.dev/v1alpha1', 'PullSecretProfile'),
+    ],
+    [-2, -1, 0, 1],
+  );
+});
+
+test('Flux gets a source and a Kustomization per folder; overlays wait for the base, SOPS gets its key', () => {
+  const tree = rendered('flux', 'sops: {}');
+  const base = parse(tree.get('_gitops/flux-system/kustomization-pullwright-a.yaml') ?? '');
+  assert.equal(base.spec.path, './clusters/a');
+  assert.deepEqual(base.spec.kubeConfig, { secretRef: { name: 'a-kubeconfig' } });
+  const sops = parse(tree.get('_gitops/flux-system/kustomization-pullwright-a-sops.yaml') ?? '');
+  assert.deepEqual(sops.spec.dependsOn, [{ name: 'pullwright-a' }]);
+  assert.deepEqual(sops.spec.decryption, { provider: 'sops', secretRef: { name: 'sops-age' } });
+  assert.ok(tree.has('_gitops/flux-system/gitrepository-pullwright.yaml'));
+  assert.doesNotMatch([...tree.values()].join(''), /sync-wave/);
+});
+
+interface Health {
+  readonly name: string;
+  readonly status: string;
+  readonly wanted: string;
+}
+
+const HEALTH: readonly Health[] = [
+  { name: 'no status', status: '', wanted: 'Progressing' },
+  {
+    name: 'ready',
+    status: 'status = { conditions = { { type = "Ready", status = "True", message = "ok" } } }',
+    wanted: 'Healthy',
+  },
+  {
+    name: 'not ready',
+    status: 'status = { conditions = { { type = "Ready", status = "False", message = "wait" } } }',
+    wanted: 'Progressing',
+  },
+  {
+    name: 'stalled',
+    status:
+      'status = { conditions = { { type = "Ready", status = "False" }, { type = "Stalled", status = "True", message = "act" } } }',
+    wanted: 'Degraded',
+  },
+  {
+    name: 'ready, of an older generation',
+    status: 'status = { conditions = { { type = "Ready", status = "True", observedGeneration = 1 } } }',
+    wanted: 'Progressing',
+  },
+];
+
+const lua = await runProcess(['lua5.3', '-v']).catch(() => undefined);
+for (const { name, status, wanted } of HEALTH) {
+  if (lua?.code !== 0) {
+    test.skip(`health in Lua: ${name}`, 'no lua5.3 on this machine');
+    continue;
+  }
+  test(`health in Lua: ${name}`, async () => {
+    const script = `obj = { metadata = { generation = 2 }, ${status} }\nlocal function health()\n${HEALTH_LUA}\nend\nprint(health().status)`;
+    const ran = await runProcess(['lua5.3', '-'], { stdin: script });
+    assert.equal(ran.stdout.trim(), wanted, ran.stderr);
+  });
+}
+
+test.run();
