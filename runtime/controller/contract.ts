@@ -186,6 +186,8 @@ export interface Reconciler {
   /** Folder, field manager (`pullwright-<name>`), metric label and owner label. */
   readonly name: string;
   readonly reads: readonly Read[];
+  /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
+  readonly workers?: number;
   /** Keys to look at again after `changed` changed. */
   keysFor(changed: Ref, world: World): readonly Key[];
   /** Total: never throws for anything that can be in a cluster. */

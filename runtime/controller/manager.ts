@@ -57,7 +57,7 @@ export class Manager {
           reconciler,
           scope,
           clusters,
-          workers,
+          workers: reconciler.workers ?? workers,
           resyncMs,
           log: log.child({ scope: scope.name }),
         }),

@@ -21,6 +21,8 @@ import { reconcileProfile } from './profile-status.ts';
 import { reconcileSidecarSet } from './sidecar-set-status.ts';
 import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
+/** Copies wait for the API server, each in a key of its own. */
+const WORKERS = 16;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read. Secrets only of the one type that is distributed, so that others cost no memory. */
@@ -57,6 +59,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
   return {
     name: RECONCILER_NAME,
     reads: readsOf(options),
+    workers: WORKERS,
     keysFor: (changed, world) => keysFor(changed, world, options),
     reconcile: (world, key) => {
       const [sort, ...rest] = key.name.split('/');
