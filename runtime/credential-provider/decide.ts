@@ -1,8 +1,8 @@
 /** From a request to the auth file that should be there: the whole decision, without writing anything. */
 import { PullwrightError } from '../rules/errors.ts';
 import {
-  authFileText,
-  entryCount,
+  type AuthFile,
+  authFile,
   type GlobalAuth,
   globalCovers,
   NO_GLOBAL_AUTH,
@@ -42,7 +42,7 @@ export interface Decision {
   readonly sources: readonly PullSource[];
   readonly choice?: Choice;
   /** The auth file to write; absent: there should be none. */
-  readonly file?: { readonly text: Redacted<string>; readonly entries: number };
+  readonly file?: AuthFile;
   /** Why the namespace's credentials could not be read; the pull may succeed without them. */
   readonly failure?: unknown;
   /** Whether the node's own file has something for a source; known only after a failure. */
@@ -100,7 +100,7 @@ async function fromSecrets(
   }
   if (choice.entries.length === 0) return { choice };
   const global = readGlobal(view, options, pull.log);
-  return { choice, file: { text: authFileText(choice, global), entries: entryCount(choice, global) } };
+  return { choice, file: authFile(choice, global) };
 }
 
 async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {

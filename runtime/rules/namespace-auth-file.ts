@@ -45,24 +45,30 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   );
 }
 
+/** What is to be written. */
+export interface AuthFile {
+  readonly text: Redacted<string>;
+  readonly entries: number;
+}
+
 /**
- * The file's text: tab-indented JSON, entries sorted, as the file has always looked. The namespace wins: entries of the node
+ * The file: tab-indented JSON, entries sorted, as the file has always looked. The namespace wins: entries of the node
  * that the runtime would find before the namespace's are overruled by an entry for the exact repository, other spellings of a
  * written key and credential helpers of a served host are left out.
  *
  * @example
  * ```ts
- * import { authFileText, NO_GLOBAL_AUTH } from './namespace-auth-file.ts';
+ * import { authFile, NO_GLOBAL_AUTH } from './namespace-auth-file.ts';
  * import { redact, reveal } from './redacted.ts';
  * import assert from 'node:assert/strict';
  *
  * const credential = { auth: redact(btoa('user:pass')) };
  * const entries = [{ key: 'mirror.example.com', secret: 'pull', credential, passedOver: [] }];
- * const text = authFileText({ entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]), skipped: [] }, NO_GLOBAL_AUTH);
+ * const { text } = authFile({ entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]), skipped: [] }, NO_GLOBAL_AUTH);
  * assert.equal(reveal(text), '{\n\t"auths": {\n\t\t"mirror.example.com": {\n\t\t\t"auth": "dXNlcjpwYXNz"\n\t\t}\n\t}\n}\n');
  * ```
  */
-export function authFileText(choice: Choice, global: GlobalAuth): Redacted<string> {
+export function authFile(choice: Choice, global: GlobalAuth): AuthFile {
   const present = reveal(global.auths);
   const own = ownEntries(choice, present);
   const kept = Object.entries(present).filter(
@@ -71,14 +77,10 @@ export function authFileText(choice: Choice, global: GlobalAuth): Redacted<strin
   const auths = sorted([...kept, ...Object.entries(own)]);
   const rest = withoutHelpers(reveal(global.rest), choice);
   const text = JSON.stringify(sorted([...Object.entries(rest), ['auths', auths]]), null, '\t');
-  return redact(`${text.replace(/[<>&\u2028\u2029]/g, escaped)}\n`);
-}
-
-/** Keys of the result, for the log. */
-export function entryCount(choice: Choice, global: GlobalAuth): number {
-  const present = reveal(global.auths);
-  return new Set([...Object.keys(present).map(canonicalKey), ...Object.keys(ownEntries(choice, present))])
-    .size;
+  return {
+    text: redact(`${text.replace(/[<>&\u2028\u2029]/g, escaped)}\n`),
+    entries: Object.keys(auths).length,
+  };
 }
 
 function ownEntries(choice: Choice, present: Readonly<Entries>): Entries {

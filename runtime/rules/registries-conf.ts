@@ -160,6 +160,8 @@ function locationOf(table: Table, key: string): string {
 }
 
 function withoutSlash(place: string): string {
+  // Most places need neither; a pattern for each would be felt with a thousand mirrors.
+  if (!place.endsWith('/') && !place.startsWith('http')) return place;
   const trimmed = place.replace(/\/+$/, '');
   if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
   throw refuse(`invalid location '${place}': URI schemes are not supported`);

@@ -1,5 +1,5 @@
 /** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
-import { authFileText, parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
+import { authFile, parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
 import { chooseCredentials, collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
 import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
@@ -66,5 +66,5 @@ function contentsOf(input: Input): Readonly<Record<string, { auth: string }>> {
   };
   const global = parseGlobalAuth(redact(JSON.stringify(node)));
   if (global === undefined) throw new Error('the node file of the table is not read');
-  return JSON.parse(reveal(authFileText(choice, global))).auths;
+  return JSON.parse(reveal(authFile(choice, global).text)).auths;
 }
