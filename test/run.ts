@@ -9,6 +9,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
+import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
 import { findPlanted } from './support/canary.ts';
 import { type ProcessResult, runProcess } from './support/process.ts';
 
@@ -62,8 +63,19 @@ async function main(filters: readonly string[]): Promise<number> {
     ...(filters.length === 0 ? CHECKS : []),
     ...files.map(testJob).sort((a, b) => b.deadlineMs - a.deadlineMs),
   ];
+  await prepareControlPlane(files);
   const results = await runAll(jobs);
   return summarize(results);
+}
+
+/** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
+async function prepareControlPlane(files: readonly string[]): Promise<void> {
+  const needed = files.some((file) => readFileSync(`${root}${file}`, 'utf8').includes('/control-plane.ts'));
+  if (!needed || missingControlPlane() !== undefined) return;
+  const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
+  await controlPlaneBinaries(progress).catch((error: unknown) => {
+    progress(error instanceof Error ? error.message : 'control plane: the build failed');
+  });
 }
 
 function failEarly(message: string): number {

@@ -1,0 +1,192 @@
+/** The informer against a scripted server: what the real one does only rarely. The real one is in test/reconcile. */
+import assert from 'node:assert/strict';
+import { ApiError } from '../../runtime/kube/api-error.ts';
+import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import { Informer, type InformerSink, type InformerState } from '../../runtime/kube/informer.ts';
+import { PullwrightError } from '../../runtime/rules/errors.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('Informer');
+
+const FAST = { backOff: { firstMs: 1, maxMs: 5 }, missingMs: 5, silenceMs: 50 };
+
+function object(name: string, resourceVersion: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, resourceVersion } };
+}
+
+/** What the server does at each request, in order; then it repeats the last. */
+interface Script {
+  readonly lists: readonly (() => ListPage)[];
+  readonly watches: readonly ((from: string) => AsyncGenerator<WatchEvent>)[];
+}
+
+class Recorder implements InformerSink {
+  readonly names = new Map<string, string>();
+  readonly states: InformerState[] = [];
+  replaced = 0;
+
+  replace(objects: readonly KubeObject[]): void {
+    this.replaced += 1;
+    this.names.clear();
+    for (const one of objects) this.set(one);
+  }
+
+  set({ metadata }: KubeObject): void {
+    this.names.set(metadata.name, metadata.resourceVersion ?? '');
+  }
+
+  delete({ metadata }: KubeObject): void {
+    this.names.delete(metadata.name);
+  }
+
+  state(state: InformerState): void {
+    this.states.push(state);
+  }
+}
+
+function run(script: Script): {
+  sink: Recorder;
+  informer: Informer;
+  watchedFrom: string[];
+  limits: unknown[];
+} {
+  const sink = new Recorder();
+  const watchedFrom: string[] = [];
+  const limits: unknown[] = [];
+  let [lists, watches] = [0, 0];
+  const client = {
+    list: (_collection: unknown, options: { limit?: number; next?: string }) => {
+      limits.push([options.limit, options.next]);
+      const answer = script.lists[Math.min(lists++, script.lists.length - 1)];
+      try {
+        return Promise.resolve(answer?.());
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    watch: (_collection: unknown, options: { resourceVersion: string; signal: AbortSignal }) => {
+      watchedFrom.push(options.resourceVersion);
+      const answer = script.watches[Math.min(watches++, script.watches.length - 1)];
+      return Promise.resolve(untilAborted(answer?.(options.resourceVersion) ?? quiet(), options.signal));
+    },
+  } as unknown as KubeClient;
+  const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
+  const informer = new Informer({ client, collection, selector: {}, sink, timing: FAST, random: () => 0 });
+  void informer.run();
+  return { sink, informer, watchedFrom, limits };
+}
+
+async function* untilAborted(
+  events: AsyncGenerator<WatchEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent> {
+  const aborted = new Promise<'aborted'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+  for (;;) {
+    const next = await Promise.race([events.next(), aborted]);
+    if (next === 'aborted') throw new Error('aborted');
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
+
+/** A watch on which nothing ever comes. */
+async function* quiet(): AsyncGenerator<WatchEvent> {
+  await new Promise(() => undefined);
+  yield { type: 'BOOKMARK', resourceVersion: 'never' };
+}
+
+async function* events(...list: WatchEvent[]): AsyncGenerator<WatchEvent> {
+  yield* list;
+}
+
+const page = (resourceVersion: string, ...names: string[]): ListPage => ({
+  items: names.map((name) => object(name, resourceVersion)),
+  resourceVersion,
+});
+
+test('lists in pages and watches from where the list was taken', async () => {
+  const { sink, informer, watchedFrom, limits } = run({
+    lists: [() => ({ ...page('7', 'a'), next: 'more' }), () => page('7', 'b')],
+    watches: [quiet],
+  });
+  await eventually(() => assert.deepEqual(watchedFrom, ['7']));
+  informer.stop();
+  assert.deepEqual([...sink.names.keys()], ['a', 'b']);
+  assert.deepEqual(limits, [
+    [500, undefined],
+    [500, 'more'],
+  ]);
+});
+
+test('resumes from the last bookmark', async () => {
+  const { informer, watchedFrom } = run({
+    lists: [() => page('1')],
+    watches: [
+      () => events({ type: 'ADDED', object: object('a', '5') }, { type: 'BOOKMARK', resourceVersion: '90' }),
+      quiet,
+    ],
+  });
+  await eventually(() => assert.deepEqual(watchedFrom, ['1', '90']));
+  informer.stop();
+});
+
+test('lists again after 410, and what is gone meanwhile goes', async () => {
+  const expired = (): AsyncGenerator<WatchEvent> => {
+    throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], disposition: 'retry' });
+  };
+  const { sink, informer } = run({
+    lists: [() => page('1', 'a', 'b'), () => page('9', 'b')],
+    watches: [expired, quiet],
+  });
+  await eventually(() => assert.deepEqual([...sink.names], [['b', '9']]));
+  informer.stop();
+  assert.equal(sink.replaced, 2);
+});
+
+test('gives up a watch on which nothing comes, and opens it again from the same place', async () => {
+  const { informer, watchedFrom } = run({ lists: [() => page('3')], watches: [quiet] });
+  await eventually(() => assert.ok(watchedFrom.length >= 3));
+  informer.stop();
+  assert.deepEqual([...new Set(watchedFrom)], ['3']);
+});
+
+test('says once that it cannot read, and once that it can again', async () => {
+  const down = (): ListPage => {
+    throw new PullwrightError('Cannot list "ConfigMap": the connection was refused', {
+      code: 'ConnectionRefused',
+    });
+  };
+  const { sink, informer } = run({ lists: [down, down, down, () => page('1')], watches: [quiet] });
+  await eventually(() => assert.equal(sink.replaced, 1));
+  informer.stop();
+  assert.deepEqual(
+    sink.states.map(({ is }) => is),
+    ['failing', 'synced'],
+  );
+});
+
+test('a kind that is not served is named once and looked for again', async () => {
+  const unknown = (): ListPage => {
+    throw new PullwrightError('Cannot find kind "v1 ConfigMap"', {
+      code: 'KindNotServed',
+      disposition: 'waiting',
+    });
+  };
+  const { sink, informer, limits } = run({
+    lists: [unknown, unknown, () => page('1', 'a')],
+    watches: [quiet],
+  });
+  await eventually(() => assert.equal(sink.names.size, 1));
+  informer.stop();
+  assert.equal(limits.length, 3);
+  assert.deepEqual(
+    sink.states.map(({ is }) => is),
+    ['missing', 'synced'],
+  );
+});
+
+test.run();
