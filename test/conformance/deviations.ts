@@ -7,6 +7,7 @@
 import { platformFile } from '../../runtime/rules/credential-provider-platform.ts';
 import { patternsMeet } from '../../runtime/rules/glob-algebra.ts';
 import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
+import { ADAPTER_DEVIATIONS } from './adapter-deviations.ts';
 import type { Deviation } from './suite.ts';
 
 /** A field of an input that is an object of texts. */
@@ -68,6 +69,7 @@ const CONFLICT_RULE =
   "conflicts are found by the kubelet's own matching; the peer compares texts, drops entries that cannot meet and keeps some that do";
 
 export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
+  ...ADAPTER_DEVIATIONS,
   ...OVERRIDES,
   'mco/rendered-machineconfigs': [
     {

@@ -1,0 +1,162 @@
+import { GcpError, JobError, retryableStatus } from '../../../../runtime/pull-secret-adapter/gcp-error.ts';
+import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job-config.ts';
+import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';
+import { judgePullSecret } from '../../../../runtime/pull-secret-adapter/pull-secret.ts';
+import { backoffMs, retry } from '../../../../runtime/pull-secret-adapter/retry.ts';
+import { redact } from '../../../../runtime/rules/redacted.ts';
+import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+
+interface RetryCase {
+  readonly fails: number;
+  readonly max: number;
+  readonly code?: string;
+  readonly ctx_cancelled?: boolean;
+  readonly attempts?: number;
+  readonly ok?: boolean;
+  readonly error?: string;
+}
+
+interface File {
+  readonly validate_pull_secret: readonly {
+    name: string;
+    input: string;
+    ok: boolean;
+    error_contains?: string;
+    requirement_ok?: boolean;
+  }[];
+  readonly validate_config: readonly {
+    name: string;
+    task: Record<string, string>;
+    ok: boolean;
+    error?: string;
+  }[];
+  readonly get_tasks: readonly { env: Record<string, string>; secret_name?: string; error?: string }[];
+  readonly retryable: Readonly<Record<string, boolean>>;
+  readonly retry: { readonly base_backoff_ms: readonly number[]; readonly cases: readonly RetryCase[] };
+  readonly labels: Readonly<Record<string, string>>;
+  readonly labels_required_by_requirements_doc?: readonly string[];
+}
+
+type Input =
+  | { kind: 'pull secret'; text: string; contains: string | undefined }
+  | { kind: 'config'; task: Record<string, string> }
+  | { kind: 'task'; env: Record<string, string> }
+  | { kind: 'code'; code: string }
+  | { kind: 'backoff'; attempt: number }
+  | { kind: 'retry'; one: RetryCase }
+  | { kind: 'labels'; id: string; name?: string };
+
+export const suite: ConformanceSuite<Input> = {
+  cases(document) {
+    const file = document as File;
+    const found: ConformanceCase<Input>[] = [];
+    for (const one of file.validate_pull_secret) {
+      const ok = one.requirement_ok ?? one.ok;
+      found.push({
+        name: one.name,
+        input: { kind: 'pull secret', text: one.input, contains: one.error_contains },
+        expected: { ok },
+      });
+    }
+    for (const one of file.validate_config)
+      found.push({ name: one.name, input: { kind: 'config', task: one.task }, expected: one.error ?? 'ok' });
+    for (const one of file.get_tasks)
+      found.push({
+        name: `task ${one.error ?? one.secret_name}`,
+        input: { kind: 'task', env: one.env },
+        expected: one.error ?? one.secret_name,
+      });
+    for (const [code, expected] of Object.entries(file.retryable))
+      found.push({ name: code, input: { kind: 'code', code }, expected });
+    for (const [index, expected] of file.retry.base_backoff_ms.entries())
+      found.push({
+        name: `pause ${index + 1}`,
+        input: { kind: 'backoff', attempt: index + 1 },
+        expected: [expected * 0.8, expected, expected * 1.2],
+      });
+    for (const one of file.retry.cases) {
+      const { attempts, ok, error } = one;
+      found.push({
+        name: `retry ${JSON.stringify(one)}`,
+        input: { kind: 'retry', one },
+        expected: error === undefined ? { attempts, ok } : { ok: false },
+      });
+    }
+    const id = 'cls-123';
+    const labels = Object.fromEntries(
+      Object.entries(file.labels).map(([key, value]) => [key, value.replace('{CLUSTER_ID}', id)]),
+    );
+    found.push({ name: 'labels', input: { kind: 'labels', id }, expected: labels });
+    const more = Object.fromEntries(
+      (file.labels_required_by_requirements_doc ?? []).map((key) => [
+        key,
+        key === 'cluster-name' ? 'one' : '',
+      ]),
+    );
+    found.push({
+      name: 'labels with name',
+      input: { kind: 'labels', id, name: 'one' },
+      expected: { ...labels, ...more },
+    });
+    return found;
+  },
+  async answer(input) {
+    switch (input.kind) {
+      case 'pull secret': {
+        const { problems } = judgePullSecret(redact(input.text));
+        const said =
+          input.contains === undefined || problems.some((problem) => problem.includes(input.contains ?? ''));
+        return said ? { ok: problems.length === 0 } : { problems };
+      }
+      case 'config': {
+        const task = {
+          gcpProjectId: input.task['gcp_project_id'] ?? '',
+          clusterId: input.task['cluster_id'] ?? '',
+          secretName: input.task['secret_name'] ?? '',
+        };
+        const missing = missingVariable({ ...task, pullSecret: (input.task['pull_secret'] ?? '') !== '' });
+        return missing === undefined ? 'ok' : `missing required environment variable: ${missing}`;
+      }
+      case 'task':
+        return taskOf(input.env);
+      case 'code':
+        return retryableStatus(input.code);
+      case 'backoff':
+        return [0, 0.5, 1].map((random) => backoffMs(input.attempt, () => random));
+      case 'labels':
+        return gcpLabels(input);
+      default:
+        return retried(input.one);
+    }
+  },
+  mutation: { file: 'runtime/pull-secret-adapter/pull-secret.ts', replace: 'colon > 0', by: 'colon >= -1' },
+};
+
+function taskOf(env: Record<string, string>): string {
+  try {
+    return readJobConfig(env, undefined).secretName;
+  } catch (error) {
+    return error instanceof JobError ? (error.message.split('; ')[0] ?? '') : 'unexpected';
+  }
+}
+
+async function retried(one: RetryCase): Promise<unknown> {
+  let attempts = 0;
+  try {
+    await retry(
+      async () => {
+        attempts += 1;
+        if (attempts <= one.fails) throw new GcpError('AddSecretVersion', one.code ?? 'Unavailable');
+      },
+      {
+        attempts: one.max,
+        retryable: (error) => error instanceof GcpError && retryableStatus(error.status),
+        pause: () =>
+          one.ctx_cancelled === true ? Promise.reject(new Error('cancelled')) : Promise.resolve(),
+      },
+    );
+    return { attempts, ok: true };
+  } catch {
+    return one.ctx_cancelled === true ? { ok: false } : { attempts, ok: false };
+  }
+}

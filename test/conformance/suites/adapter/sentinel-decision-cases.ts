@@ -1,0 +1,145 @@
+import {
+  buildEventData,
+  decideByMaxAge,
+  decideToPublish,
+  searchByLabels,
+} from '../../../../runtime/pull-secret-adapter/sentinel-decision.ts';
+import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly age_seconds?: number;
+  readonly observed_generation?: number;
+}
+
+interface File {
+  readonly cases: readonly {
+    name: string;
+    resource: { generation: number; conditions?: readonly Condition[] };
+    now_zero?: boolean;
+    publish: boolean;
+    reason: string;
+  }[];
+  readonly defaults: { readonly reconciled_max_age_s: number; readonly not_reconciled_max_age_s: number };
+  readonly v0_1_rule?: { readonly max_age_ready_s: number; readonly max_age_not_ready_s: number };
+  readonly payload?: readonly {
+    def: Record<string, unknown>;
+    resource_has_owner?: boolean;
+    expect?: unknown;
+    expect_omitted?: readonly string[];
+    error?: boolean;
+  }[];
+  readonly search_string?: readonly { selector: Record<string, string>; search: string }[];
+}
+
+type Input =
+  | { kind: 'decision'; resource: File['cases'][number]['resource']; zero: boolean; ages: File['defaults'] }
+  | { kind: 'first-release'; ready: boolean; age: number; observed: number }
+  | { kind: 'payload'; def: Record<string, unknown>; owner: boolean; omitted: readonly string[] }
+  | { kind: 'search'; selector: Record<string, string> };
+
+const NOW = new Date('2026-01-02T00:00:00Z');
+const RESOURCE = { id: 'cls-1', kind: 'Cluster', href: '/c/cls-1', generation: 3 };
+const OWNER = { id: 'cls-0', kind: 'Cluster', href: '/c/cls-0' };
+
+export const suite: ConformanceSuite<Input> = {
+  cases(document) {
+    const file = document as File;
+    const found: ConformanceCase<Input>[] = file.cases.map((one) => ({
+      name: one.name,
+      input: { kind: 'decision', resource: one.resource, zero: one.now_zero === true, ages: file.defaults },
+      expected: { publish: one.publish, reason: one.reason },
+    }));
+    const first = file.v0_1_rule;
+    if (first !== undefined) {
+      const rows: [boolean, number, number, boolean][] = [
+        [true, first.max_age_ready_s, 1, true],
+        [true, first.max_age_ready_s - 1, 1, false],
+        [false, first.max_age_not_ready_s, 1, true],
+        [false, first.max_age_not_ready_s - 1, 1, false],
+        [true, 0, 0, true],
+      ];
+      for (const [ready, age, observed, publish] of rows) {
+        const reason =
+          observed === 0 ? 'generation changed' : publish ? 'max age exceeded' : 'max age not exceeded';
+        found.push({
+          name: `first release ${ready} ${age} ${observed}`,
+          input: { kind: 'first-release', ready, age, observed },
+          expected: { publish, reason },
+        });
+      }
+    }
+    for (const one of file.payload ?? []) {
+      const omitted = one.expect_omitted ?? [];
+      const input: Input = {
+        kind: 'payload',
+        def: one.def,
+        owner: one.resource_has_owner !== false,
+        omitted,
+      };
+      const expected =
+        one.error === true ? 'error' : omitted.length > 0 ? { omitted } : (one.expect ?? plain(one.def));
+      found.push({ name: `payload ${JSON.stringify(one.def)}`, input, expected });
+    }
+    for (const one of file.search_string ?? [])
+      found.push({
+        name: `search ${one.search}`,
+        input: { kind: 'search', selector: one.selector },
+        expected: one.search,
+      });
+    return found;
+  },
+  answer(input) {
+    if (input.kind === 'search') return searchByLabels(input.selector);
+    if (input.kind === 'payload') return payload(input);
+    if (input.kind === 'first-release') {
+      const since = new Date(NOW.getTime() - input.age * 1000);
+      return decideByMaxAge(
+        { generation: 1, observedGeneration: input.observed, ready: input.ready, since },
+        NOW,
+      );
+    }
+    const conditions = (input.resource.conditions ?? []).map(({ age_seconds, ...condition }) => ({
+      ...condition,
+      ...(age_seconds === undefined
+        ? {}
+        : { last_updated_time: new Date(NOW.getTime() - age_seconds * 1000).toISOString() }),
+    }));
+    const ages = {
+      reconciled: input.ages.reconciled_max_age_s,
+      notReconciled: input.ages.not_reconciled_max_age_s,
+    };
+    return decideToPublish(
+      { generation: input.resource.generation, conditions },
+      input.zero ? undefined : NOW,
+      ages,
+    );
+  },
+  mutation: {
+    file: 'runtime/pull-secret-adapter/sentinel-decision.ts',
+    replace: 'age > limit',
+    by: 'age >= limit',
+  },
+};
+
+function plain(def: Readonly<Record<string, unknown>>): unknown {
+  return Object.fromEntries(
+    Object.entries(def).map(([key, path]) => [
+      key,
+      RESOURCE[String(path).replace('resource.', '') as keyof typeof RESOURCE],
+    ]),
+  );
+}
+
+function payload(input: Extract<Input, { kind: 'payload' }>): unknown {
+  const resource = input.owner ? { ...RESOURCE, owner_references: OWNER } : RESOURCE;
+  let data: Readonly<Record<string, unknown>>;
+  try {
+    data = buildEventData(input.def, resource);
+  } catch {
+    return 'error';
+  }
+  if (input.omitted.length === 0) return data;
+  return { omitted: input.omitted.filter((name) => !(name in data)) };
+}
