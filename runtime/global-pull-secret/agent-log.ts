@@ -33,5 +33,6 @@ export function logEvent(log: Logger, event: NodeEvent): void {
 export function logState(log: Logger, state: NodeState): void {
   const fields: Fields = { reason: state.reason, detail: state.message };
   if (state.ready) log.info('Node is in sync', fields);
+  else if (state.busy === true) log.info('Node is being brought in sync', fields);
   else log.warn('Node is not in sync', fields);
 }

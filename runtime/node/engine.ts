@@ -95,7 +95,7 @@ export class NodeEngine {
       this.#store(decision.journal, ledger ?? this.#ledger);
       if (decision.journal.change === undefined) this.#options.folder.dropCopy();
     } catch (error) {
-      return this.#troubled(asProblem(error), state);
+      return this.#troubled(asProblem(error));
     }
     if (step.do === 'wait') return { state, lookInMs: step.ms, waiting: true };
     return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
@@ -108,7 +108,7 @@ export class NodeEngine {
     try {
       this.#begin(step, decision, look);
     } catch (error) {
-      return this.#troubled(asProblem(error), state);
+      return this.#troubled(asProblem(error));
     }
     this.#options.publish(state);
     const ended = await this.#perform(step, look, signal);
@@ -120,7 +120,7 @@ export class NodeEngine {
     } catch (error) {
       // What was done is done; the stored journal is behind, which only repeats a step after a kill.
       this.#journal = journal;
-      return this.#troubled(asProblem(error), state);
+      return this.#troubled(asProblem(error));
     }
   }
 
@@ -235,10 +235,10 @@ export class NodeEngine {
     return { unit: task.unit, settleMs, clock, ...(health === undefined ? {} : { health }) };
   }
 
-  #troubled(problem: PullwrightError, state: NodeState): Rest {
+  #troubled(problem: PullwrightError): Rest {
     this.#options.report({ event: 'state-failed', error: problem });
     return {
-      state: { ...state, ready: false, reason: problem.code, message: describeError(problem) },
+      state: { ready: false, reason: problem.code, message: describeError(problem) },
       lookInMs: 5000,
     };
   }

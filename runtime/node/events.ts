@@ -43,6 +43,8 @@ export interface NodeState {
   readonly reason: string;
   /** For a person; holds no value of a Secret. */
   readonly message: string;
+  /** A change is under way: not ready, and nothing that a person must look at. */
+  readonly busy?: boolean;
 }
 
 const WAITING: Readonly<Record<string, string>> = {
@@ -61,10 +63,11 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
 
 /** The state that goes with a step that is about to be taken. */
 export function stateOf(step: Step, look: Look): NodeState {
-  if (step.do === 'wait') return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '' };
+  if (step.do === 'wait')
+    return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '', busy: true };
   if (step.do !== 'rest') {
     const [reason, message] = ACTING[step.do] ?? ['Working', ''];
-    return { ready: false, reason, message };
+    return { ready: false, reason, message, busy: true };
   }
   if (step.reason === 'Settled')
     return { ready: true, reason: 'InSync', message: 'The file means what is wanted' };

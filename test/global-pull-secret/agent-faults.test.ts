@@ -275,4 +275,53 @@ disk('a read-only disk: the old content stays, and the reason is said', 'size=10
   assert.equal(readFileSync(file, 'utf8'), OLD);
 });
 
+scene(
+  test,
+  'nothing but the folder of the file is written: the whole file system is read-only',
+  async (node) => {
+    node.original.swap(NEW);
+    const confined = [
+      `mount --bind ${node.machine.state} ${node.machine.state}`,
+      'mount -o remount,ro,bind /',
+      // What is mounted below the root keeps its own switch.
+      'for place in /tmp /dev/shm /run /var; do mountpoint -q $place && mount -o remount,ro,bind $place; done',
+      `touch ${join(node.machine.state, '../probe')} 2>/dev/null && exit 77`,
+      'exec "$@"',
+    ].join('\n');
+    const ran = await runProcess(
+      [
+        '/usr/bin/unshare',
+        '--mount',
+        '--propagation',
+        'private',
+        '/bin/bash',
+        '-c',
+        confined,
+        'confined',
+        ...node.command(['--once']),
+      ],
+      { deadlineMs: 20_000 },
+    );
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
+    assert.equal(node.machine.starts().at(-1), digestOf(NEW));
+  },
+);
+
+scene(
+  test,
+  'at rest it runs without the timers of its runtime, under the process id that the pod knows',
+  async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node);
+    await inSync(agent);
+    const environment = readFileSync(`/proc/${agent.child.pid}/environ`, 'utf8').split('\0');
+    assert.ok(environment.includes('BUN_GC_TIMER_DISABLE=1') && environment.includes('MIMALLOC_SCAVENGER=0'));
+    const threads = entriesOf(`/proc/${agent.child.pid}/task`).map((task) =>
+      readFileSync(`/proc/${agent.child.pid}/task/${task}/comm`, 'utf8').trim(),
+    );
+    assert.ok(!threads.includes('mi-scavenger'), threads.join());
+  },
+);
+
 test.run();

@@ -67,8 +67,7 @@ else {
   symlinkSync(user.tokenFile, join(account, 'token'));
 
   test('three nodes, one slot: all get the content, one restarts at a time', async () => {
-    for (const lease of objects.filter(({ kind }) => kind === 'Lease'))
-      await plane.apply(lease);
+    for (const lease of objects.filter(({ kind }) => kind === 'Lease')) await plane.apply(lease);
     const nodes = await Promise.all(
       ['a', 'b', 'c'].map((name) => node(name, account, port, ['--restart-window=2m'])),
     );

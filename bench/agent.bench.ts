@@ -1,0 +1,145 @@
+/**
+ * The node agent as nodes run it: compiled, on a real systemd. How long from the swap of the mounted secret to the file, and to
+ * the restarted kubelet; what it costs at rest; how soon after its start it has looked.
+ *
+ * Needs root and systemd. `PULLWRIGHT_EXECUTABLE` names another executable to be measured.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connectBus } from '../runtime/host/bus.ts';
+import { OLD, secret } from '../test/support/agent-scene.ts';
+import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
+import { PrivateSystemd, systemdMissing, until } from '../test/support/systemd.ts';
+import { ms, printTable, ratio, spread } from './measure.ts';
+
+const SWAPS = 25;
+const REST_S = 60;
+
+const missing = systemdMissing();
+if (missing !== undefined) {
+  process.stderr.write(`skipped: ${missing}\n`);
+  process.exit(0);
+}
+
+const machine = await PrivateSystemd.start({ kubelet: false });
+writeFileSync(machine.config, OLD, { mode: 0o600 });
+machine.systemctl('start', 'kubelet.service');
+const node = await TestNode.on(machine);
+node.original.swap(OLD);
+
+/** Milliseconds until `holds`, looked at every half millisecond. */
+async function timeUntil(holds: () => boolean): Promise<number> {
+  const from = performance.now();
+  while (!holds()) await delay(0.5);
+  return performance.now() - from;
+}
+
+/** systemd's own time: a restart by a bare D-Bus call, until the kubelet has read its file. */
+async function bareRestart(): Promise<number> {
+  const bus = await connectBus(machine.bus, 5000);
+  const before = machine.starts().length;
+  const read = timeUntil(() => machine.starts().length > before);
+  await bus.call(
+    {
+      destination: 'org.freedesktop.systemd1',
+      path: '/org/freedesktop/systemd1',
+      interface: 'org.freedesktop.systemd1.Manager',
+      member: 'RestartUnit',
+      signature: 'ss',
+      body: ['kubelet.service', 'replace'],
+    },
+    5000,
+  );
+  bus.close();
+  return read;
+}
+
+async function swaps(): Promise<void> {
+  const agent = node.agent(['--settle=100ms']);
+  await until('the agent is in sync', () => agent.reason() === 'InSync');
+  const toDisk: number[] = [];
+  const toRead: number[] = [];
+  const bare: number[] = [];
+  for (let at = 0; at < SWAPS; at += 1) {
+    bare.push(await bareRestart());
+    await until('the bare restart is over', () => machine.activeState() === 'active');
+    const content = secret(`registry-${at}.example.com`, 'old.example.com');
+    const before = machine.starts().length;
+    node.original.swap(content);
+    const [disk, read] = await Promise.all([
+      timeUntil(() => readFileSync(machine.config, 'utf8') === content),
+      timeUntil(() => machine.starts().length > before),
+    ]);
+    toDisk.push(disk);
+    toRead.push(read);
+    await until(
+      'the agent is in sync',
+      () => agent.events('restarted').length === at + 1 && agent.reason() === 'InSync',
+    );
+  }
+  await agent.stop();
+  const own = spread(bare);
+  printTable('node agent: from the swap of the mounted secret', [
+    row('to the file on disk', toDisk, own.median),
+    row('to the kubelet that has read it', toRead, own.median),
+    row('a bare RestartUnit, to the kubelet that has read it', bare, own.median),
+  ]);
+}
+
+function row(what: string, values: readonly number[], of: number): Record<string, string> {
+  const { median, max } = spread(values);
+  return { what, 'median ms': ms(median), 'max ms': ms(max), 'to bare restart': ratio(median, of) };
+}
+
+async function startUp(): Promise<void> {
+  const times: number[] = [];
+  for (let at = 0; at < SWAPS; at += 1) {
+    const from = performance.now();
+    const agent = node.agent(['--log-format=logfmt', '--restart=never']);
+    await timeUntil(() => agent.text().includes('reason='));
+    times.push(performance.now() - from);
+    await agent.stop();
+  }
+  const { min, median, max } = spread(times);
+  printTable('node agent: from its start to the end of its first look', [
+    { runs: times.length, 'min ms': ms(min), 'median ms': ms(median), 'max ms': ms(max) },
+  ]);
+}
+
+async function atRest(): Promise<void> {
+  const agent = node.agent(['--health-port=0']);
+  await until('the agent is in sync', () => agent.reason() === 'InSync');
+  await delay(5000);
+  const before = switches(agent);
+  await delay(REST_S * 1000);
+  const perMinute = ((switches(agent) - before) * 60) / REST_S;
+  const memory = readFileSync(`/proc/${agent.child.pid}/smaps_rollup`, 'utf8');
+  const mib = (name: string): string =>
+    (Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(memory)?.[1] ?? 0) / 1024).toFixed(1);
+  printTable('node agent: at rest', [
+    {
+      'voluntary switches a minute, all threads': perMinute.toFixed(0),
+      'resident MiB': mib('Rss'),
+      'private clean MiB': mib('Private_Clean'),
+      'private dirty MiB': mib('Private_Dirty'),
+    },
+  ]);
+  await agent.stop();
+}
+
+/** Times a thread gave up the processor by itself. What the machine takes away says something about the machine. */
+function switches(agent: RunningAgent): number {
+  const tasks = `/proc/${agent.child.pid}/task`;
+  return readdirSync(tasks)
+    .map((task) => readFileSync(join(tasks, task, 'status'), 'utf8'))
+    .reduce((sum, status) => sum + Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0), 0);
+}
+
+try {
+  await swaps();
+  await startUp();
+  await atRest();
+} finally {
+  await machine.stop();
+}

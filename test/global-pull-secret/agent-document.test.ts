@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import {
+  type AgentDocument,
+  parseDocument,
+  wantedDocument,
+} from '../../runtime/global-pull-secret/agent-document.ts';
+import { PullwrightError } from '../../runtime/rules/errors.ts';
+import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { mergeThreeWays } from '../../runtime/rules/three-way-merge.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('agent document');
+const planted = plantedPassword('document');
+
+const read = (text: string): AgentDocument =>
+  parseDocument(redact(new Uint8Array(Buffer.from(text))), 'the source');
+const text = (document: AgentDocument): string => Buffer.from(reveal(document.bytes)).toString();
+
+interface Same extends Case {
+  readonly a: string;
+  readonly b: string;
+  readonly same: boolean;
+}
+
+table(
+  test,
+  [
+    {
+      name: 'white space',
+      reason: 'a compact copy is what nodes boot with',
+      a: '{"auths":{"a":{"auth":"x"}}}',
+      b: '{ "auths": {\n"a": {"auth":"x"} } }\n\n',
+      same: true,
+    },
+    {
+      name: 'order of registries',
+      reason: 'a map has none',
+      a: '{"auths":{"a":{},"b":{}}}',
+      b: '{"auths":{"b":{},"a":{}}}',
+      same: true,
+    },
+    {
+      name: 'order of fields',
+      reason: 'an object has none',
+      a: '{"auths":{"a":{"auth":"x","email":"y"}}}',
+      b: '{"auths":{"a":{"email":"y","auth":"x"}}}',
+      same: true,
+    },
+    {
+      name: 'escapes',
+      reason: 'JSON may write a character in two ways',
+      a: '{"auths":{"a\\u002eb":{}}}',
+      b: '{"auths":{"a.b":{}}}',
+      same: true,
+    },
+    {
+      name: 'null for no registry',
+      reason: 'Go reads null as an empty map',
+      a: '{"auths":null}',
+      b: '{"auths":{}}',
+      same: true,
+    },
+    {
+      name: 'another password',
+      reason: 'it is what must reach the node',
+      a: '{"auths":{"a":{"auth":"x"}}}',
+      b: '{"auths":{"a":{"auth":"y"}}}',
+      same: false,
+    },
+    {
+      name: 'another field',
+      reason: 'CRI-O reads credHelpers',
+      a: '{"auths":{}}',
+      b: '{"auths":{},"credHelpers":{"a":"b"}}',
+      same: false,
+    },
+    {
+      name: 'a registry called __proto__',
+      reason: 'a key like any other',
+      a: '{"auths":{"__proto__":{"auth":"x"}}}',
+      b: '{"auths":{}}',
+      same: false,
+    },
+  ] satisfies Same[],
+  ({ a, b, same }) => assert.equal(read(a).digest === read(b).digest, same),
+);
+
+interface Bad extends Case {
+  readonly text: string;
+  readonly says: RegExp;
+}
+
+table(
+  test,
+  [
+    { name: 'empty', reason: 'a truncated mount', text: '', says: /it is empty$/ },
+    {
+      name: 'truncated',
+      reason: 'the parser quotes the text, we do not',
+      text: `{"auths":{"a":{"auth":"${planted}"`,
+      says: /it is no JSON$/,
+    },
+    {
+      name: 'without auths',
+      reason: 'upstream refuses it too',
+      text: `{"${planted}":1}`,
+      says: /missing 'auths' key$/,
+    },
+    {
+      name: 'auths in capitals',
+      reason: 'the key is spelled exactly',
+      text: '{"AUTHS":{}}',
+      says: /missing 'auths' key$/,
+    },
+    {
+      name: 'auths as a list',
+      reason: 'Go refuses the whole file',
+      text: '{"auths":[]}',
+      says: /"auths" is no object/,
+    },
+    {
+      name: 'an entry as text',
+      reason: 'Go refuses the whole file',
+      text: `{"auths":{"a":"${planted}"}}`,
+      says: /entry 1 \("a"\) is no object$/,
+    },
+    {
+      name: 'a number as password',
+      reason: 'Go refuses the whole file',
+      text: '{"auths":{"ok":{},"b":{"password":1}}}',
+      says: /"password" of entry 2 \("b"\) is no text$/,
+    },
+    {
+      name: 'a key of a megabyte',
+      reason: 'a message stays a message',
+      text: `{"auths":{"${'k'.repeat(1 << 20)}":1}}`,
+      says: /^.{1,300}$/,
+    },
+  ] satisfies Bad[],
+  ({ text, says }) => {
+    assert.throws(
+      () => read(text),
+      (error: unknown) => {
+        assert.ok(error instanceof PullwrightError && error.code === 'SourceInvalid');
+        assert.match(error.message, says);
+        assert.ok(!error.message.includes(planted) && !String(error.stack).includes(planted));
+        return true;
+      },
+    );
+  },
+);
+
+test('without entries of others, the bytes are those of the source', () => {
+  const source = read('{ "auths" : { "b":{}, "a":{} } }\n');
+  for (const foreign of ['drop', 'keep'] as const)
+    assert.equal(
+      text(wantedDocument(source, undefined, { foreign, ledger: {} }).document),
+      '{ "auths" : { "b":{}, "a":{} } }\n',
+    );
+});
+
+test('keep: what others put there stays, what we put there goes, and the bytes are the same each time', () => {
+  const first = wantedDocument(read('{"auths":{"ours":{"auth":"1"},"gone":{"auth":"2"}}}'), undefined, {
+    foreign: 'keep',
+    ledger: {},
+  });
+  const there = read(
+    '{"auths":{"theirs":{"auth":"3"},"gone":{"auth":"2"},"ours":{"auth":"1"}},"credsStore":"theirs"}',
+  );
+  const source = read('{"auths":{"ours":{"auth":"4"}}}');
+  const next = wantedDocument(source, there, { foreign: 'keep', ledger: first.ledgerAfter });
+  assert.equal(
+    text(next.document),
+    '{"auths":{"ours":{"auth":"4"},"theirs":{"auth":"3"}},"credsStore":"theirs"}',
+  );
+  assert.deepEqual(next.foreign, ['auths/theirs', 'field/credsStore']);
+  assert.equal(next.removes, true);
+  // Once written, it is what is wanted.
+  const again = wantedDocument(source, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
+  assert.equal(again.document.digest, next.document.digest);
+  // A rollback brings the old entries back: they are still known to be ours.
+  const rolledBack = wantedDocument(source, there, { foreign: 'keep', ledger: next.ledgerDuring });
+  assert.equal(text(rolledBack.document), text(next.document));
+});
+
+test('drop: what others put there goes', () => {
+  const there = read('{"auths":{"theirs":{"auth":"3"}}}');
+  const next = wantedDocument(read('{"auths":{"ours":{}}}'), there, { foreign: 'drop', ledger: {} });
+  assert.equal(text(next.document), '{"auths":{"ours":{}}}');
+  assert.equal(next.removes, true);
+});
+
+const map = fc.dictionary(
+  fc.constantFrom('a', 'b', 'c', 'd', '__proto__', 'constructor'),
+  fc.constantFrom('1', '2', '3'),
+);
+
+test('three ways: ours win, theirs stay, and merging twice changes nothing', () => {
+  const digest = (value: string): string => value;
+  fc.assert(
+    fc.property(map, map, map, (p, w, o) => {
+      const [present, wanted] = [new Map(Object.entries(p)), new Map(Object.entries(w))];
+      const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, [value]]));
+      const { entries } = mergeThreeWays({ present, wanted, owned, digest });
+      for (const [key, value] of wanted) assert.equal(entries.get(key), value);
+      for (const [key, value] of present) {
+        const ours = Object.hasOwn(o, key) && o[key] === value;
+        if (!wanted.has(key)) assert.equal(entries.get(key), ours ? undefined : value);
+      }
+      const twice = mergeThreeWays({ present: entries, wanted, owned, digest });
+      assert.deepEqual([...twice.entries], [...entries]);
+    }),
+  );
+});
+
+test.run();
