@@ -19,6 +19,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
     load: async () => (await import('./job.ts')).command,
   },
+  explain: {
+    summary: 'Show which credentials are tried for an image, and why not others',
+    load: async () => (await import('./explain.ts')).command,
+  },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
     load: async () => (await import('./mirrors.ts')).command,

@@ -1,0 +1,216 @@
+/** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
+import type { ObjectStore } from '../controller/store.ts';
+import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
+import { mergePullSecrets } from '../rules/docker-config-merge.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { ListedSecret, NodeMerge } from '../rules/explain.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
+import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
+import type { MirrorRule } from '../rules/mirrors.ts';
+import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
+import { pullSecretSource, secretDataText } from '../rules/pull-secret-text.ts';
+import type { SourceKind } from './object-source.ts';
+
+/** Whose pull is explained. */
+export interface Puller {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** A Pod, or an object with a pod template. */
+  readonly pod?: { readonly kind: string; readonly name: string };
+  readonly node?: string;
+}
+
+/** Kinds that hold a pod template, by the names that kubectl knows. */
+const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
+  pod: { apiVersion: 'v1', kind: 'Pod' },
+  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+  job: { apiVersion: 'batch/v1', kind: 'Job' },
+  cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
+};
+
+/** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
+export function parsePodName(text: string): Puller['pod'] | undefined {
+  const [first = '', second] = text.split('/', 2);
+  if (second === undefined) return { kind: 'Pod', name: first };
+  const found = WORKLOADS[first.toLowerCase()];
+  return found === undefined ? undefined : { kind: found.kind, name: second };
+}
+
+/** What to read of a cluster: eight requests. */
+export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): readonly SourceKind[] {
+  const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  const owner: SourceKind =
+    workload === undefined || pod === undefined
+      ? { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: serviceAccount }
+      : { ...workload, namespace, name: pod.name };
+  const secret = { apiVersion: 'v1', kind: 'Secret' } as const;
+  return [
+    owner,
+    { ...secret, namespace },
+    { ...secret, namespace: NAMES.namespace, name: NAMES.global },
+    { ...secret, namespace: NAMES.namespace, name: NAMES.original },
+    // Whoever asks for a node's label is in a hosted cluster, which has the copy above.
+    node === undefined
+      ? { ...secret, namespace: NAMES.configNamespace, name: NAMES.platform }
+      : { apiVersion: 'v1', kind: 'Node', name: node },
+    ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+  ];
+}
+
+/** Kinds to look for in a folder. */
+export const FOLDER_KINDS: ReadonlySet<string> = new Set([
+  'Secret',
+  'ServiceAccount',
+  'Node',
+  ...Object.values(WORKLOADS).map(({ kind }) => kind),
+  ...MIRROR_SET_KINDS.map(({ kind }) => kind),
+]);
+
+/** What is found for `puller`. */
+export interface FoundWorld {
+  /** Images of the pod; empty without one. */
+  readonly images: readonly string[];
+  readonly secrets: readonly ListedSecret[];
+  readonly node?: AuthSource;
+  readonly merge?: NodeMerge;
+  readonly mirrors: readonly MirrorRule[];
+  readonly notes: readonly string[];
+}
+
+/** Gathers. @throws PullwrightError when the pod is not there */
+export function findWorld(store: ObjectStore, puller: Puller): FoundWorld {
+  const spec = podSpecOf(store, puller);
+  const notes: string[] = [];
+  const names = listedNames(store, puller, spec);
+  const node = nodeFile(store, puller, notes);
+  const sets = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
+  const { rules, problems } = collectMirrors(sets);
+  notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
+  return {
+    images: imagesOf(spec),
+    secrets: names.map(({ name, listedBy }) => listedSecret(store, puller.namespace, name, listedBy)),
+    ...node,
+    mirrors: rules,
+    notes,
+  };
+}
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly imagePullSecrets?: readonly { readonly name?: string }[];
+  readonly containers?: readonly { readonly image?: string }[];
+  readonly initContainers?: readonly { readonly image?: string }[];
+}
+
+function podSpecOf(store: ObjectStore, { namespace, pod }: Puller): PodSpec | undefined {
+  if (pod === undefined) return undefined;
+  const kind = Object.values(WORKLOADS).find((one) => one.kind === pod.kind);
+  const found = kind === undefined ? undefined : store.get({ ...kind, namespace, name: pod.name });
+  if (found === undefined) {
+    throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
+      code: 'PodMissing',
+      disposition: 'terminal',
+      hint: 'Name its namespace with -n, or another kind as in deploy/web',
+    });
+  }
+  const spec = found.spec as {
+    template?: { spec?: PodSpec };
+    jobTemplate?: { spec?: { template?: { spec?: PodSpec } } };
+  };
+  return (
+    spec.jobTemplate?.spec?.template?.spec ?? spec.template?.spec ?? (found.spec as PodSpec | undefined) ?? {}
+  );
+}
+
+function imagesOf(spec: PodSpec | undefined): readonly string[] {
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  return [...new Set(containers.flatMap(({ image }) => (image === undefined ? [] : [image])))];
+}
+
+/** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
+function listedNames(
+  store: ObjectStore,
+  { namespace, serviceAccount, pod }: Puller,
+  spec: PodSpec | undefined,
+): readonly { readonly name: string; readonly listedBy: string }[] {
+  const own = (spec?.imagePullSecrets ?? []).flatMap(({ name }) =>
+    name === undefined || name === '' ? [] : [name],
+  );
+  if (own.length > 0)
+    return own.map((name) => ({ name, listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}` }));
+  const account = spec?.serviceAccountName ?? serviceAccount;
+  const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const listed = (found?.['imagePullSecrets'] ?? []) as readonly { readonly name?: string }[];
+  return listed.flatMap(({ name }) =>
+    name === undefined || name === '' ? [] : [{ name, listedBy: `ServiceAccount/${namespace}/${account}` }],
+  );
+}
+
+function listedSecret(store: ObjectStore, namespace: string, name: string, listedBy: string): ListedSecret {
+  const found = secretOf(store, namespace, name);
+  if (found === undefined) return { name, listedBy, state: 'missing' };
+  const source = pullSecretSource(found);
+  return source === undefined
+    ? { name, listedBy, state: 'ignored' }
+    : { name, listedBy, state: 'found', source };
+}
+
+function secretOf(store: ObjectStore, namespace: string, name: string): SecretObject | undefined {
+  return store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name }) as SecretObject | undefined;
+}
+
+/** The content that the node's file has: what is synced to it, else what the node booted with. */
+function nodeFile(store: ObjectStore, { node }: Puller, notes: string[]): Pick<FoundWorld, 'node' | 'merge'> {
+  const synced = node === undefined || isSynced(store, node, notes);
+  const original =
+    configSource(store, NAMES.namespace, NAMES.original) ??
+    configSource(store, NAMES.configNamespace, NAMES.platform);
+  const global = synced ? configSource(store, NAMES.namespace, NAMES.global) : undefined;
+  const plain = global ?? original;
+  const merge = synced ? mergedFrom(store, original) : undefined;
+  if (merge === undefined) return plain === undefined ? {} : { node: plain };
+  if (global !== undefined) return { node: global, merge: merge.facts };
+  notes.push(`${NAMES.global} is not there yet: its content is merged here as the reconciler would`);
+  return { node: merge.source, merge: merge.facts };
+}
+
+/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
+function mergedFrom(
+  store: ObjectStore,
+  original: AuthSource | undefined,
+): { readonly source: AuthSource; readonly facts: NodeMerge } | undefined {
+  const additional = configSource(store, NAMES.namespace, NAMES.additional);
+  if (original === undefined || additional === undefined) return undefined;
+  const result = mergePullSecrets({ original: original.text, additional: additional.text });
+  if (!result.ok) return undefined;
+  const names = { original: original.name, additional: additional.name, lastGood: additional.name };
+  return {
+    source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
+    facts: {
+      origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
+      verdicts: result.verdicts,
+      additional: additional.name,
+    },
+  };
+}
+
+/** A Secret as a docker config. Its type does not count: the copy of the platform's secret may be Opaque. */
+function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
+  const value = secretOf(store, namespace, name)?.data?.[NAMES.dataKey];
+  if (value === undefined) return undefined;
+  return { name: `Secret/${namespace}/${name}`, format: 'config.json', text: secretDataText(value) };
+}
+
+function isSynced(store: ObjectStore, name: string, notes: string[]): boolean {
+  const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name });
+  if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
+  const why = found === undefined ? 'is not there' : `lacks the label ${NAMES.nodeLabel}=true`;
+  notes.push(`Node "${name}" ${why}: it is taken to have the pull secret that it booted with`);
+  return false;
+}

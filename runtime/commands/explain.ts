@@ -1,0 +1,184 @@
+/** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
+import { readFile } from 'node:fs/promises';
+import { parseArgs, styleText } from 'node:util';
+import { readFolder } from '../controller/folder.ts';
+import { ObjectStore } from '../controller/store.ts';
+import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
+import { UsageError } from '../rules/errors.ts';
+import { type Explanation, explainImage } from '../rules/explain.ts';
+import { explanationMermaid, explanationText, type Paint, plain } from '../rules/explain-text.ts';
+import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
+import { describeObject } from '../rules/kube-object.ts';
+import { redact } from '../rules/redacted.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { FOLDER_KINDS, findWorld, kindsFor, type Puller, parsePodName } from './explain-world.ts';
+import { readObjects } from './object-source.ts';
+
+const HELP = `
+Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at
+every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.
+
+Usage: pullwright explain [IMAGE...] [--pod POD] [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [options]
+
+  --pod POD              a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images
+  -n, --namespace NAME   default: default
+  --service-account SA   without --pod; default: default
+  --node NODE            the node that pulls: whether the pull secret is synced to it
+  --node-config FILE     a copy of the node's /var/lib/kubelet/config.json
+  --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
+  --kubeconfig FILE      the cluster; default: KUBECONFIG, or the cluster of the pod
+  --output FORMAT        text (default), json, mermaid
+
+Exit codes: 0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage.
+
+Example: pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/
+`;
+
+export const command: Command = {
+  name: 'explain',
+  summary: 'Show which credentials are tried for an image, and why not others',
+  help: HELP,
+  permissions: {
+    reads: ['<--from>', '<--node-config>', '<--kubeconfig>'],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',
+      'list secrets (namespace of the pod)',
+      'get secrets/global-pull-secret, secrets/original-pull-secret (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+    ],
+  },
+  run,
+};
+
+const OPTIONS = {
+  pod: { type: 'string' },
+  namespace: { type: 'string', short: 'n', default: 'default' },
+  'service-account': { type: 'string', default: 'default' },
+  node: { type: 'string' },
+  'node-config': { type: 'string' },
+  from: { type: 'string', multiple: true },
+  kubeconfig: { type: 'string' },
+  output: { type: 'string', default: 'text' },
+} as const;
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  if (!['text', 'json', 'mermaid'].includes(values.output)) {
+    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or mermaid`);
+  }
+  const puller = pullerOf(values);
+  const { store, problems, places } = await readWorld(values, puller, io);
+  const world = findWorld(store, puller);
+  const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
+  if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  const given = await nodeConfig(values['node-config']);
+  const { images: _images, notes, merge, ...known } = world;
+  const explanations = images.map((image) =>
+    given === undefined
+      ? explainImage({ image, ...known, ...(merge === undefined ? {} : { merge }) })
+      : explainImage({ image, ...known, node: given }),
+  );
+  for (const line of [...problems, ...notes]) io.stderr.write(`${line}\n`);
+  io.stdout.write(rendered(explanations, values.output, { paint: paintFor(io), places }));
+  const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
+  return failed ? 1 : 0;
+}
+
+function pullerOf(values: Values): Puller {
+  const base = {
+    namespace: values.namespace ?? 'default',
+    serviceAccount: values['service-account'] ?? 'default',
+    ...(values.node === undefined ? {} : { node: values.node }),
+  };
+  if (values.pod === undefined) return base;
+  const pod = parsePodName(values.pod);
+  if (pod === undefined || pod.name === '') {
+    throw new UsageError(
+      `Cannot read --pod "${values.pod}": wanted a name, or a kind and a name as in deploy/web`,
+    );
+  }
+  return { ...base, pod };
+}
+
+interface ReadWorld {
+  readonly store: ObjectStore;
+  readonly problems: readonly string[];
+  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
+  if (values.from === undefined) {
+    const flags = values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig };
+    return { ...(await readObjects(flags, kindsFor(puller), io)), places: new Map() };
+  }
+  const store = new ObjectStore();
+  const problems: string[] = [];
+  const places = new Map<string, string>();
+  for (const dir of values.from) {
+    const folder = await readFolder(dir, FOLDER_KINDS);
+    problems.push(...folder.problems.map(({ file, line, message }) => `${dir}/${file}:${line}: ${message}`));
+    for (const { object, file, line } of folder.manifests) {
+      const { name, namespace } = object.metadata;
+      const id = describeObject({ kind: object.kind, namespace, name });
+      if (!places.has(id)) places.set(id, `${dir}/${file}:${line}`);
+    }
+    for (const object of folder.store) store.set(object);
+  }
+  return { store, problems, places };
+}
+
+function imageOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (parsed.ok) return parsed.reference;
+  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}`);
+}
+
+async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": wanted a readable docker config`);
+  });
+  return { name: path, format: 'config.json', text: redact(text) };
+}
+
+interface Look {
+  readonly paint: Paint;
+  readonly places: ReadonlyMap<string, string>;
+}
+
+function rendered(explanations: readonly Explanation[], output: string, { paint, places }: Look): string {
+  if (output === 'json') {
+    const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
+    return `${JSON.stringify(located.length === 1 ? located[0] : located, null, 2)}\n`;
+  }
+  if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
+  return explanations.map((one) => explanationText(one, paint, (source) => places.get(source))).join('\n');
+}
+
+/** Where the sources of an explanation stand. */
+function filesOf(
+  explanation: Explanation,
+  places: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const { tried, unused, blockedBy } = explanation.kubelet;
+  const sources = new Set([...tried, ...unused].map((entry) => entry.source));
+  if (blockedBy !== undefined) sources.add(blockedBy.source);
+  return Object.fromEntries(
+    [...sources].flatMap((source) => {
+      const place = places.get(source);
+      return place === undefined ? [] : [[source, place]];
+    }),
+  );
+}
+
+/** Colours on a terminal only. */
+function paintFor(io: CommandIo): Paint {
+  const colours = io.stdout.isTTY === true && (io.env['NO_COLOR'] ?? '') === '';
+  return colours ? (style, text) => styleText(style, text, { validateStream: false }) : plain;
+}

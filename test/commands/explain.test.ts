@@ -1,0 +1,129 @@
+/** `pullwright explain` over folders, as its users run it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('pullwright explain');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-explain-'));
+
+const explain = (...args: readonly string[]) =>
+  runProcess([process.execPath, main, 'explain', ...args, '--from', folder]);
+
+function secret(namespace: string, name: string, keys: readonly string[], user: string): string {
+  const auths = Object.fromEntries(keys.map((key) => [key, { auth: plantedAuth('explain', user) }]));
+  const data = Buffer.from(JSON.stringify({ auths })).toString('base64');
+  return `apiVersion: v1\nkind: Secret\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\ntype: kubernetes.io/dockerconfigjson\ndata:\n  .dockerconfigjson: ${data}\n`;
+}
+
+writeFileSync(
+  join(folder, 'secrets.yaml'),
+  [
+    secret('shop', 'pull', ['quay.io/shop'], 'shop'),
+    secret('kube-system', 'original-pull-secret', ['quay.io', 'm.io'], 'platform'),
+    secret('kube-system', 'additional-pull-secret', ['https://quay.io', 'r.io'], 'tenant'),
+  ].join('---\n'),
+);
+writeFileSync(
+  join(folder, 'web.yaml'),
+  `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  template:
+    spec:
+      serviceAccountName: web
+      containers: [{name: a, image: quay.io/shop/web:1}, {name: b, image: nginx}]
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: web, namespace: shop}
+imagePullSecrets: [{name: pull}]
+---
+apiVersion: config.openshift.io/v1
+kind: ImageTagMirrorSet
+metadata: {name: m}
+spec:
+  imageTagMirrors: [{source: quay.io/shop, mirrors: [m.io/shop]}]
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+`,
+);
+
+interface Answer {
+  readonly kubelet: { readonly tried: readonly { readonly username: string; readonly origin?: string }[] };
+  readonly places: readonly {
+    readonly reference: string;
+    readonly crio: { readonly what: string; readonly username?: string };
+  }[];
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const asked = async (...args: readonly string[]): Promise<Answer> =>
+  JSON.parse((await explain(...args, '--output', 'json')).stdout) as Answer;
+
+test('a workload: the secrets of its ServiceAccount, the merge of the node, the mirror', async () => {
+  const answer = await asked('quay.io/shop/web:1', '-n', 'shop', '--pod', 'deploy/web');
+  assert.deepEqual(
+    answer.kubelet.tried.map((one) => one.username),
+    ['shop', 'platform'],
+  );
+  assert.equal(answer.kubelet.tried[1]?.origin, 'Secret/kube-system/original-pull-secret');
+  assert.deepEqual(
+    answer.places.map(({ reference, crio }) => `${reference} ${crio.username ?? crio.what}`),
+    ['m.io/shop/web:1 platform', 'quay.io/shop/web:1 kubelet'],
+  );
+  assert.equal(answer.files['Secret/shop/pull'], `${folder}/secrets.yaml:1`);
+});
+
+test('without an image, every image of the pod', async () => {
+  const ran = await explain('-n', 'shop', '--pod', 'deploy/web');
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /^quay\.io\/shop\/web:1\n[\s\S]*\n\ndocker\.io\/library\/nginx:latest\n/);
+  assert.match(ran.stdout, /additional-pull-secret is shadowed/);
+});
+
+test('a node without the label has what it booted with', async () => {
+  const answer = await asked('r.io/a', '--node', 'n1');
+  assert.deepEqual(answer.kubelet.tried, []);
+  assert.deepEqual(
+    (await asked('r.io/a')).kubelet.tried.map((one) => one.username),
+    ['tenant'],
+  );
+});
+
+test('a copy of the file of the node stands in for the secrets', async () => {
+  const file = join(folder, 'config.json');
+  writeFileSync(file, '{"auths":{"r.io":{"auth":"bWU6cHc="}}}');
+  const answer = await asked('r.io/a', '--node-config', file);
+  assert.deepEqual(
+    answer.kubelet.tried.map((one) => one.username),
+    ['me'],
+  );
+  rmSync(file);
+});
+
+test('wrong use says what is wanted', async () => {
+  for (const [args, says] of [
+    [[], /name an image/],
+    [['r.io//x'], /Cannot read image/],
+    [['nginx', '--pod', 'service/x'], /wanted a name, or a kind/],
+    [['nginx', '--output', 'xml'], /wanted text, json or mermaid/],
+  ] as const) {
+    const ran = await explain(...args);
+    assert.equal(ran.code, 2, ran.stdout);
+    assert.match(ran.stderr, says);
+  }
+  const missing = await explain('nginx', '--pod', 'gone');
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /Cannot find Pod "default\/gone".*-n/);
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import type { AuthSource } from '../../runtime/rules/auth-lookup-kubelet.ts';
+import { type ExplainInput, explainImage, type ListedSecret } from '../../runtime/rules/explain.ts';
+import { explanationMermaid, explanationText } from '../../runtime/rules/explain-text.ts';
+import { parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('explainImage');
+
+function source(name: string, users: Readonly<Record<string, string>>): AuthSource {
+  const auths = Object.fromEntries(
+    Object.entries(users).map(([key, user]) => [key, { auth: plantedAuth('explain', user) }]),
+  );
+  return { name, format: 'config.json', text: redact(JSON.stringify({ auths })) };
+}
+
+function listed(name: string, users?: Readonly<Record<string, string>>): ListedSecret {
+  const listedBy = 'Pod/web/shop';
+  if (users === undefined) return { name, listedBy, state: 'missing' };
+  return { name, listedBy, state: 'found', source: source(`Secret/web/${name}`, users) };
+}
+
+function explain(image: string, input: Partial<ExplainInput>) {
+  const parsed = parseImageReference(image);
+  assert.ok(parsed.ok);
+  return explainImage({ secrets: [], mirrors: [], ...input, image: parsed.reference });
+}
+
+const MIRRORS = [
+  {
+    prefix: 'quay.io',
+    location: 'quay.io',
+    blocked: false,
+    insecure: false,
+    mirrors: [
+      { location: 'm.io/quay', pullFrom: 'all' as const },
+      { location: 'bare.io', pullFrom: 'all' as const },
+    ],
+  },
+];
+
+test('the pod before the node, at the source; the file alone at the mirrors', () => {
+  const node = source('node', { 'quay.io': 'node', 'm.io': 'mirror' });
+  const explained = explain('quay.io/team/app:1', {
+    secrets: [listed('pull', { 'quay.io/team': 'pod' })],
+    node,
+    mirrors: MIRRORS,
+  });
+  assert.deepEqual(
+    explained.kubelet.tried.map((one) => `${one.username} ${one.source}`),
+    ['pod Secret/web/pull', 'node node'],
+  );
+  assert.deepEqual(
+    explained.places.map(({ reference, crio }) => [
+      reference,
+      crio.what === 'entry' ? crio.username : crio.what,
+    ]),
+    [
+      ['m.io/quay/team/app:1', 'mirror'],
+      ['bare.io/team/app:1', 'nothing'],
+      ['quay.io/team/app:1', 'kubelet'],
+    ],
+  );
+  assert.match(explained.verification, /Secret\/web\/pull in place/);
+  assert.deepEqual(
+    explained.findings.map(({ severity }) => severity),
+    ['warning'],
+  );
+  assert.match(explained.findings[0]?.message ?? '', /never reaches a mirror/);
+});
+
+test('one unreadable secret fails everything, and the finding names entry and place without a value', () => {
+  const broken: ListedSecret = {
+    ...listed('bad', {}),
+    state: 'found',
+    source: {
+      name: 'Secret/web/bad',
+      format: 'config.json',
+      text: redact('{\n"auths":{"x.io":{"auth":"hunter-2!"}}}'),
+    },
+  };
+  const explained = explain('nginx', { secrets: [listed('pull', { 'docker.io': 'pod' }), broken] });
+  assert.equal(explained.kubelet.blockedBy?.source, 'Secret/web/bad');
+  assert.deepEqual([explained.kubelet.tried, explained.kubelet.anonymous], [[], false]);
+  const [first] = explained.findings;
+  assert.equal(first?.severity, 'error');
+  assert.match(first?.message ?? '', /entry "x\.io" .*not base64.*line 2/);
+  assert.doesNotMatch(JSON.stringify(explained), /hunter-2!/);
+});
+
+test('an unreadable node file is passed over by the kubelet and fails CRI-O at the mirrors', () => {
+  const node: AuthSource = {
+    name: 'node',
+    format: 'config.json',
+    text: redact('{"auths":{"x":{"auth":1}}}'),
+  };
+  const explained = explain('quay.io/a/b', { node, mirrors: MIRRORS });
+  assert.equal(explained.kubelet.anonymous, true);
+  assert.deepEqual(
+    explained.places.map(({ crio }) => crio.what),
+    ['failure', 'failure', 'failure'],
+  );
+  assert.equal(explained.findings[0]?.severity, 'error');
+});
+
+table(
+  test,
+  [
+    { name: 'Quay.io', reason: 'case', why: /as it is written/ },
+    { name: 'quay.io:443', reason: 'port', why: /443, the image none/ },
+    { name: 'quay.io/web', reason: 'path', why: /not below "\/web"/ },
+    { name: 'HTTPS://quay.io', reason: 'scheme in capitals', why: /./ },
+  ],
+  ({ name, why }) => {
+    const explained = explain('quay.io/team/app', { secrets: [listed('pull', { [name]: 'u' })] });
+    const [unused] = explained.kubelet.unused;
+    assert.equal(unused?.key, name);
+    assert.match(unused?.why ?? '', why);
+    assert.equal(unused?.near, true);
+    assert.ok(explained.findings.some(({ fix }) => fix?.includes('"quay.io" or "quay.io/team"')));
+  },
+);
+
+test('a missing secret is a finding, not a failure', () => {
+  const explained = explain('nginx', { secrets: [listed('gone')] });
+  assert.equal(explained.kubelet.anonymous, true);
+  assert.ok(
+    explained.findings.some(({ message }) =>
+      message.includes('"gone", listed by Pod/web/shop, does not exist'),
+    ),
+  );
+});
+
+test('what the merge held back is said, and entries tell where they came from', () => {
+  const merge = {
+    origins: new Map([['quay.io', 'Secret/kube-system/original-pull-secret']]),
+    verdicts: [
+      {
+        subject: 'https://quay.io',
+        verdict: 'Shadowed' as const,
+        reason: 'SpellingVariant',
+        message: 'means "quay.io"',
+      },
+    ],
+    additional: 'Secret/kube-system/additional-pull-secret',
+  };
+  const explained = explain('quay.io/a', { node: source('node', { 'quay.io': 'u' }), merge });
+  assert.equal(explained.kubelet.tried[0]?.origin, 'Secret/kube-system/original-pull-secret');
+  assert.ok(explained.findings.some(({ message }) => message.includes('is shadowed: it means "quay.io"')));
+});
+
+test('a blocked source leaves no place', () => {
+  const explained = explain('quay.io/a', {
+    mirrors: MIRRORS.map((rule) => ({ ...rule, blocked: true, mirrors: [] })),
+  });
+  assert.deepEqual(explained.places, []);
+  assert.equal(explained.findings[0]?.severity, 'error');
+});
+
+test('text and picture show no password, and the picture quotes what would break it', () => {
+  const explained = explain('quay.io/team/app', {
+    secrets: [listed('pull', { 'quay.io': 'a"b]' })],
+    mirrors: MIRRORS,
+  });
+  const text = explanationText(explained, undefined, () => 'file.yaml:3');
+  assert.match(text, /^quay\.io\/team\/app:latest\n├─ looked at/);
+  assert.match(text, /file\.yaml:3/);
+  const picture = explanationMermaid(explained);
+  assert.match(picture, /^flowchart LR/);
+  assert.ok(picture.includes('a#34;b#93;'));
+  assert.doesNotMatch(text + picture, /cAnArY/);
+});
+
+test.run();
