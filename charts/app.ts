@@ -10,6 +10,7 @@ import { type ManifestTree, renderTree } from './output.ts';
 import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
 import { reconcilerObjects } from './shared/reconciler.ts';
+import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
 import type { ReconcilerPart } from './shared/system.ts';
 
 /** A rendered cluster. */
@@ -78,6 +79,10 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
     'reconciler',
     reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
   );
+  if (cluster.input.monitoring === true && parts.length > 0) {
+    const alerts = parts.flatMap((part) => part.alerts ?? []);
+    new ObjectGroup(chart, 'monitoring', reconcilerMonitoring(cluster.context.namespace, alerts));
+  }
   const isRendered = cluster.context.kind !== 'hosted' || cluster.context.delivery === 'gitops';
   if (cluster.sections.length + parts.length > 0 && isRendered)
     new ObjectGroup(chart, 'crds', [pullStatusCrd()]);

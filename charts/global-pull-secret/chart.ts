@@ -14,6 +14,7 @@ import {
 } from '../shared/secret-source.ts';
 import type { ChartSystem } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
+import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { type Enforcement, syncObjects } from './objects.ts';
 import type { AgentOptions } from './options.ts';
 
@@ -145,6 +146,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
         agent: config.agent ?? {},
         platformNamespace: NAMES.configNamespace,
       }),
+      alerts: GLOBAL_PULL_SECRET_ALERTS,
     };
   },
   managementReconciler(management, hosted, own) {
@@ -167,6 +169,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
               controlPlaneNamespace: cluster.controlPlaneNamespace,
             }),
           ),
+      alerts: GLOBAL_PULL_SECRET_ALERTS,
     };
   },
 };

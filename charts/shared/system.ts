@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { Alert } from './monitoring.ts';
 import type { PolicyRule } from './rbac.ts';
 
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
@@ -59,6 +60,8 @@ export interface ReconcilerPart {
   /** Its options there, as the system's `parseOptions` takes them. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly access: readonly Access[];
+  /** Rendered beside the reconciler's own where `monitoring` is on. @default none */
+  readonly alerts?: readonly Alert[];
 }
 
 /** A mistake that a schema cannot see. */

@@ -1,11 +1,15 @@
 /** Constructs and builders that users of the library touch: CRDs, secret sources, Argo CD and Flux. */
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Testing } from 'cdk8s';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
+import { GLOBAL_PULL_SECRET_ALERTS } from '../../charts/global-pull-secret/alerts.ts';
 import { ObjectGroup, PullSecret, parseFleet, renderFleet } from '../../charts/mod.ts';
 import { crd, structuralSchema } from '../../charts/shared/crd.ts';
+import { reconcilerMonitoring } from '../../charts/shared/reconciler-monitoring.ts';
 import { secretSourceObjects } from '../../charts/shared/secret-source.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
@@ -13,6 +17,7 @@ import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('library of the charts');
+const root = new URL('../..', import.meta.url).pathname;
 
 test('structuralSchema() refuses what the API server would refuse', () => {
   assert.throws(
@@ -138,6 +143,40 @@ test('Flux gets a source and a Kustomization per folder; overlays wait for the b
   assert.deepEqual(sops.spec.decryption, { provider: 'sops', secretRef: { name: 'sops-age' } });
   assert.ok(tree.has('_gitops/flux-system/gitrepository-pullwright.yaml'));
   assert.doesNotMatch([...tree.values()].join(''), /sync-wave/);
+});
+
+test('monitoring is an overlay, with the alerts of the systems that run', () => {
+  const tree = renderFleet(
+    parseFleet(`image: registry.example.com/p:1
+clusters: [{ name: a, path: ., monitoring: true, systems: { global-pull-secret: {} } }]
+`),
+  ).tree;
+  const folder = 'overlays/monitoring.coreos.com';
+  const rule = parse(tree.get(`${folder}/pullwright-system/prometheusrule-pullwright-reconciler.yaml`) ?? '');
+  const alerts = rule.spec.groups[0].rules.map((one: { alert: string }) => one.alert);
+  assert.ok(alerts.includes('PullwrightReconcilerDown') && alerts.includes('PullSecretNotOnNodes'));
+  const monitor = parse(
+    tree.get(`${folder}/pullwright-system/servicemonitor-pullwright-reconciler.yaml`) ?? '',
+  );
+  const service = parse(tree.get('pullwright-system/service-pullwright-reconciler.yaml') ?? '');
+  for (const [label, value] of Object.entries(monitor.spec.selector.matchLabels))
+    assert.equal(service.metadata.labels[label], value);
+  assert.equal(service.spec.ports[0].name, monitor.spec.endpoints[0].port);
+});
+
+test('alerts speak of metrics that the program has', () => {
+  const sources = globSync('runtime/**/*.ts', { cwd: root }).map((file) =>
+    readFileSync(join(root, file), 'utf8'),
+  );
+  const text = sources.join('\n');
+  const rules = reconcilerMonitoring('a', GLOBAL_PULL_SECRET_ALERTS)[0]?.spec as {
+    groups: readonly { rules: readonly { expr: string }[] }[];
+  };
+  const metrics = rules.groups
+    .flatMap((group) => group.rules)
+    .flatMap(({ expr }) => expr.match(/\b(pullwright|controller_runtime|leader_election)_\w+/g) ?? []);
+  assert.ok(metrics.length >= 6);
+  for (const metric of metrics) assert.ok(text.includes(`'${metric}'`), `nobody counts ${metric}`);
 });
 
 interface Health {

@@ -1,0 +1,41 @@
+/** What is watched of the reconciler itself. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { labels, selectorLabels } from './metadata.ts';
+import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
+import { RECONCILER } from './reconciler.ts';
+
+const JOB = `job="${RECONCILER}"`;
+
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullwrightReconcilerDown',
+    expression: `absent(leader_election_master_status{${JOB}} == 1)`,
+    for: '10m',
+    severity: 'critical',
+    summary: 'No replica of the Pullwright reconciler leads',
+    description:
+      'Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment pullwright-reconciler and at the Lease of that name.',
+  },
+  {
+    name: 'PullwrightReconcileFailing',
+    expression: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{${JOB}}[15m])) > 0`,
+    for: '30m',
+    summary: 'Controller {{ $labels.controller }} has failed for half an hour',
+    description:
+      'What it wrote last stays in place. Its log names the object and what to do: kubectl logs -l app.kubernetes.io/name=pullwright-reconciler -n {{ $labels.namespace }}.',
+  },
+  {
+    name: 'PullwrightNeedsAPerson',
+    expression: `sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total{${JOB}}[1h])) > 0`,
+    for: '5m',
+    summary: 'Controller {{ $labels.controller }} found something that only a person can mend',
+    description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
+  },
+];
+
+/** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own. */
+export function reconcilerMonitoring(namespace: string, more: readonly Alert[]): readonly KubeObject[] {
+  const names = { name: RECONCILER, component: 'reconciler' };
+  const metadata = { name: RECONCILER, namespace, labels: labels(names) };
+  return [prometheusRule(metadata, [...ALERTS, ...more]), serviceMonitor(metadata, selectorLabels(names))];
+}
