@@ -47,7 +47,14 @@ export function clusterAccess(namespace: string): readonly Access[] {
 export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
   const { namespace, name } = cluster.hostedCluster;
   return [
-    { namespace, rules: [applyByName('', 'configmaps', [hostedConfigMapName(name)])] },
+    {
+      namespace,
+      rules: [
+        applyByName('', 'configmaps', [hostedConfigMapName(name)]),
+        // They are looked up by label, which RBAC cannot express.
+        { apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] },
+      ],
+    },
     statusAccess(cluster.controlPlaneNamespace),
     { rules: [EVENTS] },
   ];

@@ -17,6 +17,7 @@ import {
 } from '../../charts/credential-provider/machine-config.ts';
 import {
   type Apply,
+  CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Outcome,
   type Read,
@@ -36,7 +37,7 @@ import {
   platformFile,
 } from '../rules/credential-provider-platform.ts';
 import type { KubeObject, OwnerReference } from '../rules/kube-object.ts';
-import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
+import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, pullStatusName } from '../rules/pull-status.ts';
 import { fileText, unitText } from './ignition-files.ts';
 import { oldNodes, type Pool, readPools } from './pools.ts';
 import { parseReconcilerOptions, type ReconcilerOptions } from './reconciler-options.ts';
@@ -80,7 +81,8 @@ const READS: readonly Read[] = [
     role: 'management',
     apiVersion: PULL_STATUS_API_VERSION,
     kind: PULL_STATUS_KIND,
-    labelSelector: `pullwright.dev/owner=${NAME}`,
+    namespace: CONTROL_PLANE_NAMESPACE,
+    name: pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName),
     optional: true,
   },
 ];
