@@ -9,7 +9,8 @@ import type { FileContent } from '../host/atomic-file.ts';
 import { errnoOf, fileError } from '../host/file-errors.ts';
 import type { Ledger, Look, NodeTask } from '../node/task.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
-import { type Redacted, redact } from '../rules/redacted.ts';
+import { choosePullSecret, type MountedFile } from '../rules/pull-secret-source.ts';
+import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import { ABSENT } from '../rules/rollout-journal.ts';
 import { type AgentDocument, type Foreign, parseDocument, wantedDocument } from './agent-document.ts';
 
@@ -65,45 +66,56 @@ function look(options: AgentTaskOptions, file: FileContent | undefined, ledger: 
 
 /** Which source counts, and what it says. */
 function chosenSource(options: AgentTaskOptions): { from: 'global' | 'original'; document: AgentDocument } {
-  const global = readSource(options.globalFile);
-  if (global !== undefined && global.size > 0)
-    return {
-      from: 'global',
-      document: parseDocument(global.bytes, `global pull secret "${options.globalFile}"`),
-    };
-  const original = readSource(options.originalFile);
-  if (original !== undefined)
-    return {
-      from: 'original',
-      document: parseDocument(original.bytes, `original pull secret "${options.originalFile}"`),
-    };
-  throw new PullwrightError(`Cannot read original pull secret "${options.originalFile}": it does not exist`, {
+  const sources = { global: readSource(options.globalFile), original: readSource(options.originalFile) };
+  const choice = choosePullSecret(sources.global.file, sources.original.file);
+  const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
+  if (choice.ok)
+    return { from: choice.used, document: parseDocument(sources[choice.used].bytes, subject(choice.used)) };
+  for (const name of ['global', 'original'] as const) {
+    const { error, bytes, file } = sources[name];
+    if (error !== undefined) throw error;
+    // Says in our words what is wrong with it, without a character of the text.
+    if (file.state === 'present' && reveal(bytes).length > 0) parseDocument(bytes, subject(name));
+  }
+  if (sources.original.file.state === 'present') parseDocument(sources.original.bytes, subject('original'));
+  throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
     code: 'SourceMissing',
     hint: 'Look whether Secret kube-system/original-pull-secret exists and is mounted',
   });
 }
 
+interface Source {
+  readonly path: string;
+  readonly file: MountedFile;
+  readonly bytes: Redacted<Uint8Array>;
+  readonly error?: PullwrightError;
+}
+
 /** Follows links, because the kubelet's mounts are made of them. */
-function readSource(path: string): { bytes: Redacted<Uint8Array>; size: number } | undefined {
+function readSource(path: string): Source {
+  const none = { path, bytes: redact(new Uint8Array()) };
   let fd: number | undefined;
   try {
     fd = openSync(path, 'r');
-    const stat = fstatSync(fd);
-    if (stat.size > MAX_BYTES)
-      throw new PullwrightError(
-        `Cannot read "${path}": it has ${stat.size} bytes, wanted at most ${MAX_BYTES}`,
-        {
-          code: 'SourceInvalid',
-        },
-      );
-    const bytes = new Uint8Array(readFileSync(fd));
-    return { bytes: redact(bytes), size: bytes.length };
+    const { size } = fstatSync(fd);
+    if (size > MAX_BYTES) throw tooLarge(path, size);
+    const bytes = readFileSync(fd);
+    const content = redact(bytes.toString('utf8'));
+    return { path, file: { state: 'present', content }, bytes: redact(new Uint8Array(bytes)) };
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-    throw fileError('read', path, error);
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
+      return { ...none, file: { state: 'absent' } };
+    const failure = fileError('read', path, error);
+    return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
+}
+
+function tooLarge(path: string, size: number): PullwrightError {
+  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, wanted at most ${MAX_BYTES}`, {
+    code: 'SourceInvalid',
+  });
 }
 
 /** A file that nobody could read is replaced; what it says is of no interest. */

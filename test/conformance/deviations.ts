@@ -16,6 +16,24 @@ function text(input: unknown, field: string): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Whether Go's decoder refuses a docker config because of the type of something in it. */
+function readersRefuse(content: string): boolean {
+  try {
+    const { auths } = JSON.parse(content) as { readonly auths?: unknown };
+    if (typeof auths !== 'object' || auths === null || Array.isArray(auths)) return auths !== null;
+    const texts = ['auth', 'username', 'password', 'email', 'identitytoken', 'registrytoken'];
+    return Object.values(auths).some((entry: unknown) => {
+      if (entry === null) return false;
+      if (typeof entry !== 'object' || Array.isArray(entry)) return true;
+      return texts.some(
+        (name) => typeof ((entry as Readonly<Record<string, unknown>>)[name] ?? '') !== 'string',
+      );
+    });
+  } catch {
+    return false;
+  }
+}
+
 const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
   'overrides/mirror-override-resolve': [
     {
@@ -87,6 +105,13 @@ export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
         return conflictRulesDiffer(row.matchImages ?? [], row.template);
       },
       reason: CONFLICT_RULE,
+    },
+  ],
+  'globalps/agent-check-and-fix': [
+    {
+      when: (input) => readersRefuse(text(input, 'secretContent')),
+      reason:
+        'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
     },
   ],
   'globalps/eligibility-and-labels': [
