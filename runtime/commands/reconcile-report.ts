@@ -182,9 +182,10 @@ export function renderReport(report: Report, options: RenderOptions): string {
     ),
     section(
       'conditions',
-      report.conditions.map(
-        (one) => `  ${one.object} ${one.type}=${one.status} ${one.reason}: ${one.message}`,
-      ),
+      // These two only repeat what Ready says, for programs.
+      report.conditions
+        .filter((one) => one.type !== 'Stalled' && one.type !== 'Reconciling')
+        .map((one) => `  ${one.object} ${one.type}=${one.status} ${one.reason}: ${one.message}`),
     ),
     section(
       'events',

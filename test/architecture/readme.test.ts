@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { permissionsTable } from '../../runtime/commands/permissions-table.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
+import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('README');
@@ -16,6 +17,28 @@ test('the permissions table is the one that the commands declare', async () => {
   const block = /(<!-- permissions -->\n)([\s\S]*?)(\n<!-- end -->)/;
   const text = readFileSync(file, 'utf8');
   const wanted = permissionsTable(commands);
+  if (process.env['UPDATE_GOLDEN'] === '1')
+    writeFileSync(
+      file,
+      text.replace(block, (_, start: string, _old: string, end: string) => `${start}${wanted}${end}`),
+    );
+  assert.equal(block.exec(readFileSync(file, 'utf8'))?.[2], wanted, 'run the test with UPDATE_GOLDEN=1');
+});
+
+test('the output shown is the real one', async () => {
+  const command = [
+    'reconcile',
+    '--from',
+    'examples/fleet/hosted',
+    '--management',
+    'examples/fleet/management',
+    '--hosted-cluster',
+    'clusters/prod',
+  ];
+  const ran = await runProcess([process.execPath, 'main.ts', ...command], { cwd: root });
+  const wanted = `\`\`\`text\n$ node main.ts ${command.join(' ')}\n${ran.stdout}\`\`\``;
+  const block = /(<!-- output -->\n)([\s\S]*?)(\n<!-- end -->)/;
+  const text = readFileSync(file, 'utf8');
   if (process.env['UPDATE_GOLDEN'] === '1')
     writeFileSync(
       file,
