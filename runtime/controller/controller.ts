@@ -19,6 +19,7 @@ import {
   type World,
 } from './contract.ts';
 import type { FactCache } from './facts.ts';
+import { inParallel, neighbours } from './parallel.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Readings } from './readings.ts';
 import { Reporter } from './reporter.ts';
@@ -41,7 +42,7 @@ export interface ControllerOptions {
 }
 
 /** Writes of one kind that follow each other in an outcome are sent so many at a time. */
-const PARALLEL_WRITES = 8;
+const PARALLEL_WRITES = 16;
 
 export class Controller {
   readonly #options: ControllerOptions;
@@ -224,9 +225,11 @@ export class Controller {
   async #commitAll(changes: readonly Change[], author: Author): Promise<readonly Committed[]> {
     const { clusters } = this.#options;
     const committed: Committed[] = [];
-    for (const group of groupsOf(changes))
+    for (const group of neighbours(changes, (change) => `${change.verb} ${change.ref.kind}`))
       committed.push(
-        ...(await Promise.all(group.map((change) => commit(change, author, clusters[change.ref.role])))),
+        ...(await inParallel(group, PARALLEL_WRITES, (change) =>
+          commit(change, author, clusters[change.ref.role]),
+        )),
       );
     return committed;
   }
@@ -251,22 +254,6 @@ function leftBehind(object: KubeObject, reconciler: string, scopeName: string): 
   const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];
   if (scope !== scopeName || namespace === undefined || name === undefined) return undefined;
   return { scope, name, ...(namespace === '' ? {} : { namespace }) };
-}
-
-function groupsOf(changes: readonly Change[]): readonly (readonly Change[])[] {
-  const groups: Change[][] = [];
-  for (const change of changes) {
-    const last = groups.at(-1);
-    const [first] = last ?? [];
-    const together =
-      last !== undefined &&
-      last.length < PARALLEL_WRITES &&
-      first?.ref.kind === change.ref.kind &&
-      first.verb === change.verb;
-    if (together) last.push(change);
-    else groups.push([change]);
-  }
-  return groups;
 }
 
 function isEmpty({ keep, ...lists }: Outcome): boolean {
