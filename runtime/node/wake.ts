@@ -51,11 +51,19 @@ export class Wake {
   /** Waits for a change, `ms`, or `signal`; then until the events of one swap have come in. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     this.#watchAll();
-    const stop = new AbortController();
-    this.#tell = () => stop.abort();
-    if (!this.#changed) await this.#clock.sleep(ms, AbortSignal.any([signal, stop.signal]));
+    if (!this.#changed && !signal.aborted) await this.#sleep(ms, signal);
     if (this.#changed && !signal.aborted) await this.#clock.sleep(GATHER_MS, signal);
     this.#changed = false;
+  }
+
+  /** `AbortSignal.any` would do, but each one stays with `signal` for as long as the process lives. */
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const end = (): void => stop.abort();
+    this.#tell = end;
+    signal.addEventListener('abort', end);
+    await this.#clock.sleep(ms, stop.signal);
+    signal.removeEventListener('abort', end);
     this.#tell = () => undefined;
   }
 
