@@ -47,6 +47,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Render a fleet into files for a GitOps repository',
     load: async () => (await import('./synth.ts')).command,
   },
+  validate: {
+    summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+    load: async () => (await import('./validate.ts')).command,
+  },
   webhook: {
     summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
     load: async () => (await import('./webhook.ts')).command,

@@ -1,0 +1,138 @@
+/** Judges the manifests that `pullwright validate` is given, together: some problems show only when two of them meet. */
+import type { Manifest } from '../controller/manifests.ts';
+import { mergePullSecrets } from '../rules/docker-config-merge.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../rules/kube-object.ts';
+import { matchImageFault, matchImageHint } from '../rules/match-images.ts';
+import { MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
+import { lintMirrors } from '../rules/mirrors-lint.ts';
+import { PROFILE_KIND, readProfile } from '../rules/pull-secret-profile.ts';
+import { secretDataText } from '../rules/pull-secret-text.ts';
+import { validateSecret } from '../rules/validate-pull-secret.ts';
+
+/** A problem, and the file where it stands. */
+export interface FileProblem {
+  readonly severity: 'error' | 'warning';
+  /** CamelCase, stable. */
+  readonly code: string;
+  readonly file: string;
+  /** Of the object, or of the text when the whole file is one document. */
+  readonly line?: number;
+  readonly column?: number;
+  /** `Secret/web/pull`; empty for a file that is no manifest. */
+  readonly subject: string;
+  readonly path: string;
+  readonly message: string;
+}
+
+const MIRROR_KINDS = new Set(MIRROR_SET_KINDS.map(({ kind }) => kind));
+const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
+
+/** Kinds that can be judged. */
+export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
+  'Secret',
+  PROFILE_KIND,
+  PROVIDER_CONFIG,
+  ...MIRROR_KINDS,
+]);
+
+type Judged = Omit<FileProblem, 'file' | 'line' | 'subject'>;
+
+/** All problems, in the order of the manifests. */
+export function judgeManifests(manifests: readonly Manifest[]): readonly FileProblem[] {
+  const each = manifests.flatMap((manifest) =>
+    judgeObject(manifest.object).map((problem) => located(manifest, problem)),
+  );
+  return [...each, ...mirrorProblems(manifests), ...mergeProblems(manifests)];
+}
+
+function judgeObject(object: KubeObject): readonly Judged[] {
+  switch (object.kind) {
+    case 'Secret':
+      return validateSecret(object as SecretObject, isAdditional(object)).map(
+        ({ position, path, ...rest }) => ({
+          ...rest,
+          path:
+            position === undefined
+              ? path
+              : `${path} (line ${position.line}, column ${position.column} of the value)`,
+        }),
+      );
+    case PROFILE_KIND:
+      return profileProblems(object);
+    case PROVIDER_CONFIG:
+      return imageProblems((object.spec as { matchImages?: unknown } | undefined)?.matchImages);
+    default:
+      return [];
+  }
+}
+
+/** The additional pull secret is read whatever its type is. */
+function isAdditional({ metadata }: KubeObject): boolean {
+  return metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
+}
+
+function profileProblems(object: KubeObject): readonly Judged[] {
+  const read = readProfile(object);
+  if (read.ok) return [];
+  return read.problems.map((problem) => {
+    const [path = '', ...rest] = problem.split(': ');
+    return { severity: 'error', code: 'ProfileInvalid', path, message: rest.join(': ') };
+  });
+}
+
+function imageProblems(images: unknown): readonly Judged[] {
+  const list: readonly unknown[] = Array.isArray(images) ? images : [];
+  return list.flatMap((image, index): readonly Judged[] => {
+    const path = `spec.matchImages[${index}]`;
+    if (typeof image !== 'string')
+      return [{ severity: 'error', code: 'WrongType', path, message: 'is no text' }];
+    const fault = matchImageFault(image);
+    if (fault !== undefined) return [{ severity: 'error', code: 'KubeletRefuses', path, message: fault }];
+    const hint = matchImageHint(image);
+    return hint === undefined
+      ? []
+      : [{ severity: 'warning', code: 'NotMeant', path, message: `"${image}": ${hint}` }];
+  });
+}
+
+function located({ object, file, line }: Manifest, problem: Judged): FileProblem {
+  const { name, namespace } = object.metadata;
+  return { ...problem, file, line, subject: describeObject({ kind: object.kind, namespace, name }) };
+}
+
+/** Mirror sets are judged together, as the nodes read them. */
+function mirrorProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
+  const sets = manifests.filter(({ object }) => MIRROR_KINDS.has(object.kind));
+  return lintMirrors(sets.map(({ object }) => object)).flatMap(({ severity, code, origin, message }) => {
+    const place = sets.find(
+      ({ object }) => object.kind === origin.kind && object.metadata.name === origin.name,
+    );
+    return place === undefined ? [] : [located(place, { severity, code, path: origin.path, message })];
+  });
+}
+
+/** What the merge would leave out, when both pull secrets are at hand. */
+function mergeProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
+  const find = (namespace: string, name: string): Manifest | undefined =>
+    manifests.find(
+      ({ object }) =>
+        object.kind === 'Secret' && object.metadata.namespace === namespace && object.metadata.name === name,
+    );
+  const additional = find(NAMES.namespace, NAMES.additional);
+  const original = find(NAMES.namespace, NAMES.original) ?? find(NAMES.configNamespace, NAMES.platform);
+  const ofPlatform = (original?.object as SecretObject | undefined)?.data?.[NAMES.dataKey];
+  const ofTenant = (additional?.object as SecretObject | undefined)?.data?.[NAMES.dataKey];
+  if (additional === undefined || ofPlatform === undefined || ofTenant === undefined) return [];
+  const merged = mergePullSecrets({
+    original: secretDataText(ofPlatform),
+    additional: secretDataText(ofTenant),
+  });
+  if (!merged.ok) return [];
+  return merged.verdicts
+    .filter(({ verdict }) => verdict === 'Shadowed')
+    .map(({ reason, subject, message }) => {
+      const path = `data["${NAMES.dataKey}"]: auths[${JSON.stringify(subject)}]`;
+      return located(additional, { severity: 'warning', code: reason, path, message });
+    });
+}

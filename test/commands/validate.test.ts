@@ -1,0 +1,137 @@
+/** `pullwright validate`, as its users run it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('pullwright validate');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-validate-'));
+
+interface Row extends Case {
+  readonly text: string;
+  readonly code: number;
+  readonly says: RegExp;
+}
+
+const SECRET = (data: string): string =>
+  `apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: web}\ntype: kubernetes.io/dockerconfigjson\ndata:\n  .dockerconfigjson: ${Buffer.from(data).toString('base64')}\n`;
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'a good Secret',
+    reason: 'nothing to say',
+    text: SECRET('{"auths":{"a.io":{"auth":"dTpw"}}}'),
+    code: 0,
+    says: /^1 judged, 0 errors, 0 warnings\n$/,
+  },
+  {
+    name: 'a poisoned Secret',
+    reason: 'named with path and place',
+    text: SECRET('{"auths":{"a.io":{"auth":"?"}}}'),
+    code: 1,
+    says: /Secret\/web\/pull data\["\.dockerconfigjson"\]: auths\["a\.io"\] .*\[AuthNotBase64\]/,
+  },
+  {
+    name: 'a docker config',
+    reason: 'as docker login writes it',
+    text: '{"auths":{"a.io":{"auth":"?"}}}',
+    code: 1,
+    says: /-:1:11: error: auths\["a\.io"\]/,
+  },
+  {
+    name: 'a cut docker config',
+    reason: 'with its place',
+    text: '{"auths":{',
+    code: 1,
+    says: /-:1:11: error: .*unexpected end.*\[NotJson\]/,
+  },
+  {
+    name: 'a fleet',
+    reason: 'every mistake at once',
+    text: 'image: a\nclusters:\n  - nam: x\n  - name: y\n    kind: z\n',
+    code: 1,
+    says: /\[FleetInvalid\][\s\S]*\[FleetInvalid\]/,
+  },
+  {
+    name: 'a mirror set',
+    reason: 'judged as the nodes read it',
+    text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec: {imageDigestMirrors: [{source: a.io, mirrors: [m.io, m.io]}]}\n',
+    code: 1,
+    says: /ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[0\].*\[DuplicateMirror\]/,
+  },
+  {
+    name: 'a profile',
+    reason: 'with its path',
+    text: 'apiVersion: pullwright.dev/v1alpha1\nkind: PullSecretProfile\nmetadata: {name: p}\nspec: {namespaceSelector: {}, secrets: [{name: No_Name}]}\n',
+    code: 1,
+    says: /spec\.secrets\[0\]\.name: .*\[ProfileInvalid\]/,
+  },
+  {
+    name: 'a provider configuration',
+    reason: 'patterns are read by the kubelet',
+    text: 'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: ["a.io:port", "a.io/*"]}\n',
+    code: 1,
+    says: /matchImages\[0\]: .*\[KubeletRefuses\][\s\S]*matchImages\[1\]: .*\[NotMeant\]/,
+  },
+  {
+    name: "the kubelet's own file",
+    reason: 'judged in its words',
+    text: 'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders: []\n',
+    code: 1,
+    says: /at least 1 item.*\[KubeletRefuses\]/,
+  },
+  {
+    name: 'tabs',
+    reason: 'no YAML',
+    text: 'kind: Secret\n\tname: x\n',
+    code: 1,
+    says: /-:2: error: not valid YAML.*\[Unreadable\]/,
+  },
+  {
+    name: 'nothing of ours',
+    reason: 'a silent pass would deceive',
+    text: 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
+    code: 1,
+    says: /^0 judged/,
+  },
+];
+
+table(test, ROWS, async ({ text, code, says }) => {
+  const ran = await runProcess([process.execPath, main, 'validate', '-'], { stdin: text });
+  assert.match(ran.stdout, says, ran.stderr);
+  assert.equal(ran.code, code, ran.stdout);
+});
+
+test('a folder: what the platform shadows is a warning, which --strict takes for an error', async () => {
+  const named = (namespace: string, name: string, key: string): string =>
+    SECRET(`{"auths":{"${key}":{"auth":"dTpw"}}}`).replace(
+      'name: pull, namespace: web',
+      `name: ${name}, namespace: ${namespace}`,
+    );
+  const texts = [
+    named('kube-system', 'original-pull-secret', 'a.io'),
+    named('kube-system', 'additional-pull-secret', 'https://a.io'),
+  ];
+  writeFileSync(join(folder, 'both.yaml'), texts.join('---\n'));
+  const ran = await runProcess([process.execPath, main, 'validate', folder, '--output', 'json']);
+  const answer = JSON.parse(ran.stdout) as { judged: number; problems: { code: string; line: number }[] };
+  assert.deepEqual([ran.code, answer.judged], [0, 2]);
+  assert.deepEqual(
+    answer.problems.map(({ code, line }) => `${code} ${line}`),
+    ['SpellingVariant 8'],
+  );
+  assert.equal((await runProcess([process.execPath, main, 'validate', folder, '--strict'])).code, 1);
+});
+
+test('wrong use and a missing file', async () => {
+  assert.equal((await runProcess([process.execPath, main, 'validate'])).code, 2);
+  const ran = await runProcess([process.execPath, main, 'validate', join(folder, 'gone.yaml')]);
+  assert.equal(ran.code, 1);
+  assert.match(ran.stderr, /gone\.yaml": it is not there/);
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();
