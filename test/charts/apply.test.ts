@@ -1,9 +1,10 @@
 // deadline: 1500 s
 /** What is rendered, on a real API server: it applies in one pass, twice, and the admission policy says what it should. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { readFleet, renderFleet, renderTree, writeTree } from '../../charts/mod.ts';
 import { secretsByName } from '../../charts/shared/objects.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -15,6 +16,17 @@ const test = suite('rendered objects on a real API server');
 const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
+
+test('the base of the committed tree needs nothing that a kube-apiserver does not bring', () => {
+  const resources = parse(readFileSync(`${root}dist/manifests/kustomization.yaml`, 'utf8'))
+    .resources as string[];
+  for (const resource of resources.filter((one) => one.endsWith('.yaml'))) {
+    const { apiVersion } = parse(readFileSync(`${root}dist/manifests/${resource}`, 'utf8')) as {
+      apiVersion: string;
+    };
+    assert.match(apiVersion, /^(v1|(apps|policy)\/v1|[a-z.]+\.k8s\.io\/v1)$/, resource);
+  }
+});
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {

@@ -164,6 +164,31 @@ export default {
   );
 });
 
+test('runs confined to what it declares: the fleet and the program to read, the output to write', async () => {
+  const to = join(scratch, 'confined');
+  // Node widens a path to what is below it only where a folder is there.
+  mkdirSync(to);
+  const confined = (folder: string): Promise<ProcessResult> =>
+    runProcess([
+      process.execPath,
+      '--permission',
+      `--allow-fs-read=${root}`,
+      `--allow-fs-read=${to}`,
+      `--allow-fs-write=${to}`,
+      join(root, 'main.ts'),
+      'synth',
+      `--fleet=${EXAMPLE}`,
+      `--to=${folder}`,
+    ]);
+  const ran = await confined(to);
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.ok(existsSync(join(to, 'prod/kustomization.yaml')));
+  const elsewhere = await confined(join(scratch, 'not-declared'));
+  assert.equal(elsewhere.code, 1);
+  assert.match(elsewhere.stderr, /not-declared/);
+  assert.ok(!existsSync(join(scratch, 'not-declared')));
+});
+
 test('no rendered file holds a credential or a Secret', () => {
   const texts = [...renderFleet(parseFleet(readFileSync(EXAMPLE, 'utf8'))).tree].map(([, text]) => text);
   for (const text of texts) {

@@ -1,0 +1,92 @@
+// deadline: 1500 s
+/** The rights that are rendered suffice: the program runs as the ServiceAccount of its Deployment, and nothing is refused. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { additional, GLOBAL, inKubeSystem, platform, registriesOf, SYNCER } from '../reconcile/scene.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('rights of the reconciler');
+const missing = missingControlPlane();
+const fleet = readFleet({
+  image: 'registry.example.com/pullwright:0.1.0',
+  clusters: [
+    {
+      name: 'a',
+      path: '.',
+      delivery: 'reconciler',
+      systems: {
+        'global-pull-secret': { createConfigNamespace: true, enforce: 'deny', agent: { restartSlots: 2 } },
+      },
+    },
+  ],
+});
+
+test('with delivery "reconciler", git holds neither DaemonSet nor policy', () => {
+  const files = [...renderFleet(fleet).tree.keys()];
+  assert.deepEqual(
+    files.filter((file) => /daemonset|validatingadmission/.test(file)),
+    [],
+  );
+});
+
+if (missing !== undefined) test.skip('on a real API server', missing);
+else {
+  // Every definition is there: a kind that is served has to be readable.
+  const plane = await startControlPlane({ crds: 'all' });
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-rights-'));
+  let process: ReconcilerProcess | undefined;
+
+  test('it makes the whole system with what it was granted', async () => {
+    const { tree } = renderFleet(fleet);
+    writeTree(folder, tree);
+    const applied = await plane.kubectl('apply', '--server-side', '--force-conflicts', '-k', folder);
+    assert.equal(applied.code, 0, applied.stderr);
+    await plane.apply(platform('quay.io'));
+    await plane.apply(additional('tenant.example.com'));
+    const config = join(plane.folder, 'config.yaml');
+    const map = parse(tree.get('pullwright-system/configmap-pullwright-reconciler-config.yaml') ?? '');
+    writeFileSync(config, map.data['config.yaml']);
+    const kubeconfig = await plane.account('pullwright-system', 'pullwright-reconciler');
+    process = new ReconcilerProcess(NODE, [
+      `--kubeconfig=${kubeconfig}`,
+      `--config=${config}`,
+      '--lease-namespace=pullwright-system',
+    ]);
+    const wanted = [
+      SYNCER,
+      inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1'),
+      inKubeSystem('Lease', 'global-pull-secret-syncer-slot-1', 'coordination.k8s.io/v1'),
+      {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata: { name: 'additional-pull-secret.pullwright.dev-deny' },
+      },
+    ];
+    await eventually(
+      async () => {
+        assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
+        for (const ref of wanted)
+          assert.ok((await plane.get(ref)) !== undefined, `${ref.kind} ${ref.metadata.name}`);
+      },
+      { withinMs: 30_000 },
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);
+    });
+    assert.doesNotMatch(process.log, /Forbidden/);
+  });
+
+  test.lastly('everything stops', async () => {
+    await process?.stop();
+    rmSync(folder, { recursive: true });
+    await plane.stop();
+  });
+}
+
+test.run();
