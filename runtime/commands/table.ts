@@ -7,6 +7,10 @@ export interface TableEntry {
 }
 
 export const COMMANDS: Readonly<Record<string, TableEntry>> = {
+  adapter: {
+    summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
+    load: async () => (await import('./adapter.ts')).command,
+  },
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     load: async () => (await import('./agent.ts')).command,
@@ -38,6 +42,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   release: {
     summary: 'Read a release image through the mirrors and print or translate its components',
     load: async () => (await import('./release.ts')).command,
+  },
+  sentinel: {
+    summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
+    load: async () => (await import('./sentinel.ts')).command,
   },
   status: {
     summary: 'Show what is in order and what wants attention',

@@ -1,0 +1,97 @@
+/** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
+import type { Message } from '@google-cloud/pubsub';
+import type { BrokerNote, Consumer, Handled, Handler, Publisher } from './broker.ts';
+import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
+
+export interface PubSubOptions {
+  readonly project: string;
+  readonly topology: PubSubTopology;
+  readonly note: BrokerNote;
+  /** Messages handled at the same time. @default {20} */
+  readonly prefetch?: number;
+  /** Make topics and subscription when they are missing. @default {false} */
+  readonly createIfMissing?: boolean;
+}
+
+/** Starts to consume. The client extends the lease of a message while it is being handled. */
+export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
+  const { topology, note } = options;
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub({ projectId: options.project });
+  if (options.createIfMissing === true) await createAll(client, topology);
+  const subscription = client.subscription(topology.subscription, {
+    flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
+  });
+  const dead = client.topic(topology.deadLetterTopic);
+  const running = new Set<Promise<void>>();
+  let connected = true;
+  const settle = async (message: Message): Promise<void> => {
+    const handled: Handled = await handler({ body: message.data, attributes: message.attributes });
+    if (handled.outcome === 'done') return message.ack();
+    if (handled.outcome === 'again') return message.nack();
+    note('warn', 'A message was moved to the dead letters', {
+      reason: handled.reason,
+      bytes: message.data.length,
+    });
+    try {
+      await dead.publishMessage({
+        data: message.data,
+        attributes: { 'x-pullwright-reason': handled.reason },
+      });
+      message.ack();
+    } catch {
+      // Pub/Sub moves it by itself after its own count of attempts.
+      message.nack();
+    }
+  };
+  subscription.on('message', (message: Message) => {
+    const work = settle(message).finally(() => running.delete(work));
+    running.add(work);
+  });
+  subscription.on('error', (error: { readonly code?: unknown }) => {
+    connected = false;
+    note('warn', 'The Pub/Sub subscription failed', { code: String(error.code ?? 'unknown') });
+  });
+  note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription });
+  return {
+    connected: () => connected,
+    close: async () => {
+      await Promise.all(running);
+      await subscription.close();
+      await client.close();
+    },
+  };
+}
+
+/** Publishes; resolves with the server's answer. */
+export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub({ projectId: options.project });
+  if (options.createIfMissing === true) await createAll(client, options.topology);
+  const topic = client.topic(options.topology.topic);
+  return {
+    publish: async ({ id, body }) => {
+      await topic.publishMessage({ data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } });
+    },
+    close: () => client.close(),
+  };
+}
+
+async function createAll(
+  client: InstanceType<typeof import('@google-cloud/pubsub').PubSub>,
+  topology: PubSubTopology,
+): Promise<void> {
+  const existing = (error: { readonly code?: unknown }): void => {
+    if (error.code !== 6) throw error;
+  };
+  await client.createTopic(topology.topic).catch(existing);
+  await client.createTopic(topology.deadLetterTopic).catch(existing);
+  await client
+    .createSubscription(topology.topic, topology.subscription, {
+      deadLetterPolicy: {
+        deadLetterTopic: topology.deadLetterTopic,
+        maxDeliveryAttempts: topology.maxDeliveryAttempts,
+      },
+    })
+    .catch(existing);
+}

@@ -1,0 +1,210 @@
+/** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
+import { hostname } from 'node:os';
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/settings.ts';
+import { UsageError } from '../rules/errors.ts';
+import { VERSION } from '../rules/version.ts';
+import { apiOf, BROKER_HELP, BROKER_OPTIONS, consumerOf, oneOf, seconds } from './broker-flags.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+
+const HELP = `
+Usage: pullwright adapter --api URL --broker-url-file FILE [options]
+       pullwright adapter --event FILE --api-dir DIR --dry-run [--output yaml|json]
+
+Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where
+HyperShift reads it, by a Job; reports to the HyperFleet API. With --event it prints plan, resources and status for saved answers
+of the API (DIR/<id>.json, DIR/<id>-statuses.json), and touches nothing.
+${BROKER_HELP}
+  --namespace NAME         of Jobs (hyperfleet-system)
+  --adapter-name NAME      as in the list of required adapters (pullsecret)
+  --dependency NAME        adapter that must be available first; may be repeated (validation, dns, placement)
+  --management-namespace T namespace of HyperShift's Secret, {id} and {name} are filled in; empty for none (clusters-{id})
+  --gcp-secret-name T      (hyperfleet-{id}-pull-secret)
+  --impersonate T          service account that the Job takes on, {project} is filled in
+                           (pullsecret-manager@{project}.iam.gserviceaccount.com)
+  --pass-as file|env       how the Job gets the pull secret (file)
+  --image REF, --service-account NAME (pullsecret-adapter-job)
+  --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
+  --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
+  --job-env NAME=VALUE     further environment of Jobs; may be repeated
+  --sweep-seconds N        pause between two goes over all clusters (60)
+  --lease-seconds N        (15)
+  --concurrency N          clusters looked at at the same time (20)
+  --health-port PORT|off (8080), --metrics-port PORT|off (9090), --kubeconfig FILE
+
+Example: pullwright adapter --event examples/adapter/event.json --api-dir examples/adapter/responses --dry-run
+`;
+
+export const command: Command = {
+  name: 'adapter',
+  summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
+  help: HELP,
+  permissions: {
+    reads: ['<--event>', '<--api-dir>', '<--kubeconfig>', '<--broker-url-file>', '<--api-token-file>'],
+    writes: [],
+    hosts: [
+      'the HyperFleet API, the broker, the API server; listens on <--health-port> and <--metrics-port>',
+    ],
+    api: [
+      'get, list, watch, create, patch, delete jobs (hyperfleet-system)',
+      'list pods (hyperfleet-system)',
+      'get, create, patch, delete secrets (hyperfleet-system)',
+      'create, patch, delete rolebindings; bind clusterroles/pullwright-pull-secret-job',
+      'get, create, update leases (hyperfleet-system)',
+    ],
+  },
+  run,
+};
+
+const OPTIONS = {
+  ...BROKER_OPTIONS,
+  event: { type: 'string' },
+  'api-dir': { type: 'string' },
+  'dry-run': { type: 'boolean', default: false },
+  output: { type: 'string', default: 'yaml' },
+  namespace: { type: 'string' },
+  'adapter-name': { type: 'string' },
+  dependency: { type: 'string', multiple: true },
+  'management-namespace': { type: 'string' },
+  'gcp-secret-name': { type: 'string' },
+  impersonate: { type: 'string' },
+  'pass-as': { type: 'string' },
+  image: { type: 'string' },
+  'service-account': { type: 'string' },
+  replication: { type: 'string' },
+  'kms-key': { type: 'string' },
+  'keep-versions': { type: 'string' },
+  'on-deletion': { type: 'string' },
+  adopt: { type: 'boolean', default: false },
+  'job-env': { type: 'string', multiple: true },
+  'sweep-seconds': { type: 'string', default: '60' },
+  'lease-seconds': { type: 'string', default: '15' },
+  concurrency: { type: 'string', default: '20' },
+  'health-port': { type: 'string', default: '8080' },
+  'metrics-port': { type: 'string', default: '9090' },
+  kubeconfig: { type: 'string' },
+} as const;
+
+type Flags = ReturnType<typeof parseFlags>;
+
+function parseFlags(
+  args: readonly string[],
+) /* inferred */: ReturnType<typeof parseArgs<{ args: string[]; options: typeof OPTIONS }>>['values'] {
+  return parseArgs({ args: [...args], options: OPTIONS }).values;
+}
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const flags = parseFlags(args);
+  const settings = settingsOf(flags);
+  return flags.event === undefined ? serve(flags, settings, io) : offline(flags, settings, io);
+}
+
+async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
+  const { event, 'api-dir': folder } = flags;
+  if (event === undefined || folder === undefined || !flags['dry-run']) {
+    throw new UsageError('Cannot run on saved answers: wanted --event FILE --api-dir DIR --dry-run');
+  }
+  const output = oneOf('--output', flags.output, ['yaml', 'json'] as const);
+  const { runOffline } = await import('../pull-secret-adapter/offline.ts');
+  const result = await runOffline(event, folder, settings, new Date());
+  // Through JSON, where what is redacted shows as such.
+  const plain: unknown = JSON.parse(JSON.stringify(result));
+  io.stdout.write(
+    output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : stringify(plain, { lineWidth: 0 }),
+  );
+  return 0;
+}
+
+async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
+  const api = apiOf(flags, io);
+  const { runAdapter } = await import('../pull-secret-adapter/adapter-process.ts');
+  const { createLogger } = await import('../telemetry/logger.ts');
+  const { createMetrics } = await import('../telemetry/metrics.ts');
+  const { loadConnection } = await import('../kube/kubeconfig.ts');
+  const { HttpKubeClient } = await import('../kube/http-client.ts');
+  const { openTransport } = await import('../kube/transport.ts');
+  const level = oneOf('--log-level', flags['log-level'], ['debug', 'info', 'warn', 'error'] as const);
+  const logger = createLogger({
+    write: (line) => io.stderr.write(line),
+    format: oneOf('--log-format', flags['log-format'], ['json', 'logfmt'] as const),
+    level: () => level,
+  });
+  const metrics = createMetrics();
+  const connection = await loadConnection(flags.kubeconfig, io.env);
+  const { host } = new URL(connection.server);
+  const kube = new HttpKubeClient({
+    connection,
+    transport: await openTransport(connection),
+    userAgent: `pullwright/${VERSION} (pull-secret-adapter)`,
+    onRequest: (seen) => metrics.request({ ...seen, host }),
+  });
+  try {
+    return await runAdapter({
+      api,
+      kube,
+      settings,
+      consume: (handler) => consumerOf(flags, (at, message, fields) => logger[at](message, fields), handler),
+      logger,
+      metrics,
+      signal: io.signal,
+      sweepSeconds: seconds('--sweep-seconds', flags['sweep-seconds'], 1),
+      leaseSeconds: seconds('--lease-seconds', flags['lease-seconds'], 1),
+      concurrency: seconds('--concurrency', flags.concurrency, 1),
+      instance: io.env['HOSTNAME'] ?? hostname(),
+      ports: {
+        health: portOf('--health-port', flags['health-port']),
+        metrics: portOf('--metrics-port', flags['metrics-port']),
+      },
+    });
+  } finally {
+    kube.close();
+  }
+}
+
+function portOf(flag: string, text: string): number | undefined {
+  if (text === 'off') return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`Cannot use ${flag} "${text}": wanted a port, or off`);
+}
+
+function settingsOf(flags: Flags): AdapterSettings {
+  const given: Partial<Record<keyof AdapterSettings, unknown>> = {
+    namespace: flags.namespace,
+    adapterName: flags['adapter-name'],
+    dependencies: flags.dependency,
+    managementNamespace: flags['management-namespace'],
+    gcpSecretName: flags['gcp-secret-name'],
+    impersonate: flags.impersonate,
+    passAs:
+      flags['pass-as'] === undefined
+        ? undefined
+        : oneOf('--pass-as', flags['pass-as'], ['file', 'env'] as const),
+    image: flags.image,
+    serviceAccount: flags['service-account'],
+    replication: flags.replication,
+    kmsKey: flags['kms-key'],
+    keepVersions:
+      flags['keep-versions'] === undefined
+        ? undefined
+        : seconds('--keep-versions', flags['keep-versions'], 0),
+    onDeletion:
+      flags['on-deletion'] === undefined
+        ? undefined
+        : oneOf('--on-deletion', flags['on-deletion'], ['delete', 'retain'] as const),
+    adopt: flags.adopt,
+    jobEnv: jobEnvOf(flags['job-env'] ?? []),
+  };
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { ...DEFAULT_SETTINGS, ...(set as Partial<AdapterSettings>) };
+}
+
+function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairs.map((pair): [string, string] => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new UsageError('Cannot use --job-env: wanted NAME=VALUE');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+}
