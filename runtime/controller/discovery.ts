@@ -56,7 +56,10 @@ export class Discovery {
     this.#source = source;
     this.#ends.push(
       source.subscribe(() => this.#update()),
-      source.onStatus(() => this.#update()),
+      source.onStatus(() => {
+        this.#say(source);
+        this.#update();
+      }),
     );
     const counter = setInterval(() => this.#count(), 5000);
     counter.unref();
@@ -82,6 +85,18 @@ export class Discovery {
     for (const end of this.#ends.splice(0)) end();
     for (const { stop } of this.#followers.values()) stop.abort();
     await Promise.all([...this.#followers.values()].map(({ done }) => done));
+  }
+
+  #say({ status: { is, error } }: Source): void {
+    const { log } = this.#options;
+    if (error !== undefined)
+      log.warn('cannot look for hosted clusters', {
+        code: error.code,
+        problem: error.message,
+        hint: error.hint,
+      });
+    else if (is === 'missing') log.warn('the cluster serves no HostedControlPlane');
+    else log.info('looking for hosted clusters');
   }
 
   #update(): void {
