@@ -44,8 +44,8 @@ export interface SystemdOptions {
 /** The part of systemd that is needed. Each call makes a connection of its own, so that none is held at rest. */
 export interface Systemd {
   state(unit: string): Promise<UnitState>;
-  /** Runs a job to its end. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost`, or what the bus refused. */
-  job(verb: 'RestartUnit' | 'StartUnit', unit: string, signal: AbortSignal): Promise<JobEnd>;
+  /** Restarts the unit, or starts it when it is down; the job's end. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost`, or what the bus refused. */
+  restart(unit: string, signal: AbortSignal): Promise<JobEnd>;
   /** Forgets failures, so that the limit on starts does not refuse the next one. */
   resetFailed(unit: string): Promise<void>;
 }
@@ -84,7 +84,7 @@ class SystemdOverBus implements Systemd {
     await this.#with((bus) => this.#manager(bus, 'ResetFailedUnit', [unit]));
   }
 
-  async job(verb: 'RestartUnit' | 'StartUnit', unit: string, signal: AbortSignal): Promise<JobEnd> {
+  async restart(unit: string, signal: AbortSignal): Promise<JobEnd> {
     const until = this.#clock.monotonic() + this.#jobMs;
     const before = { invocation: '', called: false };
     try {
@@ -92,7 +92,7 @@ class SystemdOverBus implements Systemd {
         const ends = await this.#listen(bus);
         before.invocation = (await this.#stateOn(bus, unit)).invocation;
         before.called = true;
-        const [path] = await this.#manager(bus, verb, [unit, 'replace']);
+        const [path] = await this.#manager(bus, 'RestartUnit', [unit, 'replace']);
         return { result: await this.#end(bus, ends.of(String(path)), until, signal) };
       });
     } catch (error) {

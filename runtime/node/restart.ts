@@ -83,7 +83,7 @@ async function restart(
   signal: AbortSignal,
 ): Promise<void> {
   if (present.active === 'failed') await systemd.resetFailed(options.unit);
-  const end = await systemd.job('RestartUnit', options.unit, signal);
+  const end = await systemd.restart(options.unit, signal);
   if (end.result === 'done') return;
   throw new PullwrightError(
     `Cannot restart "${options.unit}": its job ended with "${end.result}", wanted "done"`,

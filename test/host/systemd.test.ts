@@ -69,7 +69,7 @@ table(
   async ({ script, result, code }) => {
     const { connect, calls } = scriptedBus(script);
     const systemd = systemdOverBus({ connect, clock: fakeClock() });
-    const end = await systemd.job('RestartUnit', 'kubelet.service', never).catch((error: unknown) => error);
+    const end = await systemd.restart('kubelet.service', never).catch((error: unknown) => error);
     if (code === undefined) assert.deepEqual(end, { result });
     else assert.equal(end instanceof PullwrightError ? end.code : end, code);
     const before = (first: string, second: string): boolean => calls.indexOf(first) < calls.indexOf(second);
@@ -84,7 +84,7 @@ test('a wait for a job ends when the program is told to stop', async () => {
     after: { active: 'activating', invocation: 'bb', busy: true },
   });
   const stop = new AbortController();
-  const ended = systemdOverBus({ connect, jobMs: 60_000 }).job('RestartUnit', 'kubelet.service', stop.signal);
+  const ended = systemdOverBus({ connect, jobMs: 60_000 }).restart('kubelet.service', stop.signal);
   setImmediate(() => stop.abort());
   await assert.rejects(ended, { code: 'Stopped' });
 });

@@ -61,7 +61,6 @@ export function scriptedBus(script: BusScript): ScriptedBus {
             properties((called ? script.after : script.before) ?? { active: 'active', invocation: 'aa' }),
           ];
         case 'RestartUnit':
-        case 'StartUnit':
           called = true;
           if (script.refused !== undefined) throw new BusRefused(call.member, ...script.refused);
           if (script.early === true) ended();

@@ -134,7 +134,7 @@ function systemdOf(results: readonly string[]): Systemd {
         busy: false,
       }),
     resetFailed: () => Promise.resolve(),
-    job: async () => {
+    restart: async () => {
       const result = left.shift();
       if (result === undefined) throw new Error('restarted more often than the case has results');
       if (result !== 'ok') throw new PullwrightError(result, { code: 'BusLost' });
