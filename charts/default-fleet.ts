@@ -1,6 +1,7 @@
 /**
- * The fleet that `synth` renders when it is given none: one cluster with every system that needs no settings. Its tree is
- * committed in `dist/manifests`, and applies to any cluster.
+ * The fleet that `synth` renders when it is given none: one stand-alone cluster with the global pull secret. Its tree is
+ * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are left out because each
+ * grants the reconciler more than this one needs.
  */
 import { defineFleet, type FleetInput } from './fleet.ts';
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { readFleet, renderFleet, renderTree, writeTree } from '../../charts/mod.ts';
+import { readFleet, renderFleet, renderTree, SYSTEMS, writeTree } from '../../charts/mod.ts';
 import { secretsByName } from '../../charts/shared/objects.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { ALL_CRDS } from '../control-plane/crds.ts';
@@ -40,6 +40,18 @@ else {
   const apply = (path: string) =>
     plane.kubectl('apply', '--server-side', '--field-manager=gitops', '-k', path);
 
+  const appliesTwice = async (path: string): Promise<void> => {
+    const first = await apply(path);
+    assert.equal(first.code, 0, first.stderr);
+    const before = await versions(path);
+    assert.ok(before.split('\n').length > 20, before);
+    const second = await apply(path);
+    assert.equal(second.code, 0, second.stderr);
+    assert.equal(await versions(path), before);
+    const diff = await plane.kubectl('diff', '--server-side', '--field-manager=gitops', '-k', path);
+    assert.equal(diff.code, 0, diff.stdout);
+  };
+
   const versions = async (path: string): Promise<string> =>
     (
       await plane.kubectl(
@@ -51,18 +63,17 @@ else {
       )
     ).stdout;
 
-  for (const [name, path] of [['the committed tree', `${root}dist/manifests`]] as const)
-    test(`${name} applies in one pass, and the second time changes nothing`, async () => {
-      const first = await apply(path);
-      assert.equal(first.code, 0, first.stderr);
-      const before = await versions(path);
-      assert.ok(before.split('\n').length > 20, before);
-      const second = await apply(path);
-      assert.equal(second.code, 0, second.stderr);
-      assert.equal(await versions(path), before);
-      const diff = await plane.kubectl('diff', '--server-side', '--field-manager=gitops', '-k', path);
-      assert.equal(diff.code, 0, diff.stdout);
-    });
+  test('the committed tree applies in one pass, and the second time changes nothing', () =>
+    appliesTwice(`${root}dist/manifests`));
+
+  test('so does a cluster with every system, as they are by default', async () => {
+    const systems = Object.fromEntries(SYSTEMS.map((system) => [system.name, {}]));
+    systems['global-pull-secret'] = { createConfigNamespace: true };
+    const fleet = readFleet({ image: IMAGE, clusters: [{ name: 'every', systems }] });
+    writeTree(folder, renderFleet(fleet).tree);
+    await appliesTwice(join(folder, 'every'));
+    rmSync(join(folder, 'every'), { recursive: true });
+  });
 
   test('a management cluster and its hosted clusters apply, once what is theirs is there', async () => {
     for (const namespace of ['clusters', 'clusters-prod', 'clusters-stage'])
