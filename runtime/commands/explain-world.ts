@@ -3,12 +3,13 @@ import type { ObjectStore } from '../controller/store.ts';
 import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { mergePullSecrets } from '../rules/docker-config-merge.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { ListedSecret, NodeMerge } from '../rules/explain.ts';
+import type { ListedSecret, NodeMerge, PullFile } from '../rules/explain.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
 import type { MirrorRule } from '../rules/mirrors.ts';
 import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
 import { pullSecretSource, secretDataText } from '../rules/pull-secret-text.ts';
+import { pullFile } from './explain-pull-file.ts';
 import type { SourceKind } from './object-source.ts';
 
 /** Whose pull is explained. */
@@ -42,7 +43,9 @@ export function parsePodName(text: string): Puller['pod'] | undefined {
   return found === undefined ? undefined : { kind: found.kind, name: second };
 }
 
-/** What to read of a cluster: eight requests. */
+const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
+
+/** What to read of a cluster: eight requests, and one for the node. */
 export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): readonly SourceKind[] {
   const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   const owner: SourceKind =
@@ -54,11 +57,10 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): read
     owner,
     { ...secret, namespace },
     { ...secret, namespace: NAMES.namespace, name: NAMES.global },
-    { ...secret, namespace: NAMES.namespace, name: NAMES.original },
-    // Whoever asks for a node's label is in a hosted cluster, which has the copy above.
-    node === undefined
-      ? { ...secret, namespace: NAMES.configNamespace, name: NAMES.platform }
-      : { apiVersion: 'v1', kind: 'Node', name: node },
+    // Hosted clusters have a copy of the platform's pull secret at the place where the others keep it.
+    { ...secret, namespace: NAMES.configNamespace, name: NAMES.platform },
+    { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
+    ...(node === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name: node }]),
     ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
   ];
 }
@@ -68,6 +70,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   'Secret',
   'ServiceAccount',
   'Node',
+  PROVIDER_CONFIG,
   ...Object.values(WORKLOADS).map(({ kind }) => kind),
   ...MIRROR_SET_KINDS.map(({ kind }) => kind),
 ]);
@@ -81,6 +84,8 @@ export interface FoundWorld {
   readonly merge?: NodeMerge;
   readonly mirrors: readonly MirrorRule[];
   readonly notes: readonly string[];
+  /** The file that the credential provider writes for a repository; undefined when it writes none. */
+  pullFileFor(repository: string): PullFile | undefined;
 }
 
 /** Gathers. @throws PullwrightError when the pod is not there */
@@ -98,6 +103,13 @@ export function findWorld(store: ObjectStore, puller: Puller): FoundWorld {
     ...node,
     mirrors: rules,
     notes,
+    pullFileFor: (repository) =>
+      pullFile(store, puller.namespace, {
+        repository,
+        rules,
+        order: names.map(({ name }) => name),
+        node: node.node,
+      }),
   };
 }
 

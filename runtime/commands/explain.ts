@@ -45,8 +45,9 @@ export const command: Command = {
     api: [
       'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',
       'list secrets (namespace of the pod)',
-      'get secrets/global-pull-secret, secrets/original-pull-secret (kube-system)',
+      'get secrets/global-pull-secret (kube-system)',
       'get secrets/pull-secret (openshift-config)',
+      'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
     ],
   },
@@ -77,13 +78,20 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);
-  const { images: _images, notes, merge, ...known } = world;
-  const explanations = images.map((image) =>
-    given === undefined
-      ? explainImage({ image, ...known, ...(merge === undefined ? {} : { merge }) })
-      : explainImage({ image, ...known, node: given }),
-  );
-  for (const line of [...problems, ...notes]) io.stderr.write(`${line}\n`);
+  const { secrets, mirrors, merge } = world;
+  const node = given ?? world.node;
+  const explanations = images.map((image) => {
+    const pullFile = world.pullFileFor(image.repository);
+    return explainImage({
+      image,
+      secrets,
+      mirrors,
+      ...(node === undefined ? {} : { node }),
+      ...(merge === undefined || given !== undefined ? {} : { merge }),
+      ...(pullFile === undefined ? {} : { pullFile }),
+    });
+  });
+  for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(rendered(explanations, values.output, { paint: paintFor(io), places }));
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
   return failed ? 1 : 0;

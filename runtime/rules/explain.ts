@@ -41,6 +41,13 @@ export interface NodeMerge {
   readonly additional: string;
 }
 
+/** The file that the credential provider writes for one pull; CRI-O reads it in place of the node's. */
+export interface PullFile {
+  readonly source: AuthSource;
+  /** Key in the file to the Secret of the namespace that it came from. */
+  readonly origins: ReadonlyMap<string, string>;
+}
+
 export interface ExplainInput {
   readonly image: ImageReference;
   /** In the order of the pod. */
@@ -48,6 +55,7 @@ export interface ExplainInput {
   /** The node's file, which the kubelet and CRI-O both read. */
   readonly node?: AuthSource;
   readonly merge?: NodeMerge;
+  readonly pullFile?: PullFile;
   readonly mirrors: readonly MirrorRule[];
 }
 
@@ -213,13 +221,9 @@ function explainKubelet(input: ExplainInput): KubeletView {
 
 const NO_PASSWORD = redact('');
 
-function placeOf(
-  { node, merge }: ExplainInput,
-  source: string,
-  key: string,
-  position: TextPosition,
-): EntryPlace {
-  const origin = source === node?.name ? merge?.origins.get(key) : undefined;
+function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
+  const fromPull = source === input.pullFile?.source.name ? input.pullFile.origins.get(key) : undefined;
+  const origin = fromPull ?? (source === input.node?.name ? input.merge?.origins.get(key) : undefined);
   return { source, key, ...(origin === undefined ? {} : { origin }), position };
 }
 
@@ -249,23 +253,24 @@ function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string
   const carried = kubelet.tried.some((one) => one.username !== '');
   if (host === input.image.domain && carried) return { what: 'kubelet' };
   const repository = withoutTag(reference);
-  const files = input.node === undefined ? [] : [input.node];
+  const file = input.pullFile?.source ?? input.node;
+  const files = file === undefined ? [] : [file];
   return sentFromFile(input, lookupForContainers(files, repository));
 }
 
 function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
   if (found.found === 'error')
-    return { what: 'failure', why: "the node's file cannot be used for this look-up" };
+    return { what: 'failure', why: 'the auth file cannot be used for this look-up' };
   if (found.found === 'helper') return { what: 'helper', source: found.source, helper: found.helper };
   if (found.found === 'credential') {
     const { source, written, position, rivals } = found.entry;
     const entry = placeOf(input, source, written, position);
     return { what: 'entry', entry, username: found.credential.username, rivals };
   }
-  if (found.stoppedBy === undefined) return { what: 'nothing', why: "no entry of the node's file matches" };
+  if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
   return {
     what: 'nothing',
-    why: `entry "${found.stoppedBy.written}" of the node's file holds no "auth", and ends the search`,
+    why: `entry "${found.stoppedBy.written}" of the auth file holds no "auth", and ends the search`,
   };
 }
 

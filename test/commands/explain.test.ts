@@ -98,6 +98,21 @@ test('a node without the label has what it booted with', async () => {
   );
 });
 
+test('where the credential provider serves the image, mirrors get what the namespace has', async () => {
+  const file = join(folder, 'provider.yaml');
+  writeFileSync(
+    file,
+    'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: [quay.io/shop]}\n---\n' +
+      secret('shop', 'mirror', ['m.io/shop'], 'mirror-of-shop'),
+  );
+  const answer = await asked('quay.io/shop/web:1', '-n', 'shop', '--pod', 'deploy/web');
+  assert.deepEqual(
+    answer.places.map(({ crio }) => crio.username ?? crio.what),
+    ['mirror-of-shop', 'kubelet'],
+  );
+  rmSync(file);
+});
+
 test('a copy of the file of the node stands in for the secrets', async () => {
   const file = join(folder, 'config.json');
   writeFileSync(file, '{"auths":{"r.io":{"auth":"bWU6cHc="}}}');

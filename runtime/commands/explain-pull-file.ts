@@ -1,0 +1,56 @@
+/** The auth file that the credential provider would write for one pull, from the objects at hand. */
+import type { ObjectStore } from '../controller/store.ts';
+import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
+import type { PullFile } from '../rules/explain.ts';
+import type { SecretObject } from '../rules/kube-object.ts';
+import { matchesImage } from '../rules/match-images.ts';
+import type { MirrorRule } from '../rules/mirrors.ts';
+import { authFile, NO_GLOBAL_AUTH, parseGlobalAuth } from '../rules/namespace-auth-file.ts';
+import { BODY_KEY, chooseCredentials, collectOffers } from '../rules/namespace-credentials.ts';
+import { pullSources } from '../rules/pull-sources.ts';
+
+/** One pull. */
+export interface Pull {
+  readonly repository: string;
+  readonly rules: readonly MirrorRule[];
+  /** Secrets that the pod lists: they come first. */
+  readonly order: readonly string[];
+  readonly node: AuthSource | undefined;
+}
+
+/** Undefined when the provider is not asked for the image, or has nothing to add. */
+export function pullFile(store: ObjectStore, namespace: string, pull: Pull): PullFile | undefined {
+  if (!isServed(store, pull.repository)) return undefined;
+  const sources = pullSources(pull.rules, pull.repository);
+  if (sources.length === 0) return undefined;
+  const secrets = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
+    const { type = 'Opaque', data, metadata } = object as SecretObject;
+    const key = BODY_KEY[type];
+    return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
+  });
+  const choice = chooseCredentials(collectOffers(secrets), sources, pull.order);
+  if (choice.entries.length === 0) return undefined;
+  const global = pull.node === undefined ? undefined : parseGlobalAuth(pull.node.text);
+  return {
+    source: {
+      name: `auth file of namespace ${namespace}`,
+      format: 'config.json',
+      text: authFile(choice, global ?? NO_GLOBAL_AUTH).text,
+    },
+    origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
+  };
+}
+
+/** Whether a CRIOCredentialProviderConfig makes the kubelet ask the provider for the image. */
+function isServed(store: ObjectStore, repository: string): boolean {
+  const kind = 'CRIOCredentialProviderConfig';
+  return ['config.openshift.io/v1', 'config.openshift.io/v1alpha1']
+    .flatMap((apiVersion) => store.list({ apiVersion, kind }))
+    .flatMap(
+      ({ spec }) => (spec as { readonly matchImages?: readonly unknown[] } | undefined)?.matchImages ?? [],
+    )
+    .some((pattern) => {
+      const judged = matchesImage(String(pattern), repository);
+      return judged.ok && judged.match;
+    });
+}
