@@ -27,6 +27,8 @@ export type Change =
       readonly desired: KubeObject;
       readonly before?: KubeObject;
       readonly differences: readonly Difference[];
+      /** As in `ApplyObject`. */
+      readonly blind?: boolean;
     }
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: Problem };
@@ -84,7 +86,14 @@ function objectChange(
   const ref = refOf(role, object);
   const before = stores[role].get(ref);
   const desired = marked(object, author);
-  if (before === undefined) return { verb: 'created', ref, desired, differences: [] };
+  if (before === undefined)
+    return {
+      verb: 'created',
+      ref,
+      desired,
+      differences: [],
+      ...(apply.blind === true ? { blind: true } : {}),
+    };
   const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
   if (before.metadata.deletionTimestamp !== undefined)
     return refused(seen, 'Terminating', 'is being deleted', 'It is made again once it is gone');

@@ -65,7 +65,7 @@ async function removeObject(
  */
 async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
   const { desired, ref } = change;
-  const present = await cluster.client.get(ref);
+  const present = change.blind === true ? undefined : await cluster.client.get(ref);
   if (present !== undefined) {
     cluster.cache.observe(present);
     if (!isOurs(present, author)) throw seenLate(ref, cluster);
@@ -75,7 +75,9 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
     cluster.assertMayWrite();
     cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
   } catch (error) {
-    throw isApiError(error, 409) ? seenLate(ref, cluster) : error;
+    // A blind create meets somebody's object there: its fields are claimed, or its type is fixed.
+    const met = isApiError(error, 409) || (change.blind === true && isImmutable(error));
+    throw met ? seenLate(ref, cluster) : error;
   }
   return { verb: 'created', ref };
 }

@@ -104,6 +104,11 @@ export interface ApplyObject {
   readonly adopt?: boolean;
   /** Create it when missing, then leave it alone. */
   readonly createOnly?: boolean;
+  /**
+   * Do not look whether it is there before making it. Only for what the API server itself refuses to merge with an object of
+   * somebody else that the cache does not show: a Secret of another type, or with other data under the same key.
+   */
+  readonly blind?: boolean;
 }
 
 /** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */

@@ -2,6 +2,7 @@
  * The work queue: each key is in it at most once and never with two workers at the same time; the one that is due earliest comes
  * first; failures wait longer and longer. Semantics of client-go's workqueue and controller-runtime's priority queue.
  */
+import { type Due, DueHeap } from './due-heap.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 /** Time for a queue, so that tests own it. */
@@ -20,10 +21,8 @@ export interface QueueObserver {
   finished(workedSeconds: number): void;
 }
 
-interface Waiting {
-  readonly dueAt: number;
-  /** Order among what is due at the same time. */
-  readonly order: number;
+interface Waiting extends Due {
+  readonly id: string;
   readonly addedAt: number;
 }
 
@@ -32,6 +31,8 @@ export class WorkQueue {
   readonly #limiter: RateLimiter;
   readonly #observer: QueueObserver | undefined;
   readonly #waiting = new Map<string, Waiting>();
+  /** Everything in `#waiting` but what has a worker, and entries that were replaced since. */
+  readonly #heap = new DueHeap<Waiting>();
   /** Keys with a worker, and when it took them. */
   readonly #active = new Map<string, number>();
   readonly #takers: ((id: string | undefined) => void)[] = [];
@@ -69,7 +70,9 @@ export class WorkQueue {
     const known = this.#waiting.get(id);
     if (known !== undefined && known.dueAt <= dueAt) return;
     this.#observer?.added();
-    this.#waiting.set(id, { dueAt, order: this.#order++, addedAt: dueAt });
+    const waiting = { id, dueAt, order: this.#order++, addedAt: dueAt };
+    this.#waiting.set(id, waiting);
+    if (!this.#active.has(id)) this.#heap.push(waiting);
     this.#dispatch();
   }
 
@@ -101,6 +104,8 @@ export class WorkQueue {
     const startedAt = this.#active.get(id);
     if (startedAt === undefined) return;
     this.#active.delete(id);
+    const again = this.#waiting.get(id);
+    if (again !== undefined) this.#heap.push(again);
     this.#observer?.finished((this.#clock.now() - startedAt) / 1000);
     this.#dispatch();
   }
@@ -110,6 +115,7 @@ export class WorkQueue {
     this.#closed = true;
     this.#cancelTimer?.();
     this.#waiting.clear();
+    this.#heap.clear();
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
@@ -124,11 +130,12 @@ export class WorkQueue {
     while (this.#takers.length > 0) {
       const first = this.#earliest();
       if (first === undefined) return;
-      const [id, { dueAt, addedAt }] = first;
+      const { id, dueAt, addedAt } = first;
       if (dueAt > now) {
         this.#cancelTimer = this.#clock.after(dueAt - now, () => this.#dispatch());
         return;
       }
+      this.#heap.pop();
       this.#waiting.delete(id);
       this.#active.set(id, now);
       this.#observer?.started((now - addedAt) / 1000);
@@ -136,19 +143,14 @@ export class WorkQueue {
     }
   }
 
-  /** Linear, over the few hundred keys of one pair of clusters. */
-  #earliest(): [string, Waiting] | undefined {
-    let best: [string, Waiting] | undefined;
-    for (const entry of this.#waiting) {
-      if (this.#active.has(entry[0])) continue;
-      if (best === undefined || isBefore(entry[1], best[1])) best = entry;
+  /** The first entry of the heap that still counts. */
+  #earliest(): Waiting | undefined {
+    for (let first = this.#heap.peek(); first !== undefined; first = this.#heap.peek()) {
+      if (this.#waiting.get(first.id) === first && !this.#active.has(first.id)) return first;
+      this.#heap.pop();
     }
-    return best;
+    return undefined;
   }
-}
-
-function isBefore(a: Waiting, b: Waiting): boolean {
-  return a.dueAt === b.dueAt ? a.order < b.order : a.dueAt < b.dueAt;
 }
 
 /** The machine's clock and timers. Timers do not keep the process alive. */

@@ -37,6 +37,19 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
   }
 }
 
+const sizes = new WeakMap<InjectionOptions, { readonly small: boolean; readonly at: number }>();
+
+/** Whether counting all namespaces is cheap. Asked for every copy that is written, so the answer holds for a second. */
+function isSmall(world: World, options: InjectionOptions): boolean {
+  const at = world.now.getTime();
+  const known = sizes.get(options);
+  if (known !== undefined && Math.abs(at - known.at) < 1000) return known.small;
+  const { length } = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const small = length <= options.promptNamespaces;
+  sizes.set(options, { small, at });
+  return small;
+}
+
 class Keys {
   readonly #world: World;
   readonly #options: InjectionOptions;
@@ -72,7 +85,7 @@ class Keys {
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
   counts(): readonly Key[] {
-    return this.#namespaces().length <= this.#options.promptNamespaces ? this.profiles() : [];
+    return isSmall(this.#world, this.#options) ? this.profiles() : [];
   }
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */

@@ -44,7 +44,9 @@ export function isTerminating(namespace: KubeObject): boolean {
 
 function applyOf(copy: Copy): readonly Apply[] {
   if (copy.object === undefined) return [];
-  return [{ role: 'hosted', object: copy.object, ...(copy.adopt === true ? { adopt: true } : {}) }];
+  return [
+    { role: 'hosted', object: copy.object, blind: true, ...(copy.adopt === true ? { adopt: true } : {}) },
+  ];
 }
 
 /** A person must act; the queue has nothing to try again. */

@@ -69,14 +69,15 @@ interface Count {
 
 function countNamespaces(world: World, profile: PullSecretProfile, options: InjectionOptions): Count {
   const distribution = distributionIn(world);
+  const selected = world
+    .list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })
+    .filter((namespace) => serves(profile, namespaceLabels(namespace)) && !isTerminating(namespace));
+  if (!profile.distributes)
+    return { selected: selected.length, current: 0, behind: undefined, troubles: new Map() };
   const troubles = new Map<string, { message: string; count: number }>();
-  let selected = 0;
   let current = 0;
   let behind: string | undefined;
-  for (const namespace of world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })) {
-    if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) continue;
-    selected += 1;
-    if (!profile.distributes) continue;
+  for (const namespace of selected) {
     const context = { world, distribution, namespace, options };
     const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
     if (copies.every((copy) => isCurrent(world, copy))) current += 1;
@@ -84,13 +85,11 @@ function countNamespaces(world: World, profile: PullSecretProfile, options: Inje
     for (const { trouble } of copies) {
       if (trouble === undefined) continue;
       const known = troubles.get(trouble.reason);
-      troubles.set(trouble.reason, {
-        message: known?.message ?? trouble.message,
-        count: (known?.count ?? 0) + 1,
-      });
+      const message = known?.message ?? trouble.message;
+      troubles.set(trouble.reason, { message, count: (known?.count ?? 0) + 1 });
     }
   }
-  return { selected, current, behind, troubles };
+  return { selected: selected.length, current, behind, troubles };
 }
 
 function isCurrent(world: World, copy: Copy): boolean {

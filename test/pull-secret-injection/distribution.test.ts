@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { CANARY_MARK, plantedAuth } from '../support/canary.ts';
+import { plantedAuth } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
 
@@ -62,13 +62,13 @@ test('a copy says where it comes from, and is kept out of the hands of GitOps to
 test('a rotation changes the body and keeps the object', () => {
   const first = scene([shop, one, quay]);
   const uid = first.secret('shop', 'reg')?.metadata.uid;
-  const next = first.then([source('platform/quay', ['new.example'])]);
+  const next = first.after([source('platform/quay', ['new.example'])]);
   assert.deepEqual(next.registries('shop', 'reg'), ['new.example']);
   assert.equal(next.secret('shop', 'reg')?.metadata.uid, uid);
 });
 
 test('a second run changes nothing', () => {
-  const again = scene([shop, other, platform, two, quay, ghcr]).then([]);
+  const again = scene([shop, other, platform, two, quay, ghcr]).after([]);
   assert.deepEqual(
     again.result.objects.filter((object) => object.verb !== 'unchanged'),
     [],
@@ -107,195 +107,11 @@ table<PruneCase>(
   ({ change }) => {
     const seen = scene([shop, platform, one, quay]);
     assert.ok(seen.secret('shop', 'reg') !== undefined);
-    const after = seen.then(change);
+    const after = seen.after(change);
     assert.equal(after.secret('shop', 'reg'), undefined);
     assert.ok(after.secret('platform', 'quay') !== undefined, 'the source is never touched');
   },
 );
-
-interface BadCase extends Case {
-  readonly change: KubeObject | { readonly gone: KubeObject };
-  readonly condition: string;
-}
-
-const entry = (value: unknown): string => JSON.stringify({ auths: { 'quay.io': value } });
-
-table<BadCase>(
-  test,
-  [
-    {
-      name: 'deleted',
-      reason: 'an accident at the source',
-      change: { gone: quay },
-      condition: 'SourceMissing',
-    },
-    {
-      name: 'turned into another type',
-      reason: 'deleted and made again',
-      change: { ...quay, type: 'Opaque' },
-      condition: 'SourceMissing',
-    },
-    { name: 'without data', reason: 'emptied', change: { ...quay, data: {} }, condition: 'SourceEmpty' },
-    {
-      name: 'no registry',
-      reason: 'emptied',
-      change: source('platform/quay', '{"auths":{}}'),
-      condition: 'SourceEmpty',
-    },
-    {
-      name: 'an empty object',
-      reason: 'emptied',
-      change: source('platform/quay', '{}'),
-      condition: 'SourceEmpty',
-    },
-    { name: 'no text', reason: 'emptied', change: source('platform/quay', ''), condition: 'SourceInvalid' },
-    {
-      name: 'not JSON',
-      reason: 'poison',
-      change: source('platform/quay', '{"auths":'),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auths is a list',
-      reason: 'poison',
-      change: source('platform/quay', '{"auths":[]}'),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auths is a text',
-      reason: 'poison',
-      change: source('platform/quay', '{"auths":"x"}'),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'an entry is a text',
-      reason: 'poison',
-      change: source('platform/quay', entry('x')),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'an entry is a list',
-      reason: 'poison',
-      change: source('platform/quay', entry([])),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auth is not base64',
-      reason: 'poison',
-      change: source('platform/quay', entry({ auth: '!!' })),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auth with a space',
-      reason: 'poison',
-      change: source('platform/quay', entry({ auth: 'dTpw dTpw' })),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auth is a number',
-      reason: 'poison',
-      change: source('platform/quay', entry({ auth: 1 })),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'auth without a colon',
-      reason: 'poison',
-      change: source('platform/quay', entry({ auth: 'dXNlcg==' })),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'username is a number',
-      reason: 'poison',
-      change: source('platform/quay', entry({ username: 1 })),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'HttpHeaders is a text',
-      reason: 'poison',
-      change: source(
-        'platform/quay',
-        `{"auths":{"quay.io":{"auth":"${plantedAuth('x')}"}},"HttpHeaders":"x"}`,
-      ),
-      condition: 'SourceInvalid',
-    },
-    {
-      name: 'HttpHeaders holds a number',
-      reason: 'poison',
-      change: source(
-        'platform/quay',
-        `{"auths":{"quay.io":{"auth":"${plantedAuth('x')}"}},"HttpHeaders":{"a":1}}`,
-      ),
-      condition: 'SourceInvalid',
-    },
-  ],
-  ({ change, condition }) => {
-    const before = scene([shop, platform, one, quay]);
-    const body = before.secret('shop', 'reg')?.data;
-    const after = before.then([change]);
-    assert.deepEqual(after.secret('shop', 'reg')?.data, body, 'the last good copy stays');
-    const status = after.status('PullSecretProfile', 'team');
-    assert.equal(ready(status), `False ${condition}`);
-    const verdicts = after.status('PullStatus', 'namespace-shop', 'shop')?.verdicts;
-    assert.equal(verdicts?.[0]?.reason, condition);
-    assert.ok(!JSON.stringify(after.result).includes(CANARY_MARK));
-    assert.equal(
-      scene([shop, platform, one, ...('gone' in change ? [] : [change])]).secret('shop', 'reg'),
-      undefined,
-      'never written',
-    );
-    const mended = after.then([quay]);
-    assert.equal(ready(mended.status('PullSecretProfile', 'team')), 'True Current');
-    assert.equal(mended.status('PullStatus', 'namespace-shop', 'shop'), undefined, 'the report goes');
-  },
-);
-
-test('one bad source of two: a copy that holds it stays whole', () => {
-  const before = scene([shop, two, quay, ghcr]);
-  const after = before.then([
-    source('platform/ghcr', '{"auths":"x"}'),
-    source('platform/quay', ['new.example']),
-  ]);
-  assert.deepEqual(after.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
-});
-
-test('one bad source of two: a new namespace gets what is good, and is told', () => {
-  const seen = scene([shop, two, quay, source('platform/ghcr', '{"auths":"x"}')]);
-  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False SourceInvalid');
-  const later = seen.then([ghcr]);
-  assert.deepEqual(later.registries('shop', 'reg'), ['ghcr.io', 'quay.io']);
-});
-
-test('a withdrawn grant takes its entries out even while another source is broken', () => {
-  const before = scene([shop, two, quay, ghcr]);
-  const after = before.then([
-    source('platform/ghcr', '{"auths":"x"}'),
-    source('platform/quay', ['quay.io'], 'nobody'),
-  ]);
-  assert.equal(after.secret('shop', 'reg'), undefined);
-});
-
-test('no grant, no copy; the namespace is told', () => {
-  const seen = scene([shop, one, source('platform/quay', ['quay.io'], '')]);
-  assert.equal(seen.secret('shop', 'reg'), undefined);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False NotGranted');
-});
-
-test('a namespace that labels itself gets nothing that was not granted to it', () => {
-  const thief = namespace('thief', { team: 'a' });
-  const seen = scene([shop, thief, one, source('platform/quay', ['quay.io'], 'shop; selector: team=a')]);
-  assert.ok(seen.secret('shop', 'reg') !== undefined);
-  assert.equal(seen.secret('thief', 'reg'), undefined);
-  const grants = seen
-    .status('PullSecretProfile', 'team')
-    ?.conditions.find(({ type }) => type === 'GrantsReadable');
-  assert.match(grants?.message ?? '', /label "team", which is not trusted/);
-});
-
-test('a label that the operator trusts may be granted to', () => {
-  const objects = [shop, one, source('platform/quay', ['quay.io'], 'selector: team=a')];
-  assert.ok(scene(objects, { trustedLabelKeys: ['team'] }).secret('shop', 'reg') !== undefined);
-});
 
 const foreign = { ...source('shop/reg', ['theirs.example'], '') };
 
@@ -303,7 +119,7 @@ test('a foreign Secret of the same name is never touched', () => {
   const seen = scene([shop, one, quay, foreign]);
   assert.deepEqual(seen.registries('shop', 'reg'), ['theirs.example']);
   assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False ForeignObject');
-  const gone = seen.then([{ gone: one }]);
+  const gone = seen.after([{ gone: one }]);
   assert.deepEqual(gone.registries('shop', 'reg'), ['theirs.example']);
 });
 
@@ -323,7 +139,7 @@ test('two profiles that bring different Secrets of one name: the first one wins,
   assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
   assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'True Current');
   assert.equal(ready(seen.status('PullSecretProfile', 'zeta')), 'False Collision');
-  const turned = seen.then([profile('zeta', { ...(rival.spec as object), order: -1 })]);
+  const turned = seen.after([profile('zeta', { ...(rival.spec as object), order: -1 })]);
   assert.deepEqual(turned.registries('shop', 'reg'), ['ghcr.io']);
 });
 
@@ -353,7 +169,7 @@ test('onCollision: Fail writes nothing when sources disagree', () => {
 
 test('a suspended profile leaves its copies as they are', () => {
   const before = scene([shop, one, quay]);
-  const after = before.then([
+  const after = before.after([
     { ...one, spec: { ...(one.spec as object), suspend: true } },
     source('platform/quay', ['new.example']),
   ]);

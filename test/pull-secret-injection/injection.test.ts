@@ -49,7 +49,7 @@ test('profiles are compiled to one policy, sorted by order and name', () => {
 test('the policy goes with the last profile, and is not made when the webhook injects', () => {
   const seen = scene([shop, team]);
   assert.ok(policyIn(seen) !== undefined);
-  assert.equal(policyIn(seen.then([{ gone: team }])), undefined);
+  assert.equal(policyIn(seen.after([{ gone: team }])), undefined);
   assert.equal(policyIn(scene([shop, team], { admission: 'webhook' })), undefined);
   assert.equal(policyIn(scene([shop, team], { admission: 'none' })), undefined);
 });
@@ -86,12 +86,10 @@ test('a pod of a folder shows what admission will make of it; a template is left
     pod('web', { imagePullSecrets: [{ name: 'own' }] }),
     pod('bare'),
   ]);
-  const names = (name: string): unknown =>
-    (
-      seen.store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name })?.spec as {
-        imagePullSecrets?: unknown;
-      }
-    ).imagePullSecrets;
+  const names = (name: string): unknown => {
+    const found = seen.store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name });
+    return (found?.spec as { imagePullSecrets?: unknown } | undefined)?.imagePullSecrets;
+  };
   assert.deepEqual(names('web'), [{ name: 'own' }, { name: 'reg' }]);
   assert.deepEqual(names('bare'), [{ name: 'reg' }]);
   const kept = seen.store.get({ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' });
@@ -131,7 +129,7 @@ test('pods that were created without the names are reported until they are gone'
     [['pod/old', 'Uninjected']],
   );
   assert.equal(ready(status), 'False PodsUninjected');
-  assert.equal(seen.then([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
+  assert.equal(seen.after([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
 });
 
 const bringing = profile('team', {

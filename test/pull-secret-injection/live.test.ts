@@ -116,7 +116,11 @@ else {
       const namespace = `foreign-${type.length}`;
       await plane.apply(namespaceObject(namespace));
       const foreign = { ...sourceObject(namespace, 'reg', ['theirs.example'], ''), type };
-      const made = await plane.apply(foreign);
+      // As people make Secrets: the type left out when it is the default one, so that nobody claims the field.
+      const { type: _default, ...untyped } = foreign;
+      const body = type === 'Opaque' ? { ...untyped, data: { token: 'eA==' } } : foreign;
+      const posted = await plane.client.request('POST', `/api/v1/namespaces/${namespace}/secrets`, body);
+      const made = posted.body as TestObject;
       await plane.apply(namespaceObject(namespace, { team: 'a' }));
       // A Secret of another type is not watched; the profile then names the namespace that stays behind.
       const reason = type === 'Opaque' ? 'Distributing' : 'ForeignObject';

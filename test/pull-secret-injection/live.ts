@@ -26,7 +26,7 @@ export async function startPlane(): Promise<ControlPlane> {
     serviceAccount: { namespace: 'kube-system', name: 'reconciler' },
     exemptNamespaces: [],
   });
-  for (const object of [...consentPolicy(), ...guard]) await plane.apply(object as TestObject);
+  for (const object of [...consentPolicy(), ...guard]) await plane.apply(object);
   return plane;
 }
 

@@ -61,7 +61,7 @@ export interface Scene {
   registries(namespace: string, name: string): readonly string[] | undefined;
   status(kind: string, name: string, namespace?: string): ReportedStatus | undefined;
   /** Puts objects in (or takes them out, by `-kind/namespace/name`) and reconciles again. */
-  then(changes: readonly (KubeObject | { readonly gone: KubeObject })[]): Scene;
+  after(changes: readonly (KubeObject | { readonly gone: KubeObject })[]): Scene;
 }
 
 export interface ReportedStatus {
@@ -106,7 +106,7 @@ function reconciled(store: ObjectStore, options: Partial<InjectionOptions>): Sce
         name,
         ...(inNamespace === undefined ? {} : { namespace: inNamespace }),
       })?.status as ReportedStatus | undefined,
-    then: (changes) => {
+    after: (changes) => {
       for (const change of changes) {
         if ('gone' in change)
           store.delete({ ...(change.gone as KubeObject), ...(change.gone as KubeObject).metadata });

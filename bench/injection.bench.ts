@@ -1,0 +1,259 @@
+/**
+ * Distribution against a bare parallel client, on one API server, in one run: the first distribution, a rotation, a restart,
+ * a new namespace, and memory beside unrelated Secrets. `NAMESPACES` (5000) and `UNRELATED` (20000) scale it.
+ */
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HttpKubeClient } from '../runtime/kube/http-client.ts';
+import { loadConnection } from '../runtime/kube/kubeconfig.ts';
+import { openTransport } from '../runtime/kube/transport.ts';
+import type { ControlPlane } from '../test/control-plane/control-plane.ts';
+import type { TestObject } from '../test/control-plane/resource-path.ts';
+import {
+  namespaceObject,
+  profileObject,
+  type RunningReconciler,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from '../test/pull-secret-injection/live.ts';
+import { ms, percentile, printTable, ratio } from './measure.ts';
+
+const NAMESPACES = Number(process.env['NAMESPACES'] ?? 5000);
+const UNRELATED = Number(process.env['UNRELATED'] ?? 20_000);
+const LATENCIES = 200;
+/** Requests that the bare client has under way at once. */
+const PARALLEL = 16;
+
+const names = Array.from({ length: NAMESPACES }, (_, at) => `ns-${at}`);
+const plane = await startPlane();
+// Its controllers would compete for the two cores with what is measured.
+await plane.controllerManager?.terminate();
+const connection = await loadConnection(plane.kubeconfig, {});
+const client = new HttpKubeClient({
+  connection,
+  transport: await openTransport(connection),
+  userAgent: 'bench',
+});
+const user = await reconcilerUser(plane);
+
+async function parallel(items: readonly string[], work: (name: string) => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  const queue = [...items];
+  const worker = async (): Promise<void> => {
+    for (let name = queue.pop(); name !== undefined; name = queue.pop()) await work(name);
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, worker));
+  return performance.now() - started;
+}
+
+async function post(object: TestObject): Promise<void> {
+  const path = `/api/v1/namespaces/${object.metadata.namespace}/secrets`;
+  const { status } = await plane.client.request('POST', path, object);
+  if (status !== 201) throw new Error(`POST ${path}: ${status}`);
+}
+
+/** Copies that hold `body`, as the API server tells, counted by a watch of its own. */
+class Witness {
+  readonly #bodies = new Map<string, string>();
+  readonly #controller = new AbortController();
+  readonly #onChange: ((namespace: string) => void)[] = [];
+  readonly seenAt = new Map<string, number>();
+  writes = 0;
+
+  async start(name: string): Promise<void> {
+    const list = await client.list(
+      { apiVersion: 'v1', kind: 'Secret' },
+      { fieldSelector: `metadata.name=${name}`, limit: 1 },
+    );
+    const events = await client.watch(
+      { apiVersion: 'v1', kind: 'Secret' },
+      {
+        fieldSelector: `metadata.name=${name}`,
+        resourceVersion: list.resourceVersion,
+        seconds: 3000,
+        signal: this.#controller.signal,
+      },
+    );
+    void (async () => {
+      try {
+        for await (const event of events) {
+          if (event.type === 'BOOKMARK') continue;
+          const { namespace = '', resourceVersion = '' } = event.object.metadata;
+          this.writes += 1;
+          this.#bodies.set(namespace, resourceVersion);
+          this.seenAt.set(namespace, performance.now());
+          for (const listener of this.#onChange) listener(namespace);
+        }
+      } catch {
+        // The end of the bench ends the watch.
+      }
+    })();
+  }
+
+  async until(writes: number): Promise<void> {
+    while (this.writes < writes) await delay(5);
+  }
+
+  async of(namespace: string): Promise<number> {
+    while (!this.seenAt.has(namespace)) await delay(0.5);
+    return this.seenAt.get(namespace) ?? 0;
+  }
+
+  stop(): void {
+    this.#controller.abort();
+  }
+}
+
+function memoryOf({ process: child }: RunningReconciler): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+async function quiet(witness: Witness): Promise<void> {
+  for (let before = -1; before !== witness.writes; ) {
+    before = witness.writes;
+    await delay(2000);
+  }
+}
+
+process.stderr.write(`${NAMESPACES} namespaces\n`);
+await parallel(names, (name) =>
+  plane.client.request('POST', '/api/v1/namespaces', namespaceObject(name, { team: 'a' })),
+);
+await plane.apply(namespaceObject('platform'));
+await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+
+const hosts = (round: number): string[] => ['quay.io', `round-${round}.example`];
+const bareCopy = (name: string, round: number): TestObject => ({
+  ...sourceObject(name, 'bare', hosts(round)),
+});
+const rows: Record<string, string | number>[] = [];
+const row = (what: string, bare: number, ours: number, writes: string): void => {
+  rows.push({
+    what,
+    'bare client': `${ms(bare)} ms`,
+    pullwright: `${ms(ours)} ms`,
+    ratio: ratio(ours, bare),
+    writes,
+  });
+};
+
+const witness = new Witness();
+await witness.start('reg');
+let reconciler = startReconciler(plane, user, { audit: false });
+await delay(3000);
+
+const bareFirst = await parallel(names, (name) => post(bareCopy(name, 0)));
+const startedFirst = performance.now();
+await plane.apply(
+  profileObject('team', {
+    namespaceSelector: { matchLabels: { team: 'a' } },
+    mode: 'Distribute',
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  }),
+);
+await witness.until(NAMESPACES);
+const first = performance.now() - startedFirst;
+await quiet(witness);
+row('first distribution', bareFirst, first, `${witness.writes}`);
+const memoryAlone = memoryOf(reconciler);
+
+const bareRotation = await parallel(names, (name) =>
+  plane.client.request('PUT', `/api/v1/namespaces/${name}/secrets/bare`, bareCopy(name, 1)),
+);
+const startedRotation = performance.now();
+let before = witness.writes;
+await plane.apply(sourceObject('platform', 'quay', hosts(1)));
+await witness.until(before + NAMESPACES);
+const rotation = performance.now() - startedRotation;
+await quiet(witness);
+row('rotation', bareRotation, rotation, `${witness.writes - before}`);
+
+before = witness.writes;
+await plane.apply(sourceObject('platform', 'quay', hosts(2)));
+await witness.until(before + Math.floor(NAMESPACES / 4));
+const overtaking = performance.now();
+await plane.apply(sourceObject('platform', 'quay', hosts(3)));
+await witness.until(before + NAMESPACES);
+await quiet(witness);
+rows.push({
+  what: 'a change during a distribution',
+  writes: `${witness.writes - before} for ${NAMESPACES} copies, the last at ${ms(Math.max(...witness.seenAt.values()) - overtaking)} ms`,
+});
+
+before = witness.writes;
+await reconciler.stop();
+reconciler = startReconciler(plane, user, { audit: false });
+await delay(10_000);
+rows.push({ what: 'restart', writes: `${witness.writes - before}` });
+
+// A bare client that writes the moment it sees the namespace, and the reconciler, each with the other one idle.
+async function latencies(label: string, name: string, seen: Witness, prefix: string): Promise<number[]> {
+  const found: number[] = [];
+  for (let at = 0; at < LATENCIES; at++) {
+    const namespace = `${prefix}-${at}`;
+    const started = performance.now();
+    await plane.client.request('POST', '/api/v1/namespaces', namespaceObject(namespace, { [label]: 'a' }));
+    found.push((await seen.of(namespace)) - started);
+  }
+  void name;
+  return found.sort((a, b) => a - b);
+}
+
+const oursLatency = await latencies('team', 'reg', witness, 'new');
+const bareWitness = new Witness();
+await bareWitness.start('bare');
+const stopBare = new AbortController();
+const listed = await client.list({ apiVersion: 'v1', kind: 'Namespace' }, { limit: 1 });
+const created = await client.watch(
+  { apiVersion: 'v1', kind: 'Namespace' },
+  { resourceVersion: listed.resourceVersion, seconds: 3000, signal: stopBare.signal },
+);
+void (async () => {
+  try {
+    for await (const event of created)
+      if (event.type === 'ADDED' && event.object.metadata.labels?.['bare'] !== undefined)
+        await post(bareCopy(event.object.metadata.name, 0));
+  } catch {
+    // Ended below.
+  }
+})();
+const bareLatency = await latencies('bare', 'bare', bareWitness, 'bare');
+stopBare.abort();
+for (const [what, p] of [
+  ['new namespace to Secret, median', 0.5],
+  ['new namespace to Secret, p99', 0.99],
+] as const)
+  row(what, percentile(bareLatency, p), percentile(oursLatency, p), '1 each');
+bareWitness.stop();
+
+process.stderr.write(`${UNRELATED} unrelated Secrets\n`);
+const unrelated = Array.from({ length: UNRELATED }, (_, at) => `unrelated-${at}`);
+await parallel(unrelated, (name) =>
+  post({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: 'platform' },
+    type: 'Opaque',
+    stringData: { a: 'x'.repeat(500) },
+  }),
+);
+await reconciler.stop();
+reconciler = startReconciler(plane, user, { audit: false });
+await delay(15_000);
+rows.push({
+  what: 'resident memory',
+  'bare client': '',
+  pullwright: `${memoryAlone.toFixed(0)} MiB, with ${UNRELATED} unrelated Secrets ${memoryOf(reconciler).toFixed(0)} MiB`,
+});
+
+printTable(
+  `Distribution to ${NAMESPACES} namespaces, against a bare client with ${PARALLEL} requests under way`,
+  rows,
+);
+witness.stop();
+await reconciler.stop();
+client.close();
+await (plane satisfies ControlPlane).stop();

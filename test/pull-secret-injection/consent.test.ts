@@ -1,0 +1,121 @@
+// deadline: 120 s
+/** Who may have what distributed, and what the reconciler's account may write: the admission policies on a real API server. */
+import assert from 'node:assert/strict';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import { namespaceObject, profileObject, sourceObject, startPlane } from './live.ts';
+
+const test = suite('consent and guard');
+const missing = missingControlPlane();
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  await Promise.all(['one', 'two'].map((name) => plane.apply(namespaceObject(name))));
+
+  const consent = async (body: TestObject, as: 'admin' | 'reader'): Promise<string> => {
+    const user = as === 'admin' ? admin : reader;
+    const { status, body: answer } = await user.client.request(
+      'POST',
+      '/apis/pullwright.dev/v1alpha1/pullsecretprofiles',
+      body,
+    );
+    return status === 201 ? 'created' : String(answer.message);
+  };
+  const profiles = { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] };
+  const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+  // An administrator of one namespace, who may also write profiles but reads no Secret of the platform.
+  const admin = await plane.user({
+    name: 'tenant',
+    by: 'token',
+    cluster: [profiles],
+    namespaces: { two: everything },
+  });
+  const reader = await plane.user({
+    name: 'reader',
+    cluster: [profiles],
+    namespaces: {
+      one: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['shared'] }],
+    },
+  });
+
+  test('who may not read a Secret cannot have it distributed', async () => {
+    const steal = (name: string, sources: readonly object[]): TestObject =>
+      profileObject(name, { namespaceSelector: {}, secrets: [{ name: 'a', sources }] });
+    const theirs = { namespace: 'one', name: 'shared' };
+    const mine = { namespace: 'two', name: 'mine' };
+    await eventually(async () =>
+      assert.equal(await consent(steal(`own-${Date.now()}`, [mine]), 'admin'), 'created'),
+    );
+    assert.match(
+      await consent(steal('steal', [theirs]), 'admin'),
+      /you may not get Secret "one\/shared", which spec\.secrets\[0\]\.sources\[0\] names/,
+    );
+    assert.match(
+      await consent(steal('steal', [mine, theirs]), 'admin'),
+      /you may not get Secret "one\/shared"/,
+    );
+    assert.equal(await consent(steal('shared', [theirs]), 'reader'), 'created');
+    const patch = (spec: object): Promise<{ status: number }> =>
+      admin.client.request(
+        'PATCH',
+        '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/shared',
+        { spec },
+        'application/merge-patch+json',
+      );
+    assert.equal(
+      (await patch({ namespaceSelector: { matchLabels: { team: 'a' } } })).status,
+      422,
+      'nor redirected to oneself',
+    );
+    const sixteen = Array.from({ length: 8 }, (_, at) => ({ namespace: 'two', name: `s${at}` }));
+    const wide = profileObject('wide', {
+      namespaceSelector: {},
+      secrets: [
+        { name: 'a', sources: sixteen },
+        { name: 'b', sources: sixteen },
+      ],
+    });
+    assert.equal(
+      await consent(wide, 'admin'),
+      'created',
+      'the largest profile stays within the budget of checks',
+    );
+  });
+
+  test("the reconciler's account can write nothing but copies", async () => {
+    const account = await plane.user({
+      name: 'reconciler',
+      by: 'token',
+      cluster: [{ apiGroups: [''], resources: ['secrets'], verbs: ['*'] }],
+    });
+    const path = '/api/v1/namespaces/one/secrets';
+    const foreign = sourceObject('one', 'foreign', ['a.example']);
+    await plane.apply(foreign);
+    const owned = {
+      ...foreign,
+      metadata: {
+        name: 'mine',
+        namespace: 'one',
+        labels: { 'pullwright.dev/owner': 'pull-secret-injection' },
+      },
+    };
+    await eventually(async () => assert.equal((await account.client.request('GET', path)).status, 200));
+    assert.equal(
+      (await account.client.request('POST', path, { ...foreign, metadata: { name: 'plain' } })).status,
+      422,
+    );
+    const label = { metadata: { labels: { 'pullwright.dev/owner': 'pull-secret-injection' } } };
+    const merge = 'application/merge-patch+json';
+    assert.equal((await account.client.request('PATCH', `${path}/foreign`, label, merge)).status, 422);
+    assert.equal((await account.client.request('DELETE', `${path}/foreign`)).status, 422);
+    assert.equal((await account.client.request('POST', path, owned)).status, 201);
+    assert.equal((await account.client.request('DELETE', `${path}/mine`)).status, 200);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+test.run();
