@@ -107,28 +107,25 @@ interface Seen {
   readonly applied: boolean;
 }
 
-/** Confirmed once it was seen in place; gone after that, somebody else took it away. */
+/**
+ * Fields of ours that were seen on this very Deployment and are no longer there were taken away by somebody else. A value that
+ * merely is an old one of ours is not.
+ */
 function own({ world, wanted, memory }: DeploymentInput, seen: Seen): DeploymentPlan {
-  const { set, subject, name } = seen;
-  const confirmedKey = `confirmed.${name}`;
-  const contestedKey = `contested.${name}`;
-  const mark = `${seen.uid}/${wanted.length}/${checksum(wanted)}`;
-  const accepted: Verdict = {
-    subject,
-    verdict: 'Accepted',
-    reason: 'Applied',
-    message: `${OVERRIDES_ENV} is set`,
-  };
-  if (seen.present === wanted)
+  const { set, subject, name, uid, applied } = seen;
+  const confirmed: Memory = { [`confirmed.${name}`]: uid };
+  const inPlace = applied || seen.present === wanted;
+  if (inPlace || memory[`confirmed.${name}`] !== uid) {
+    const verdict = inPlace ? 'Accepted' : 'Pending';
+    const message = `${OVERRIDES_ENV} is ${inPlace ? 'kept' : 'being set'}`;
     return {
       ...NOTHING,
       apply: [set],
-      verdicts: [accepted],
-      memory: seen.applied ? { [confirmedKey]: mark } : {},
+      verdicts: [{ subject, verdict, reason: 'Applied', message }],
+      memory: applied ? confirmed : {},
     };
-  if (memory[confirmedKey] !== mark)
-    return { ...NOTHING, apply: [set], verdicts: [{ ...accepted, verdict: 'Pending' }] };
-  const since = Date.parse(memory[contestedKey] ?? '');
+  }
+  const since = Date.parse(memory[`contested.${name}`] ?? '');
   const tryAgain = since + CONTEST_MS <= world.now.getTime();
   const contested = Number.isNaN(since) || tryAgain ? world.now.toISOString() : new Date(since).toISOString();
   return {
@@ -141,7 +138,7 @@ function own({ world, wanted, memory }: DeploymentInput, seen: Seen): Deployment
         message: `another writer takes ${OVERRIDES_ENV} away again: it is set again in ten minutes; choose mode "observe", or stop the other writer`,
       },
     ],
-    memory: { [confirmedKey]: mark, [contestedKey]: contested },
+    memory: { ...confirmed, [`contested.${name}`]: contested },
     contested: true,
   };
 }
@@ -195,11 +192,4 @@ function variableOf(deployment: KubeObject, container: string): string | undefin
 function fieldsFor(container: string, value: string): { readonly spec: unknown } {
   const env = [{ name: OVERRIDES_ENV, value }];
   return { spec: { template: { spec: { containers: [{ name: container, env }] } } } };
-}
-
-/** Tells values apart in a status field of bounded length. */
-function checksum(text: string): string {
-  let sum = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193) >>> 0;
-  return sum.toString(16).padStart(8, '0');
 }

@@ -17,6 +17,7 @@ import {
 } from '../rules/registry-overrides.ts';
 import { collectOverrideMap } from '../rules/registry-overrides-collect.ts';
 import { overridesDocument } from '../rules/registry-overrides-document.ts';
+import { type Selection, selectEntries } from '../rules/registry-overrides-selection.ts';
 import type { RegistryOverridesOptions } from './options.ts';
 
 /** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
@@ -39,23 +40,53 @@ export interface MirrorSets {
   readonly verdicts: readonly Verdict[];
 }
 
-/** Reads the sets that `world` shows, after `select` has taken out what the hosted cluster does not follow. */
+/** Reads the sets that `world` shows, after `selection` has taken out what the hosted cluster does not follow. */
 export function readMirrorSets(
   world: World,
   options: RegistryOverridesOptions,
-  select: (objects: readonly KubeObject[]) => readonly KubeObject[],
+  selection: Selection,
 ): MirrorSets {
   const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
     world.list({ role: 'management', apiVersion, kind }),
   );
-  const objects = select(all);
+  const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
+  return remembered(all, wish, () => mirrorSetsOf(all, options, selection));
+}
+
+/** The same objects with the same wishes are asked for by every hosted cluster, and again after each of its own changes. */
+const memory: {
+  readonly objects: readonly KubeObject[];
+  readonly wish: string;
+  readonly sets: MirrorSets;
+}[] = [];
+const REMEMBERED = 16;
+
+function remembered(objects: readonly KubeObject[], wish: string, make: () => MirrorSets): MirrorSets {
+  const known = memory.find(
+    (entry) =>
+      entry.wish === wish &&
+      entry.objects.length === objects.length &&
+      entry.objects.every((object, at) => object === objects[at]),
+  );
+  if (known !== undefined) return known.sets;
+  const sets = make();
+  memory.unshift({ objects, wish, sets });
+  memory.length = Math.min(memory.length, REMEMBERED);
+  return sets;
+}
+
+function mirrorSetsOf(
+  all: readonly KubeObject[],
+  options: RegistryOverridesOptions,
+  selection: Selection,
+): MirrorSets {
+  const objects = selectEntries(all, selection);
   const { rules, problems } = collectMirrors(objects);
   const has = { icsp: true, idms: true };
-  const expressible = (source: readonly KubeObject[]): OverrideMap =>
-    withoutOdd(collectOverrideMap(source, has) ?? new Map());
-  const map = options.tagMirrors ? withTags(expressible(objects), objects) : expressible(objects);
+  const whole = collectOverrideMap(objects, has) ?? new Map();
+  const expressible = withoutOdd(whole);
+  const map = options.tagMirrors ? withTags(expressible, objects) : expressible;
   const { text, hash } = overridesDocument(rules);
-  const odd = inexpressible(collectOverrideMap(objects, has) ?? new Map());
   return {
     rules,
     text: formatImageOverrides(map),
@@ -65,7 +96,7 @@ export function readMirrorSets(
     verdicts: [
       ...problems.map(problemVerdict),
       ...kindVerdicts(objects),
-      ...oddVerdicts(odd),
+      ...oddVerdicts(inexpressible(whole)),
       ...policyVerdicts(rules),
     ],
   };

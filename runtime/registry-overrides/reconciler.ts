@@ -18,7 +18,7 @@ import {
 import type { OwnershipMode } from '../rules/hypershift-operators.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, type Verdict } from '../rules/pull-status.ts';
-import { readSelection, type Selection, selectEntries } from '../rules/registry-overrides-selection.ts';
+import { readSelection, type Selection } from '../rules/registry-overrides-selection.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSets, readMirrorSets, SET_READS } from './mirror-sets.ts';
@@ -103,7 +103,7 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
   // Without its HostedCluster nothing is known about what it wants; the engine drops the scope when it is gone.
   if (cluster === undefined) return { keep: 'all' };
   const { selection, mode, problems } = wishesOf(cluster, options);
-  const sets = readMirrorSets(world, options, (objects) => selectEntries(objects, selection));
+  const sets = readMirrorSets(world, options, selection);
   const memory = memoryOf(world, cluster);
   const deployments = planDeployments({
     world,

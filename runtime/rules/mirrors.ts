@@ -44,6 +44,8 @@ export interface MirrorIndex {
   readonly bySource: ReadonlyMap<string, MirrorRule>;
   readonly hasWildcards: boolean;
   readonly hasBlocked: boolean;
+  /** Whether a source goes into the digest of an image. */
+  readonly hasDigests: boolean;
   readonly ports: 'runtime' | 'exact';
 }
 
@@ -80,13 +82,15 @@ export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOpti
   const bySource = new Map<string, MirrorRule>();
   let hasWildcards = false;
   let hasBlocked = false;
+  let hasDigests = false;
   for (const rule of rules) {
     if (rule.prefix === '' || bySource.has(rule.prefix)) continue;
     bySource.set(rule.prefix, rule);
     hasWildcards ||= rule.prefix.startsWith('*.');
     hasBlocked ||= rule.blocked;
+    hasDigests ||= rule.prefix.includes('@');
   }
-  return { rules, bySource, hasWildcards, hasBlocked, ports: options.ports ?? 'runtime' };
+  return { rules, bySource, hasWildcards, hasBlocked, hasDigests, ports: options.ports ?? 'runtime' };
 }
 
 /**
@@ -155,7 +159,8 @@ function findExact(
   index: MirrorIndex,
   reference: string,
 ): { readonly rule: MirrorRule; readonly length: number } | undefined {
-  for (let end = reference.length; end > 0; end -= 1) {
+  const digest = index.hasDigests ? -1 : reference.indexOf('@');
+  for (let end = digest === -1 ? reference.length : digest; end > 0; end -= 1) {
     if (end < reference.length && !isBoundary(index, reference, end)) continue;
     const rule = index.bySource.get(reference.slice(0, end));
     if (rule !== undefined) return { rule, length: end };
