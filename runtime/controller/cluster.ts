@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { ClusterCache } from './cluster-cache.ts';
+import { FightBreaker } from './fight-breaker.ts';
 
 export interface ClusterParts {
   readonly client: KubeClient;
@@ -16,6 +17,7 @@ export class Cluster {
   readonly client: KubeClient;
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
+  readonly fights: FightBreaker = new FightBreaker(() => performance.now());
   readonly #mayWrite: () => boolean;
 
   constructor(parts: ClusterParts) {

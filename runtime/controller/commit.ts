@@ -1,5 +1,6 @@
 /** Sends one change to its cluster. Refusals come back as problems; the rest of an outcome goes on. */
 import { isApiError } from '../kube/api-error.ts';
+import { digestObject } from '../kube/decode.ts';
 import { asPullwrightError } from '../kube/failure.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
@@ -21,6 +22,7 @@ export async function commit(change: Change, author: Author, cluster: Cluster): 
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
+    if (change.verb === 'configured') assertNoFight(change, cluster);
     if (change.verb === 'removed') return await removeObject(change, cluster);
     return change.verb === 'created'
       ? await createObject(change, author, cluster)
@@ -41,6 +43,23 @@ export function problemOf(error: unknown, ref?: Ref): Problem {
     ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
     ...(ref === undefined ? {} : { regarding: ref }),
   };
+}
+
+/** @throws PullwrightError `ManagedElsewhere` */
+function assertNoFight({ desired, before, ref }: Applying, cluster: Cluster): void {
+  if (cluster.fights.allows(describeObject(ref), digestObject(desired))) return;
+  const others = (before?.metadata.managedFields ?? [])
+    .map(({ manager }) => manager ?? '')
+    .filter((manager) => !manager.startsWith('pullwright-'));
+  const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
+  throw new PullwrightError(
+    `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
+    {
+      code: 'ManagedElsewhere',
+      disposition: 'terminal',
+      hint: 'Let one of both manage it: set mode observe here, or stop the other',
+    },
+  );
 }
 
 async function removeObject(

@@ -2,6 +2,7 @@
  * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
  * become text again.
  */
+import { createHash } from 'node:crypto';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
 
@@ -58,6 +59,13 @@ function withoutSecretAnnotation(metadata: unknown): { metadata?: unknown } {
   const applied = annotations?.[LAST_APPLIED];
   if (typeof applied !== 'string') return {};
   return { metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: redact(applied) } } };
+}
+
+/** A digest of the whole object, secret values included: the same for the same content, and nothing can be read out of it. */
+export function digestObject(object: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(encodeObject(object)))
+    .digest('hex');
 }
 
 /** The raw JSON to send or write: every `Redacted` leaf as its value. Call it where the bytes leave, nowhere else. */

@@ -1,5 +1,5 @@
 // deadline: 300 s
-/** Two replicas and a Lease, and a program that is killed at any instant. `CHAOS_KILLS` sets how often, `CHAOS_SEED` when. */
+/** Two replicas and a Lease, and a program that is killed at any instant. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` when. */
 import assert from 'node:assert/strict';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -65,8 +65,8 @@ else {
     assert.equal(await third.stop(), 0);
   });
 
-  const kills = Number(process.env['CHAOS_KILLS'] ?? 20);
-  const seed = Number(process.env['CHAOS_SEED'] ?? 7);
+  const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
+  const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 7);
 
   test(`killed at ${kills} random instants (seed ${seed}), no partial object is ever seen and the state converges`, async () => {
     const program = [await executable()];

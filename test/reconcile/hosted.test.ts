@@ -90,6 +90,33 @@ else {
     );
   });
 
+  test('node labels follow Machines and NodePools in both directions, and only ours come off', async () => {
+    const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
+    const label = async (name: string): Promise<unknown> =>
+      (await hosted.get({ apiVersion: 'v1', kind: 'Node', metadata: { name } }))?.metadata['labels']?.[LABEL];
+    await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'clusters' } });
+    await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } });
+    await hosted.apply({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'by-hand', labels: { [LABEL]: 'true' } },
+    });
+    await management.apply(nodePool('Replace'));
+    await management.apply(machine());
+    await management.client.request(
+      'PATCH',
+      '/apis/cluster.x-k8s.io/v1beta1/namespaces/clusters-good/machines/worker/status',
+      { status: { nodeRef: { apiVersion: 'v1', kind: 'Node', name: 'worker' } } },
+      'application/merge-patch+json',
+    );
+    await eventually(async () => assert.equal(await label('worker'), 'true'));
+    // The upgrade type of a NodePool cannot be changed: it is another one by now.
+    await management.remove(nodePool('Replace'));
+    await management.apply(nodePool('InPlace'));
+    await eventually(async () => assert.equal(await label('worker'), undefined));
+    assert.equal(await label('by-hand'), 'true');
+  });
+
   test('a kubeconfig that would run a program is refused by field name', async () => {
     await declare(
       'evil',
@@ -131,6 +158,43 @@ else {
 function kubeconfigSecret(namespace: string, text: string): TestObject {
   const data = { kubeconfig: Buffer.from(text).toString('base64') };
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'admin-kubeconfig', namespace }, data };
+}
+
+function nodePool(upgradeType: string): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name: 'workers', namespace: 'clusters' },
+    spec: {
+      clusterName: 'good',
+      replicas: 1,
+      management: { upgradeType },
+      platform: { type: 'AWS', aws: { instanceType: 'm6i.large', subnet: { id: 'subnet-1' } } },
+      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64' },
+    },
+  };
+}
+
+function machine(): TestObject {
+  return {
+    apiVersion: 'cluster.x-k8s.io/v1beta1',
+    kind: 'Machine',
+    metadata: {
+      name: 'worker',
+      namespace: 'clusters-good',
+      annotations: { 'hypershift.openshift.io/nodePool': 'clusters/workers' },
+    },
+    spec: {
+      clusterName: 'good',
+      bootstrap: { dataSecretName: 'user-data' },
+      infrastructureRef: {
+        apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+        kind: 'AWSMachine',
+        name: 'worker',
+        namespace: 'clusters-good',
+      },
+    },
+  };
 }
 
 /** As small as the real definition allows. */
