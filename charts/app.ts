@@ -11,7 +11,7 @@ import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
 import { reconcilerObjects } from './shared/reconciler.ts';
 import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
-import type { ReconcilerPart } from './shared/system.ts';
+import type { HostedCluster, ReconcilerPart } from './shared/system.ts';
 
 /** A rendered cluster. */
 export interface RenderedCluster {
@@ -106,6 +106,29 @@ function managementParts(fleet: Fleet, management: Cluster): readonly Reconciler
   return [...systems].flatMap((system) => {
     const own = management.sections.find((section) => section.system === system);
     const served = hosted.filter((section) => section.system === system);
-    return system.managementReconciler?.(management.context, served, own?.config) ?? [];
+    const part = system.managementReconciler?.(management.context, served, own?.config);
+    return part === undefined
+      ? []
+      : [{ ...part, options: { ...onlyOf(management, served), ...part.options } }];
   });
+}
+
+/**
+ * Without discovery, a system works on the clusters that have its section and on no other: it has no rights for those, and a
+ * cluster that it may not read would never be ready.
+ */
+function onlyOf(
+  management: Cluster,
+  served: readonly { readonly cluster: HostedCluster }[],
+): { readonly only?: readonly string[] } {
+  if (management.context.discovery) return {};
+  return {
+    only: served.map(
+      ({
+        cluster: {
+          hostedCluster: { namespace, name },
+        },
+      }) => `${namespace}/${name}`,
+    ),
+  };
 }

@@ -4,7 +4,10 @@ import type { Reconciler } from '../controller/contract.ts';
 import { UsageError } from '../rules/errors.ts';
 import { RECONCILERS } from './reconcilers.ts';
 
-/** Options by system; a system that is `false` does not run. */
+/**
+ * Options by system; a system that is `false` does not run. `only` belongs to every system: the hosted clusters that it works
+ * on, where one process serves several and not all of them have every system.
+ */
 export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unknown>> | false>>;
 
 /**
@@ -24,7 +27,11 @@ export function parseReconcileConfig(text: string): SystemsConfig {
     ...Object.entries(systems).flatMap(([name, options]) => {
       if (!Object.hasOwn(RECONCILERS, name))
         return [`systems.${name}: no such system, wanted one of ${Object.keys(RECONCILERS).join(', ')}`];
-      return options === false || isMap(options) ? [] : [`systems.${name}: wanted a map of options or false`];
+      if (options === false) return [];
+      if (!isMap(options)) return [`systems.${name}: wanted a map of options or false`];
+      return isNames(options['only'])
+        ? []
+        : [`systems.${name}.only: wanted a list of "<namespace>/<name>" of HostedClusters`];
     }),
   ];
   if (problems.length > 0) throw new UsageError(`Cannot read the configuration: ${problems.join('; ')}`);
@@ -35,8 +42,14 @@ export function parseReconcileConfig(text: string): SystemsConfig {
 export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
   const loaded: Reconciler[] = [];
   for (const [name, load] of Object.entries(RECONCILERS)) {
-    const options = config[name] ?? false;
-    if (options !== false) loaded.push(...(await load())(options));
+    const section = config[name] ?? false;
+    if (section === false) continue;
+    const { only, ...options } = section;
+    const reconcilers = (await load())(options);
+    const scopes = only === undefined ? undefined : new Set(only as readonly string[]);
+    loaded.push(
+      ...(scopes === undefined ? reconcilers : reconcilers.map((one) => ({ ...one, only: scopes }))),
+    );
   }
   return loaded;
 }
@@ -51,6 +64,10 @@ function parseYaml(text: string): unknown {
   } catch {
     throw new UsageError('Cannot read the configuration: it is not valid YAML');
   }
+}
+
+function isNames(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

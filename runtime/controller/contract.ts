@@ -190,6 +190,8 @@ export interface Outcome {
 export interface Reconciler {
   /** Folder, field manager (`pullwright-<name>`), metric label and owner label. */
   readonly name: string;
+  /** Names of the scopes it works on. Absent: on all of them. Set by the configuration, not by the system. */
+  readonly only?: ReadonlySet<string>;
   readonly reads: readonly Read[];
   /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
   readonly workers?: number;

@@ -50,18 +50,20 @@ export class Manager {
   /** Starts to watch a pair, and to work on it once {@link work} was called. */
   add(scope: Scope, clusters: Clusters): void {
     const { reconcilers, workers = 2, resyncMs = 600_000, log } = this.#options;
-    const controllers = reconcilers.map(
-      (reconciler) =>
-        new Controller({
-          ...this.#options,
-          reconciler,
-          scope,
-          clusters,
-          workers: reconciler.workers ?? workers,
-          resyncMs,
-          log: log.child({ scope: scope.name }),
-        }),
-    );
+    const controllers = reconcilers
+      .filter((reconciler) => reconciler.only?.has(scope.name) ?? true)
+      .map(
+        (reconciler) =>
+          new Controller({
+            ...this.#options,
+            reconciler,
+            scope,
+            clusters,
+            workers: reconciler.workers ?? workers,
+            resyncMs,
+            log: log.child({ scope: scope.name }),
+          }),
+      );
     this.#members.set(scope.name, { scope, clusters, controllers });
     for (const controller of controllers) {
       controller.watch();

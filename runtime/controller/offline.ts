@@ -92,8 +92,9 @@ class OfflineRun {
   readonly #passes = new Map<string, { count: number; changed: Ref | undefined }>();
 
   constructor(input: OfflineInput) {
-    this.#input = input;
-    this.#worlds = new Map(input.reconcilers.map((reconciler) => [reconciler, this.#worldOf(reconciler)]));
+    const here = input.reconcilers.filter((reconciler) => reconciler.only?.has(input.scope.name) ?? true);
+    this.#input = { ...input, reconcilers: here };
+    this.#worlds = new Map(here.map((reconciler) => [reconciler, this.#worldOf(reconciler)]));
   }
 
   run(): OfflineResult {

@@ -145,6 +145,28 @@ test('Flux gets a source and a Kustomization per folder; overlays wait for the b
   assert.doesNotMatch([...tree.values()].join(''), /sync-wave/);
 });
 
+test('the reconciler of a management cluster works on the clusters that have a section, with the options of each', () => {
+  const tree = renderFleet(
+    parseFleet(`image: registry.example.com/p:1
+clusters:
+  - { name: hub, kind: management }
+  - { name: a, kind: hosted, management: hub, systems: { global-pull-secret: { mode: own } } }
+  - { name: b, kind: hosted, management: hub, systems: { registry-overrides: {} } }
+  - { name: c, kind: hosted, management: hub }
+`),
+  ).tree;
+  const map = parse(tree.get('hub/pullwright-system/configmap-pullwright-reconciler-config.yaml') ?? '');
+  const { systems } = parse(map.data['config.yaml']);
+  assert.deepEqual(systems['global-pull-secret'], {
+    only: ['clusters/a'],
+    clusters: { 'clusters/a': { delivery: 'gitops', mode: 'own' } },
+  });
+  assert.deepEqual(systems['registry-overrides'].only, ['clusters/b']);
+  const roles = [...tree.keys()].filter((path) => /role-pullwright-(global|registry)/.test(path));
+  assert.ok(roles.some((path) => path.startsWith('hub/clusters-a/')));
+  assert.ok(!roles.some((path) => path.startsWith('hub/clusters-c/')));
+});
+
 test('monitoring is an overlay, with the alerts of the systems that run', () => {
   const tree = renderFleet(
     parseFleet(`image: registry.example.com/p:1

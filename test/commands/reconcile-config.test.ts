@@ -33,6 +33,18 @@ const rows: readonly Row[] = [
     runs: ['global-pull-secret'],
   },
   { name: 'no system', reason: 'nothing to do is an answer', text: 'systems: {}', runs: [] },
+  {
+    name: 'a system for some hosted clusters',
+    reason: 'it has rights for these alone',
+    text: 'systems: { global-pull-secret: { only: [clusters/prod], mode: own } }',
+    runs: ['global-pull-secret'],
+  },
+  {
+    name: 'a text in place of the list of hosted clusters',
+    reason: 'it would be taken for none',
+    text: 'systems: { global-pull-secret: { only: clusters/prod } }',
+    error: /systems\.global-pull-secret\.only: wanted a list/,
+  },
   { name: 'not YAML', reason: 'a broken ConfigMap', text: 'systems: {', error: /not valid YAML/ },
   { name: 'a list', reason: 'wrong shape', text: '- a', error: /wanted a map with "systems"/ },
   {
@@ -55,6 +67,20 @@ table(test, rows, async (row) => {
   );
   const loaded = await loadReconcilers(config);
   assert.equal(loaded.length === 0, row.runs?.length === 0);
+});
+
+test('only is what the reconcilers of the system work on', async () => {
+  const config = parseReconcileConfig(
+    'systems: { global-pull-secret: { only: [clusters/prod] }, registry-overrides: {} }',
+  );
+  const found = await loadReconcilers(config);
+  assert.deepEqual(
+    found.map(({ name, only }) => [name, only === undefined ? 'all' : [...only]]),
+    [
+      ['global-pull-secret', ['clusters/prod']],
+      ['registry-overrides', 'all'],
+    ],
+  );
 });
 
 test.run();
