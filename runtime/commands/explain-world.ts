@@ -3,8 +3,15 @@ import type { ObjectStore } from '../controller/store.ts';
 import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { mergePullSecrets } from '../rules/docker-config-merge.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { ListedSecret, NodeMerge, PullFile } from '../rules/explain.ts';
+import {
+  type Explanation,
+  explainImage,
+  type ListedSecret,
+  type NodeMerge,
+  type PullFile,
+} from '../rules/explain.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
+import type { ImageReference } from '../rules/image-reference.ts';
 import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
 import type { MirrorRule } from '../rules/mirrors.ts';
 import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
@@ -111,6 +118,21 @@ export function findWorld(store: ObjectStore, puller: Puller): FoundWorld {
         node: node.node,
       }),
   };
+}
+
+/** Explains a pull of `image`. `given` stands in for the node's file. */
+export function explainIn(world: FoundWorld, image: ImageReference, given?: AuthSource): Explanation {
+  const { secrets, mirrors, merge } = world;
+  const node = given ?? world.node;
+  const pullFile = world.pullFileFor(image.repository);
+  return explainImage({
+    image,
+    secrets,
+    mirrors,
+    ...(node === undefined ? {} : { node }),
+    ...(merge === undefined || given !== undefined ? {} : { merge }),
+    ...(pullFile === undefined ? {} : { pullFile }),
+  });
 }
 
 interface PodSpec {

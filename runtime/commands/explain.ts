@@ -1,17 +1,15 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs, styleText } from 'node:util';
-import { readFolder } from '../controller/folder.ts';
-import { ObjectStore } from '../controller/store.ts';
 import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { UsageError } from '../rules/errors.ts';
-import { type Explanation, explainImage } from '../rules/explain.ts';
+import type { Explanation } from '../rules/explain.ts';
 import { explanationMermaid, explanationText, type Paint, plain } from '../rules/explain-text.ts';
 import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
-import { describeObject } from '../rules/kube-object.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
-import { FOLDER_KINDS, findWorld, kindsFor, type Puller, parsePodName } from './explain-world.ts';
+import { type ReadWorld, readFolders } from './explain-folders.ts';
+import { explainIn, findWorld, kindsFor, type Puller, parsePodName } from './explain-world.ts';
 import { readObjects } from './object-source.ts';
 
 const HELP = `
@@ -78,19 +76,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);
-  const { secrets, mirrors, merge } = world;
-  const node = given ?? world.node;
-  const explanations = images.map((image) => {
-    const pullFile = world.pullFileFor(image.repository);
-    return explainImage({
-      image,
-      secrets,
-      mirrors,
-      ...(node === undefined ? {} : { node }),
-      ...(merge === undefined || given !== undefined ? {} : { merge }),
-      ...(pullFile === undefined ? {} : { pullFile }),
-    });
-  });
+  const explanations = images.map((image) => explainIn(world, image, given));
   for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(rendered(explanations, values.output, { paint: paintFor(io), places }));
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
@@ -113,32 +99,12 @@ function pullerOf(values: Values): Puller {
   return { ...base, pod };
 }
 
-interface ReadWorld {
-  readonly store: ObjectStore;
-  readonly problems: readonly string[];
-  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
-  readonly places: ReadonlyMap<string, string>;
-}
-
 async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
     const flags = values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig };
     return { ...(await readObjects(flags, kindsFor(puller), io)), places: new Map() };
   }
-  const store = new ObjectStore();
-  const problems: string[] = [];
-  const places = new Map<string, string>();
-  for (const dir of values.from) {
-    const folder = await readFolder(dir, FOLDER_KINDS);
-    problems.push(...folder.problems.map(({ file, line, message }) => `${dir}/${file}:${line}: ${message}`));
-    for (const { object, file, line } of folder.manifests) {
-      const { name, namespace } = object.metadata;
-      const id = describeObject({ kind: object.kind, namespace, name });
-      if (!places.has(id)) places.set(id, `${dir}/${file}:${line}`);
-    }
-    for (const object of folder.store) store.set(object);
-  }
-  return { store, problems, places };
+  return readFolders(values.from);
 }
 
 function imageOf(text: string): ImageReference {

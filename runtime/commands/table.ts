@@ -55,6 +55,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Render a fleet into files for a GitOps repository',
     load: async () => (await import('./synth.ts')).command,
   },
+  test: {
+    summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+    load: async () => (await import('./test.ts')).command,
+  },
   validate: {
     summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
     load: async () => (await import('./validate.ts')).command,

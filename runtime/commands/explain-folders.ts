@@ -1,0 +1,29 @@
+/** The folders that `explain` and `test` look into, as one store. */
+import { readFolder } from '../controller/folder.ts';
+import { ObjectStore } from '../controller/store.ts';
+import { describeObject } from '../rules/kube-object.ts';
+import { FOLDER_KINDS } from './explain-world.ts';
+
+export interface ReadWorld {
+  readonly store: ObjectStore;
+  readonly problems: readonly string[];
+  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+/** Reads all of `dirs`; of an object that is given twice the last counts. */
+export async function readFolders(dirs: readonly string[]): Promise<ReadWorld> {
+  const store = new ObjectStore();
+  const problems: string[] = [];
+  const places = new Map<string, string>();
+  for (const dir of dirs) {
+    const folder = await readFolder(dir, FOLDER_KINDS);
+    problems.push(...folder.problems.map(({ file, line, message }) => `${dir}/${file}:${line}: ${message}`));
+    for (const { object, file, line } of folder.manifests) {
+      const { name, namespace } = object.metadata;
+      places.set(describeObject({ kind: object.kind, namespace, name }), `${dir}/${file}:${line}`);
+    }
+    for (const object of folder.store) store.set(object);
+  }
+  return { store, problems, places };
+}

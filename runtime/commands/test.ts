@@ -1,0 +1,163 @@
+/** `pullwright test FILE...`: unit tests for pull credentials, judged offline by what `explain` knows. */
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parse as parseYaml } from 'yaml';
+import type { ObjectStore } from '../controller/store.ts';
+import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { type Expectation, judgeExpectation, readExpectations } from '../rules/expectations.ts';
+import { parseImageReference } from '../rules/image-reference.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { readFolders } from './explain-folders.ts';
+import { explainIn, findWorld, type Puller, parsePodName } from './explain-world.ts';
+
+const HELP = `
+Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image
+is pulled with, or that none is offered.
+
+Usage: pullwright test FILE... [--from DIR] [--output text|json|junit]
+
+  --from DIR       folder of manifests, in place of "from" in the file; may be given more than once
+  --output junit   a report that CI systems read
+
+A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod,
+serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.
+
+Exit codes: 0 all hold, 1 one does not, or could not be judged, 2 wrong usage.
+
+Example: pullwright test credentials.test.yaml --output junit > report.xml
+`;
+
+export const command: Command = {
+  name: 'test',
+  summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+  help: HELP,
+  permissions: { reads: ['<FILE>', '<--from>'], writes: [], hosts: ['none'], api: [] },
+  run,
+};
+
+interface Outcome {
+  readonly file: string;
+  readonly name: string;
+  /** Why it does not hold; absent when it does. */
+  readonly failure?: string;
+}
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { from: { type: 'string', multiple: true }, output: { type: 'string', default: 'text' } },
+  });
+  if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
+  const render = RENDERERS[values.output];
+  if (render === undefined)
+    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or junit`);
+  const outcomes: Outcome[] = [];
+  for (const file of positionals) outcomes.push(...(await judgeFile(file, values.from, io)));
+  io.stdout.write(render(outcomes));
+  return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
+}
+
+async function judgeFile(
+  file: string,
+  from: readonly string[] | undefined,
+  io: CommandIo,
+): Promise<readonly Outcome[]> {
+  const read = readExpectations(await parsed(file));
+  if (!read.ok) throw invalid(file, read.problems.map((problem) => `\n  ${problem}`).join(''));
+  const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
+  if (dirs.length === 0)
+    throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
+  const { store, problems } = await readFolders(dirs);
+  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  return read.expectations.map((expectation) => {
+    const failure = judgeOne(expectation, store);
+    return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };
+  });
+}
+
+function judgeOne(expectation: Expectation, store: ObjectStore): string | undefined {
+  const image = parseImageReference(expectation.image);
+  if (!image.ok) return `the image does not parse: ${image.goText}`;
+  const puller = pullerOf(expectation);
+  if (puller === undefined) return `"${expectation.pod}" is no pod, wanted a name or deploy/name`;
+  try {
+    return judgeExpectation(expectation, explainIn(findWorld(store, puller), image.reference));
+  } catch (error) {
+    if (error instanceof PullwrightError) return error.message;
+    throw error;
+  }
+}
+
+function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): Puller | undefined {
+  const base = {
+    namespace: namespace ?? 'default',
+    serviceAccount: serviceAccount ?? 'default',
+    ...(node === undefined ? {} : { node }),
+  };
+  if (pod === undefined) return base;
+  const parsedPod = parsePodName(pod);
+  return parsedPod === undefined ? undefined : { ...base, pod: parsedPod };
+}
+
+async function parsed(file: string): Promise<unknown> {
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw invalid(file, ': it cannot be read');
+  });
+  try {
+    return parseYaml(text) as unknown;
+  } catch (error) {
+    throw invalid(
+      file,
+      `: it is no YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
+    );
+  }
+}
+
+function invalid(file: string, why: string): PullwrightError {
+  return new PullwrightError(`Cannot read tests "${file}"${why}`, {
+    code: 'TestsInvalid',
+    disposition: 'terminal',
+  });
+}
+
+const RENDERERS: Readonly<Record<string, (outcomes: readonly Outcome[]) => string>> = {
+  text: (outcomes) => {
+    const lines = outcomes.map(({ name, failure }) =>
+      failure === undefined ? `ok    ${name}` : `FAIL  ${name}\n      ${failure}`,
+    );
+    const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
+    return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
+  },
+  json: (outcomes) => `${JSON.stringify(outcomes, null, 2)}\n`,
+  junit: (outcomes) => {
+    const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
+    const cases = outcomes.map(({ file, name, failure }) => {
+      const head = `    <testcase classname="${xml(file)}" name="${xml(name)}"`;
+      return failure === undefined
+        ? `${head}/>`
+        : `${head}>\n      <failure message="${xml(failure)}"/>\n    </testcase>`;
+    });
+    return [
+      '<?xml version="1.0" encoding="UTF-8"?>',
+      `<testsuites tests="${outcomes.length}" failures="${failed}">`,
+      `  <testsuite name="pull credentials" tests="${outcomes.length}" failures="${failed}">`,
+      ...cases,
+      '  </testsuite>',
+      '</testsuites>',
+      '',
+    ].join('\n');
+  },
+};
+
+/** Text for an attribute; control characters, which XML cannot hold, are left out. */
+function xml(text: string): string {
+  const entities: Readonly<Record<string, string>> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+  };
+  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '').replace(/\p{Cc}/gu, ' ');
+}

@@ -1,0 +1,60 @@
+/** `pullwright test`, as a pipeline runs it. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('pullwright test');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-test-'));
+const file = join(folder, 'pull.test.yaml');
+const data = Buffer.from(
+  JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('test', 'me') } } }),
+).toString('base64');
+
+writeFileSync(
+  join(folder, 'secret.yaml'),
+  `apiVersion: v1\nkind: Secret\nmetadata: {name: global-pull-secret, namespace: kube-system}\ntype: kubernetes.io/dockerconfigjson\ndata: {.dockerconfigjson: ${data}}\n`,
+);
+const run = (text: string, ...args: readonly string[]) => {
+  writeFileSync(file, text);
+  return runProcess([process.execPath, main, 'test', file, ...args]);
+};
+
+test('folders are relative to the file; all that holds passes', async () => {
+  const ran = await run(
+    'from: secret.yaml\ntests:\n  - {image: quay.io/a, expect: {username: me}}\n  - {image: r.io/a, expect: denied}\n',
+  );
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /2 passed, 0 failed/);
+});
+
+test('what does not hold is told, in JUnit too', async () => {
+  const text =
+    'tests:\n  - {name: "a <b>", image: quay.io/a, expect: denied}\n  - {image: "r.io//", expect: denied}\n';
+  const ran = await run(text, '--from', join(folder, 'secret.yaml'), '--output', 'junit');
+  assert.equal(ran.code, 1);
+  assert.match(ran.stdout, /<testsuites tests="2" failures="2">/);
+  assert.match(
+    ran.stdout,
+    /name="a &lt;b&gt;">\n {6}<failure message="wanted no credential, found user &quot;me&quot;/,
+  );
+});
+
+test('a file with mistakes and wrong use', async () => {
+  const mistakes = await run('tests:\n  - {imag: a}\n');
+  assert.equal(mistakes.code, 1);
+  assert.match(
+    mistakes.stderr,
+    /tests\[0\]\.imag: is no field[\s\S]*tests\[0\]\.image: is missing[\s\S]*tests\[0\]\.expect/,
+  );
+  assert.match((await run('a: [')).stderr, /it is no YAML/);
+  assert.equal((await run('tests: [{image: a, expect: denied}]')).code, 2);
+  assert.equal((await runProcess([process.execPath, main, 'test'])).code, 2);
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();
