@@ -52,6 +52,51 @@ function sourceCheck(secret: number, source: number): Validation {
   };
 }
 
+const SOURCE_NAMESPACE = "object.metadata.annotations['pullwright.dev/source-namespace']";
+const MAX_SET_SECRETS = 16;
+
+/** The same for a SidecarSet that says, by annotation, where its secrets come from. Others are none of our business. */
+export function sidecarSetConsentPolicy(): readonly KubeObject[] {
+  const name = 'pullwright-sidecar-set-consent';
+  const list = 'object.spec.imagePullSecrets';
+  const checks = Array.from({ length: MAX_SET_SECRETS }, (_, at): Validation => {
+    const secret = `${list}[${at}].?name.orValue('')`;
+    const check = `authorizer.group('').resource('secrets').namespace(${SOURCE_NAMESPACE}).name(${secret}).check('get').allowed()`;
+    return {
+      expression: `!has(${list}) || size(${list}) <= ${at} || ${check}`,
+      message: `you may not get the Secret that spec.imagePullSecrets[${at}] names`,
+      messageExpression: `'you may not get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
+    };
+  });
+  return admissionPolicy({
+    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+    apiGroup: 'apps.kruise.io',
+    apiVersion: '*',
+    resource: 'sidecarsets',
+    operations: ['CREATE', 'UPDATE'],
+    failurePolicy: 'Fail',
+    matchConditions: [
+      {
+        name: 'names-a-source',
+        expression: "'pullwright.dev/source-namespace' in object.metadata.?annotations.orValue({})",
+      },
+      {
+        name: 'changes',
+        expression:
+          "request.operation == 'CREATE' || object.spec != oldObject.spec || object.metadata.?annotations != oldObject.metadata.?annotations",
+      },
+    ],
+    validations: [
+      {
+        expression: `!has(${list}) || size(${list}) <= ${MAX_SET_SECRETS}`,
+        message: `at most ${MAX_SET_SECRETS} secrets are brought for one SidecarSet`,
+      },
+      ...checks,
+    ],
+    actions: ['Deny'],
+  });
+}
+
 /** Input of {@link guardPolicy}. */
 export interface GuardInput {
   /** Of the reconciler. */

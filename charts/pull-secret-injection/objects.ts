@@ -2,10 +2,16 @@
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/pull-secret-profile.ts';
 import { labels } from '../shared/objects.ts';
-import { consentPolicy, guardPolicy } from './consent.ts';
+import { consentPolicy, guardPolicy, sidecarSetConsentPolicy } from './consent.ts';
 import { type CertificateSource, webhookObjects } from './webhook.ts';
 
-export { CONSENT_POLICY_NAME, consentPolicy, GUARD_POLICY_NAME, guardPolicy } from './consent.ts';
+export {
+  CONSENT_POLICY_NAME,
+  consentPolicy,
+  GUARD_POLICY_NAME,
+  guardPolicy,
+  sidecarSetConsentPolicy,
+} from './consent.ts';
 export { type CertificateSource, WEBHOOK, webhookObjects } from './webhook.ts';
 
 export interface InjectionObjectsInput {
@@ -27,6 +33,7 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
   const { namespace, image, certificates, excludedNamespaces } = input;
   return [
     ...consentPolicy(),
+    ...sidecarSetConsentPolicy(),
     ...guardPolicy({
       serviceAccount: { namespace, name: input.reconciler },
       exemptNamespaces: input.guardExempt,

@@ -24,7 +24,11 @@ else {
     );
     return status === 201 ? 'created' : String(answer.message);
   };
-  const profiles = { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] };
+  const profiles = {
+    apiGroups: ['pullwright.dev', 'apps.kruise.io'],
+    resources: ['pullsecretprofiles', 'sidecarsets'],
+    verbs: ['*'],
+  };
   const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
   // An administrator of one namespace, who may also write profiles but reads no Secret of the platform.
   const admin = await plane.user({
@@ -83,6 +87,27 @@ else {
       'created',
       'the largest profile stays within the budget of checks',
     );
+  });
+
+  test('nor by a SidecarSet that names their namespace as its source', async () => {
+    const set = (name: string, namespace: string, secret: string): object => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name, annotations: { 'pullwright.dev/source-namespace': namespace } },
+      spec: { selector: { matchLabels: { a: 'b' } }, imagePullSecrets: [{ name: secret }] },
+    });
+    const path = '/apis/apps.kruise.io/v1beta1/sidecarsets';
+    const refused = await admin.client.request('POST', path, set('steal', 'one', 'shared'));
+    assert.equal(refused.status, 422);
+    assert.match(String(refused.body.message), /you may not get Secret "one\/shared"/);
+    assert.equal((await admin.client.request('POST', path, set('mine', 'two', 'mine'))).status, 201);
+    const { metadata: _, ...plain } = set('plain', 'one', 'shared') as { metadata: object };
+    const left = await admin.client.request('POST', path, { ...plain, metadata: { name: 'plain' } });
+    assert.equal(left.status, 201, 'without the annotation it is only matched');
+    const annotations = { 'pullwright.dev/source-namespace': 'one' };
+    const merge = 'application/merge-patch+json';
+    const later = await admin.client.request('PATCH', `${path}/plain`, { metadata: { annotations } }, merge);
+    assert.equal(later.status, 422, 'nor given one later');
   });
 
   test("the reconciler's account can write nothing but copies", async () => {

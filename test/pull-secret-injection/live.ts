@@ -5,7 +5,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
-import { consentPolicy, guardPolicy } from '../../charts/pull-secret-injection/objects.ts';
+import {
+  consentPolicy,
+  guardPolicy,
+  sidecarSetConsentPolicy,
+} from '../../charts/pull-secret-injection/objects.ts';
 import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
 import { RECONCILERS } from '../../runtime/commands/reconcilers.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
@@ -26,7 +30,8 @@ export async function startPlane(): Promise<ControlPlane> {
     serviceAccount: { namespace: 'kube-system', name: 'reconciler' },
     exemptNamespaces: [],
   });
-  for (const object of [...consentPolicy(), ...guard]) await plane.apply(object);
+  for (const object of [...consentPolicy(), ...sidecarSetConsentPolicy(), ...guard])
+    await plane.apply(object);
   return plane;
 }
 
