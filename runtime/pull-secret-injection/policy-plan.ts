@@ -1,5 +1,6 @@
 /** The admission policy: compiled from everything that injects, or the one that is there when it cannot be. */
 import type { Outcome, World } from '../controller/contract.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../rules/pull-secret-profile.ts';
 import { compileInjectionPolicy } from '../rules/pull-secret-profile-policy.ts';
 import { excludedNamespaces, type InjectionOptions } from './options.ts';
 import { planIn } from './view.ts';
@@ -9,11 +10,17 @@ const VERSIONS: readonly string[] = [
   'admissionregistration.k8s.io/v1beta1',
 ];
 
-/** The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. */
+/**
+ * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles of a
+ * folder that no API server has seen say nothing about their cluster: the newest version is shown.
+ */
 export function policyVersion(world: World): string | undefined {
-  return VERSIONS.find((apiVersion) =>
+  const served = VERSIONS.find((apiVersion) =>
     world.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
   );
+  if (served !== undefined) return served;
+  const profiles = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
 }
 
 /** What should be true of the policy. */

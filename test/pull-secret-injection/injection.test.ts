@@ -54,6 +54,23 @@ test('the policy goes with the last profile, and is not made when the webhook in
   assert.equal(policyIn(scene([shop, team], { admission: 'none' })), undefined);
 });
 
+test('a cluster that does not serve the policy is told to use the webhook; a folder is shown the policy', () => {
+  const unserved = (object: KubeObject): Scene => {
+    const seen = scene([shop, object]);
+    seen.store.delete({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'MutatingAdmissionPolicy',
+      name: 'of-somebody-else',
+    });
+    for (const kind of ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'])
+      seen.store.delete({ apiVersion: 'admissionregistration.k8s.io/v1', kind, name: INJECTION_POLICY_NAME });
+    return seen.after([]);
+  };
+  const created = { ...team, metadata: { ...team.metadata, creationTimestamp: '2026-11-20T00:00:00Z' } };
+  assert.equal(ready(unserved(created).status('PullSecretProfile', 'team')), 'False PolicyNotServed');
+  assert.ok(policyIn(unserved(team)) !== undefined);
+});
+
 test('a plan that is too large keeps the policy that is there and says what to do', () => {
   const read = readProfile(team);
   assert.ok(read.ok);
