@@ -18,6 +18,7 @@ export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secr
 export { type ManifestTree, pathOf, renderTree, yamlOf } from './output.ts';
 export { compareTree, type TreeDifference, writeTree } from './output-files.ts';
 export { PullSecretInjection, type PullSecretInjectionProps } from './pull-secret-injection/chart.ts';
+export { Reconciler, type ReconcilerProps } from './reconciler.ts';
 export { lintMirrorSets, MirrorSets, type MirrorSetsProps } from './registry-overrides/chart.ts';
 export type { MirrorSet, MirrorSetEntry } from './registry-overrides/mirror-objects.ts';
 export { type CrdInput, crd, structuralSchema } from './shared/crd.ts';

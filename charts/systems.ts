@@ -8,6 +8,8 @@
  *    schema typed by it (`export const schema: z.ZodType<Config, Input> = z.strictObject(...)`), and
  *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
  *    `class X extends ObjectGroup { constructor(scope, id, props) { super(scope, id, objectsOf(props)); } }`.
+ *    A reconciler: `reconciler` for stand-alone clusters, `managementReconciler` for the hosted clusters of a management
+ *    cluster, both with the rights that its `reads` and writes take; `test/charts/access.test.ts` compares.
  * 3. One line in {@link SYSTEMS} and one in {@link SystemInputs}; export the construct from `charts/mod.ts`.
  * 4. `UPDATE_GOLDEN=1 node test/run.ts charts/synth && node main.ts synth`: the JSON Schema in `docs` and the rendered trees.
  *

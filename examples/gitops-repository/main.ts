@@ -13,6 +13,7 @@ import {
   ObjectGroup,
   PullSecret,
   pullStatusCrd,
+  Reconciler,
   renderTree,
   writeTree,
 } from 'pullwright/charts';
@@ -36,6 +37,8 @@ export class TeamCluster extends Chart {
       enforce: 'deny',
       agent: { restart: props.restart ?? 'never', restartWindow: '10m' },
     });
+    // Merges, labels nodes and reports; with the rights for exactly this.
+    new Reconciler(this, 'reconciler', { image: IMAGE, systems: { 'global-pull-secret': {} } });
     // A reference: the store holds the credential, git never does.
     this.credentials = new PullSecret(this, 'credentials', {
       namespace: 'kube-system',
