@@ -142,6 +142,7 @@ for (const load of LOADS) {
     shape: load.shape,
     'pairs / matched': `${load.pairs} / ${load.matched}`,
     'median ms': ms(median),
+    'least ms': ms(spread(own.ms).min),
     'times an empty program': `${(median / least).toFixed(1)}x`,
     'Go provider ms': load.go,
     'Go / ours': `${(load.go / median).toFixed(1)}x`,

@@ -6,14 +6,14 @@ import { type ConfFile, mirrorError } from './conf-files.ts';
 
 /** The registries that can match `image`, of all files. Throws where the container runtime refuses a file. */
 export async function registriesFor(files: readonly ConfFile[], image: string): Promise<readonly Registry[]> {
-  const found = await readAll(files, possiblePrefixes(image));
+  const found = await readAll(files, () => possiblePrefixes(image));
   // Whether a mirror is blocked is decided by other entries than the image's: then everything has to be read.
   return found.some(({ blocked }) => blocked) && files.length > 1 ? readAll(files, undefined) : found;
 }
 
 async function readAll(
   files: readonly ConfFile[],
-  prefixes: readonly string[] | undefined,
+  prefixes: (() => readonly string[]) | undefined,
 ): Promise<readonly Registry[]> {
   const parsed: (readonly Registry[])[] = [];
   for (const file of files) parsed.push(await registriesIn(file, prefixes));
@@ -22,7 +22,7 @@ async function readAll(
 
 async function registriesIn(
   { path, text }: ConfFile,
-  prefixes: readonly string[] | undefined,
+  prefixes: (() => readonly string[]) | undefined,
 ): Promise<readonly Registry[]> {
   try {
     const found = prefixes === undefined ? undefined : findInPlain(text, prefixes);

@@ -98,38 +98,45 @@ function plainList(inner: string): string[] | undefined {
  * a table, and whole tables with their keys in the usual order and with values that no rule refuses; key lines themselves are
  * covered by the table above them. `blocked` and `insecure` are left out because they can contradict another table.
  */
-const PLACE = '"[a-z0-9][a-z0-9.:/_-]*[a-z0-9]"';
+const PLACE = '"(?!https?://)[a-z0-9][a-z0-9.:/_-]*[a-z0-9]"';
 const EOL = '[ \\t]*\\n[ \\t]*';
 // What may follow a table or a blank line: the next table, a comment, a blank line, the end.
 const NEXT = '(?=[ \\t]*(?:\\n[ \\t]*(?:\\[\\[registry|#|\\n)|\\n?[ \\t]*$(?![\\s\\S])))';
-const NOT_PLAIN_LINE: RegExp = new RegExp(
-  `^(?![ \\t]*(?:${[
-    NEXT,
-    `#[^\\n[]*${NEXT}`,
-    `\\[\\[registry\\]\\]${EOL}(?:prefix = (?:""|"\\*\\.[a-z0-9.-]+"|${PLACE})${EOL})?location = ${PLACE}${NEXT}`,
-    `\\[\\[registry\\.mirror\\]\\]${EOL}location = ${PLACE}(?:${EOL}pull-from-mirror = "(?:all|digest-only|tag-only)")?${NEXT}`,
-    'location = ',
-    'prefix = ',
-    'pull-from-mirror = ',
-  ].join('|')}))`,
-  'm',
-);
+/** Made when the first large file is there: most runs never need it. */
+function notPlainLine(): RegExp {
+  return new RegExp(
+    `^(?![ \\t]*(?:${[
+      NEXT,
+      `#[^\\n[]*${NEXT}`,
+      `\\[\\[registry\\]\\]${EOL}(?:prefix = (?:""|"\\*\\.[a-z0-9.-]+"|${PLACE})${EOL})?location = ${PLACE}${NEXT}`,
+      `\\[\\[registry\\.mirror\\]\\]${EOL}location = ${PLACE}(?:${EOL}pull-from-mirror = "(?:all|digest-only|tag-only)")?${NEXT}`,
+      'location = ',
+      'prefix = ',
+      'pull-from-mirror = ',
+    ].join('|')}))`,
+    'm',
+  );
+}
 
 /** Below this size the complete reading costs nothing worth saving. In characters. */
 const LARGE = 4096;
 
 /**
- * The registries of a large plain file whose prefix matches one of `prefixes` exactly, in file order; `undefined` when the
+ * The registries of a large plain file whose prefix is one of `possible` exactly, in file order; `undefined` when the
  * file must be read completely, because it is small, not plain, or has switches that can contradict each other.
  */
-export function findInPlain(text: string, prefixes: readonly string[]): readonly Registry[] | undefined {
+export function findInPlain(
+  text: string,
+  possible: () => readonly string[],
+): readonly Registry[] | undefined {
   if (text.length < LARGE) return undefined;
+  const prefixes = possible();
   const first = text.indexOf('[[registry]]');
   const head = text.slice(0, Math.max(0, first));
   if (first === -1 || (first > 0 && text[first - 1] !== '\n')) return undefined;
   const search = parsePlain(head);
   const tables = text.slice(first);
-  if (search === undefined || tables.search(NOT_PLAIN_LINE) !== -1) return undefined;
+  if (search === undefined || tables.search(notPlainLine()) !== -1) return undefined;
   const found = new Map<number, string>();
   for (const prefix of prefixes) collectTables(tables, `"${prefix}"`, found);
   const texts = [...found].sort(([a], [b]) => a - b).map(([, table]) => table);

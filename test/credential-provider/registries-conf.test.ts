@@ -1,0 +1,151 @@
+/** Reading registries.conf in parts gives what reading it whole gives, and never takes a file that the runtime refuses. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parse } from 'smol-toml';
+import { pullSources } from '../../runtime/rules/pull-sources.ts';
+import { parseRegistriesConf, type Registry } from '../../runtime/rules/registries-conf.ts';
+import { findInPlain, parsePlain } from '../../runtime/rules/registries-conf-plain.ts';
+import { findRegistry, mergeRegistries, possiblePrefixes } from '../../runtime/rules/registry-prefix.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { oracleSources } from './support/crio-oracle.ts';
+
+const test = suite('registries.conf');
+const IMAGE = 'a.example.com/team/app';
+const label = fc.constantFrom('a', 'b', 'c', 'example', 'mirror', 'com', 'org');
+const host = fc.array(label, { minLength: 2, maxLength: 3 }).map((labels) => labels.join('.'));
+const place = fc
+  .tuple(host, fc.constantFrom('', ':5000'), fc.constantFrom('', '/team', '/team/app', '/te'))
+  .map((parts) => parts.join(''));
+const near = fc.oneof(
+  place,
+  fc.constantFrom('a.example.com', 'a.example.com/team', 'a.example.com/te', 'example.com'),
+);
+const pull = fc.constantFrom('', '\npull-from-mirror = "digest-only"', '\npull-from-mirror = "tag-only"');
+const mirror = fc
+  .tuple(place, pull)
+  .map(([location, from]) => `[[registry.mirror]]\nlocation = "${location}"${from}\n`);
+const prefix = fc.oneof(
+  fc.constant(''),
+  near.map((one) => `prefix = "${one}"\n`),
+  fc.constantFrom('prefix = ""\n', 'prefix = "*.example.com"\n', 'prefix = "*.com"\n'),
+);
+const registry = fc
+  .tuple(prefix, near, fc.array(mirror, { maxLength: 3 }))
+  .map(
+    ([own, location, mirrors]) => `[[registry]]\n${own}location = "${location}"\n\n${mirrors.join('\n')}\n`,
+  );
+/** Larger than what is always read whole. */
+const filler = Array.from(
+  { length: 120 },
+  (_, index) => `[[registry]]\nlocation = "filler-${index}.example.net"\n`,
+).join('\n');
+const file = fc
+  .array(registry, { minLength: 1, maxLength: 6 })
+  .map((tables) => `short-name-mode = ""\n\n${tables.join('\n')}\n${filler}`);
+
+function whole(text: string): readonly Registry[] {
+  return parseRegistriesConf(text, parse);
+}
+
+test('parts and whole agree', () => {
+  let found = 0;
+  fc.assert(
+    fc.property(file, (text) => {
+      const parts = findInPlain(text, () => possiblePrefixes(IMAGE));
+      assert.ok(parts !== undefined, 'a plain file is not read in parts');
+      assert.deepEqual(findRegistry(parts, IMAGE), findRegistry(whole(text), IMAGE));
+      if (findRegistry(parts, IMAGE) !== undefined) found += 1;
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(found > 50, `only ${found} files have the image`);
+});
+
+test('the plain reader and the TOML parser agree', () => {
+  fc.assert(
+    fc.property(file, (text) => assert.equal(JSON.stringify(parsePlain(text)), JSON.stringify(parse(text)))),
+    { numRuns: 200 },
+  );
+});
+
+test('sources are those of an independent reading', () => {
+  fc.assert(
+    fc.property(file, (text) => {
+      const sources = pullSources(mergeRegistries([whole(text)]), IMAGE).map(({ repository }) => repository);
+      assert.deepEqual(sources, oracleSources([text], IMAGE));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+interface Slip extends Case {
+  readonly table: string;
+}
+
+const slips: readonly Slip[] = [
+  { name: 'scheme', reason: 'refused', table: '[[registry]]\nlocation = "https://x.io"\n' },
+  {
+    name: 'mirror without location',
+    reason: 'refused',
+    table: '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\ninsecure = true\n',
+  },
+  {
+    name: 'pull-from-mirror on the registry',
+    reason: 'refused',
+    table: '[[registry]]\nlocation = "x.io"\npull-from-mirror = "all"\n',
+  },
+  {
+    name: 'unknown pull-from-mirror',
+    reason: 'refused',
+    table:
+      '[[registry]]\nlocation = "x.io"\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "never"\n',
+  },
+  { name: 'key twice', reason: 'no TOML', table: '[[registry]]\nlocation = "x.io"\nlocation = "y.io"\n' },
+  { name: 'string not closed', reason: 'no TOML', table: '[[registry]]\nlocation = "x.io\n' },
+  {
+    name: 'key after a blank line',
+    reason: 'belongs to the table above, which has it already',
+    table: '[[registry]]\nlocation = "x.io"\n\nlocation = "y.io"\n',
+  },
+  {
+    name: 'contradicting blocked',
+    reason: 'refused',
+    table:
+      '[[registry]]\nlocation = "x.io"\nblocked = true\n\n[[registry]]\nprefix = "z.io"\nlocation = "x.io"\n',
+  },
+  {
+    name: 'digest-only twice',
+    reason: 'refused',
+    table:
+      '[[registry]]\nlocation = "x.io"\nmirror-by-digest-only = true\n\n[[registry.mirror]]\nlocation = "y.io"\npull-from-mirror = "all"\n',
+  },
+  {
+    name: 'wildcard with a path',
+    reason: 'refused',
+    table: '[[registry]]\nprefix = "*.x.io/y"\nlocation = "x.io"\n',
+  },
+  { name: 'version 1', reason: 'refused', table: '[registries.search]\nregistries = ["docker.io"]\n' },
+  { name: 'half a table', reason: 'no TOML', table: '[[registry\n' },
+];
+table(test, slips, ({ table: slip }) => {
+  for (const text of [`${filler}\n${slip}`, `${slip}\n${filler}`]) {
+    assert.throws(() => whole(text));
+    assert.throws(() => {
+      // Not read in parts, or refused there as well.
+      if (findInPlain(text, () => possiblePrefixes(IMAGE)) === undefined)
+        parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all));
+    });
+  }
+});
+
+test('what else TOML allows is left to the parser', () => {
+  for (const odd of [
+    "[[registry]]\nlocation = 'x.io'\n",
+    '[[ registry ]]\nlocation = "x.io"\n',
+    '[[registry]]\nlocation="x.io" # why\n',
+    '[[registry]]\nlocation = "\\u0078.io"\n',
+  ])
+    assert.equal(whole(`${odd}\n${filler}`)[0]?.location, 'x.io', odd);
+});
+
+test.run();
