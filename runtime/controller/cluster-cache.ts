@@ -2,7 +2,7 @@
 
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
-import type { PullwrightError } from '../rules/errors.ts';
+import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { kindKey, ObjectStore } from './store.ts';
 
@@ -217,6 +217,9 @@ class CachedSource implements Source, InformerSink {
 
   state(state: Parameters<InformerSink['state']>[0]): void {
     if (state.is === 'failing') this.status = { is: this.status.is, error: state.error };
+    // A kind that was there and is not found any more: an API server that starts says so for a moment. What is known stays.
+    else if (state.is === 'missing' && this.status.is === 'synced')
+      this.status = { is: 'synced', error: noLongerServed(this.selection) };
     else this.status = { is: state.is };
     for (const listener of this.#statusListeners) listener();
   }
@@ -240,6 +243,14 @@ class CachedSource implements Source, InformerSink {
     if (this.#deletedUids.size > REMEMBERED_DELETIONS && oldest !== undefined)
       this.#deletedUids.delete(oldest);
   }
+}
+
+function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
+  return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the cluster does not serve it any more`, {
+    code: 'KindNotServed',
+    disposition: 'waiting',
+    hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
+  });
 }
 
 function idOf({ apiVersion, kind, metadata }: KubeObject): string {
