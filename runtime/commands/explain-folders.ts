@@ -18,10 +18,12 @@ export async function readFolders(dirs: readonly string[]): Promise<ReadWorld> {
   const places = new Map<string, string>();
   for (const dir of dirs) {
     const folder = await readFolder(dir, FOLDER_KINDS);
-    problems.push(...folder.problems.map(({ file, line, message }) => `${dir}/${file}:${line}: ${message}`));
+    // A single file is its own folder.
+    const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
+    problems.push(...folder.problems.map(({ file, line, message }) => `${path(file)}:${line}: ${message}`));
     for (const { object, file, line } of folder.manifests) {
       const { name, namespace } = object.metadata;
-      places.set(describeObject({ kind: object.kind, namespace, name }), `${dir}/${file}:${line}`);
+      places.set(describeObject({ kind: object.kind, namespace, name }), `${path(file)}:${line}`);
     }
     for (const object of folder.store) store.set(object);
   }

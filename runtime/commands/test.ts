@@ -102,8 +102,9 @@ function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): Puller
 }
 
 async function parsed(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw invalid(file, ': it cannot be read');
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const denied = error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
+    throw invalid(file, denied ? ': reading it is not granted to this process' : ': it cannot be read');
   });
   try {
     return parseYaml(text) as unknown;

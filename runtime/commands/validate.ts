@@ -86,7 +86,7 @@ function inputOf(file: string, text: string): Input {
     }));
     return { manifests: [], problems, judged: 1 };
   }
-  if (!/^kind:/m.test(text) && /^clusters:/m.test(text)) {
+  if (isFleet(text)) {
     return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
   }
   // The kubelet's own file: it has no name, so it is no object of a cluster.
@@ -98,6 +98,12 @@ function inputOf(file: string, text: string): Input {
   const folder = folderOf([{ file, text }], VALIDATED_KINDS);
   const problems = folder.problems.map(({ line, message }) => unreadable(file, line, message));
   return { manifests: folder.manifests, problems, judged: folder.manifests.length };
+}
+
+/** A fleet says so, or is no manifest and lists clusters. */
+function isFleet(text: string): boolean {
+  const kind = /^kind:[ \t]*["']?([A-Za-z]+)/m.exec(text)?.[1];
+  return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));
 }
 
 /** A JSON text that is no manifest: what `docker login` writes, or what should have been one. */

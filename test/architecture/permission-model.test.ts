@@ -48,6 +48,12 @@ const rows: readonly Row[] = [
     flags: { '--from': join(FLEET, 'management') },
     positionals: ['quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64'],
   },
+  {
+    command: 'explain',
+    flags: { '--from': join(FLEET, 'hosted/clusters/prod') },
+    positionals: ['registry.example.com/payments/api:1.4.2'],
+  },
+  { command: 'validate', flags: {}, positionals: [join(FLEET, 'fleet.yaml')] },
 ];
 
 interface Grants {
@@ -59,7 +65,9 @@ async function grantsOf(row: Row): Promise<Grants> {
   const command = await COMMANDS[row.command]?.load();
   assert.ok(command !== undefined, `no command "${row.command}"`);
   const paths = (names: readonly string[]): string[] =>
-    names.flatMap((name) => row.flags[/^<(.*)>$/.exec(name)?.[1] ?? ''] ?? []);
+    names.flatMap((name) =>
+      name === '<FILE>' ? (row.positionals ?? []) : (row.flags[/^<(.*)>$/.exec(name)?.[1] ?? ''] ?? []),
+    );
   return { reads: paths(command.permissions.reads), writes: paths(command.permissions.writes) };
 }
 
