@@ -1,7 +1,7 @@
 // deadline: 1500 s
 /** The rights that are rendered suffice: the program runs as the ServiceAccount of its Deployment, and nothing is refused. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -9,7 +9,17 @@ import { readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
-import { additional, GLOBAL, inKubeSystem, platform, registriesOf, SYNCER } from '../reconcile/scene.ts';
+import {
+  additional,
+  GLOBAL,
+  hostedControlPlane,
+  inKubeSystem,
+  ORIGINAL,
+  platform,
+  pullSecret,
+  registriesOf,
+  SYNCER,
+} from '../reconcile/scene.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rights of the reconciler');
@@ -81,6 +91,82 @@ else {
     });
     assert.doesNotMatch(process.log, /Forbidden/);
   });
+
+  test('in a management cluster, for the hosted clusters of the fleet and their systems', async () => {
+    const [one, two] = await Promise.all([
+      startControlPlane({ crds: 'all' }),
+      startControlPlane({ crds: 'all' }),
+    ]);
+    const served = { kind: 'hosted', management: 'hub' } as const;
+    const hub = readFleet({
+      image: 'registry.example.com/pullwright:0.1.0',
+      clusters: [
+        { name: 'hub', kind: 'management' },
+        { name: 'one', ...served, systems: { 'global-pull-secret': {}, 'registry-overrides': {} } },
+        {
+          name: 'two',
+          ...served,
+          delivery: 'reconciler',
+          systems: { 'global-pull-secret': {}, 'credential-provider': {} },
+        },
+      ],
+    });
+    const { tree } = renderFleet(hub);
+    writeTree(folder, tree);
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'clusters' } });
+    for (const [name, hosted] of Object.entries({ one, two })) {
+      await declare(name, readFileSync(hosted.kubeconfig, 'utf8'));
+      await hosted.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+    }
+    const applied = await plane.kubectl(
+      'apply',
+      '--server-side',
+      '--force-conflicts',
+      '-k',
+      join(folder, 'hub'),
+    );
+    assert.equal(applied.code, 0, applied.stderr);
+    const config = join(one.folder, 'config.yaml');
+    const map = parse(tree.get('hub/pullwright-system/configmap-pullwright-reconciler-config.yaml') ?? '');
+    writeFileSync(config, map.data['config.yaml']);
+    await process?.stop();
+    process = new ReconcilerProcess(NODE, [
+      `--kubeconfig=${await plane.account('pullwright-system', 'pullwright-reconciler')}`,
+      '--discover',
+      `--config=${config}`,
+      '--lease-namespace=pullwright-system',
+    ]);
+    await eventually(
+      async () => {
+        for (const hosted of [one, two])
+          assert.deepEqual(registriesOf(await hosted.get(ORIGINAL)), ['quay.io']);
+        // Only the second one is applied by the reconciler.
+        assert.ok((await two.get(SYNCER)) !== undefined);
+      },
+      { withinMs: 30_000 },
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);
+    });
+    const refused = process.lines.filter((line) => JSON.stringify(line).includes('Forbidden'));
+    assert.deepEqual(refused, []);
+    assert.equal(await one.get(SYNCER), undefined);
+    await process.stop();
+    await Promise.all([one.stop(), two.stop()]);
+  });
+
+  /** A hosted cluster `clusters/<name>` in the management cluster. */
+  const declare = async (name: string, kubeconfig: string): Promise<void> => {
+    const namespace = `clusters-${name}`;
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    await plane.apply(pullSecret('pull-secret', namespace, ['quay.io']));
+    await plane.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'admin-kubeconfig', namespace },
+      data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+    });
+    await plane.apply(hostedControlPlane(name));
+  };
 
   test.lastly('everything stops', async () => {
     await process?.stop();

@@ -8,7 +8,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
-import { additional, GLOBAL, pullSecret, registriesOf } from './scene.ts';
+import { additional, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
 
 const test = suite('reconcile --discover');
 const missing = missingControlPlane();
@@ -37,7 +37,7 @@ else {
     await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
     await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
     await management.apply(kubeconfigSecret(namespace, kubeconfig));
-    await management.apply(controlPlane(name));
+    await management.apply(hostedControlPlane(name));
   };
   const rights = await management.user({
     name: 'discovery',
@@ -138,7 +138,7 @@ else {
   });
 
   test('a hosted cluster that goes away is left as it is', async () => {
-    await management.remove(controlPlane('good'));
+    await management.remove(hostedControlPlane('good'));
     await process.says('hosted cluster is gone');
     assert.notEqual(await hosted.get(GLOBAL), undefined);
   });
@@ -198,39 +198,5 @@ function machine(): TestObject {
 }
 
 /** As small as the real definition allows. */
-function controlPlane(name: string): TestObject {
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
-      name,
-      namespace: `clusters-${name}`,
-      annotations: { 'hypershift.openshift.io/cluster': `clusters/${name}` },
-    },
-    spec: {
-      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64',
-      pullSecret: { name: 'pull-secret' },
-      sshKey: { name: 'ssh-key' },
-      infraID: name,
-      issuerURL: 'https://kubernetes.default.svc',
-      controllerAvailabilityPolicy: 'SingleReplica',
-      infrastructureAvailabilityPolicy: 'SingleReplica',
-      dns: { baseDomain: 'example.com' },
-      etcd: {
-        managementType: 'Managed',
-        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
-      },
-      networking: {
-        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
-        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
-      },
-      platform: { type: 'None' },
-      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
-        service,
-        servicePublishingStrategy: { type: 'Route' },
-      })),
-    },
-  };
-}
 
 test.run();

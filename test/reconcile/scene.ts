@@ -63,3 +63,39 @@ export async function eventsAbout(plane: ControlPlane, name: string): Promise<re
   const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/events');
   return (body.items as TestObject[]).filter((event) => event['regarding']?.name === name);
 }
+
+/** The control plane of `clusters/<name>`, in the namespace where HyperShift puts it. */
+export function hostedControlPlane(name: string): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name,
+      namespace: `clusters-${name}`,
+      annotations: { 'hypershift.openshift.io/cluster': `clusters/${name}` },
+    },
+    spec: {
+      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64',
+      pullSecret: { name: 'pull-secret' },
+      sshKey: { name: 'ssh-key' },
+      infraID: name,
+      issuerURL: 'https://kubernetes.default.svc',
+      controllerAvailabilityPolicy: 'SingleReplica',
+      infrastructureAvailabilityPolicy: 'SingleReplica',
+      dns: { baseDomain: 'example.com' },
+      etcd: {
+        managementType: 'Managed',
+        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
+      },
+      networking: {
+        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
+        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
+      },
+      platform: { type: 'None' },
+      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
+        service,
+        servicePublishingStrategy: { type: 'Route' },
+      })),
+    },
+  };
+}
