@@ -113,7 +113,7 @@ async function atRest(): Promise<void> {
   await delay(5000);
   const before = switches(agent);
   await delay(REST_S * 1000);
-  const perMinute = ((switches(agent) - before) * 60) / REST_S;
+  const perMinute = (between(before, switches(agent)) * 60) / REST_S;
   const memory = readFileSync(`/proc/${agent.child.pid}/smaps_rollup`, 'utf8');
   const mib = (name: string): string =>
     (Number(new RegExp(`^${name}: +(\\d+) kB`, 'm').exec(memory)?.[1] ?? 0) / 1024).toFixed(1);
@@ -128,12 +128,20 @@ async function atRest(): Promise<void> {
   await agent.stop();
 }
 
-/** Times a thread gave up the processor by itself. What the machine takes away says something about the machine. */
-function switches(agent: RunningAgent): number {
+/** By thread, how often it gave up the processor by itself. What the machine takes away says something about the machine. */
+function switches(agent: RunningAgent): ReadonlyMap<string, number> {
   const tasks = `/proc/${agent.child.pid}/task`;
-  return readdirSync(tasks)
-    .map((task) => readFileSync(join(tasks, task, 'status'), 'utf8'))
-    .reduce((sum, status) => sum + Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0), 0);
+  return new Map(
+    readdirSync(tasks).map((task) => {
+      const status = readFileSync(join(tasks, task, 'status'), 'utf8');
+      return [task, Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(status)?.[1] ?? 0)];
+    }),
+  );
+}
+
+/** Threads that ended in between are those of the start; they do not count. */
+function between(before: ReadonlyMap<string, number>, later: ReadonlyMap<string, number>): number {
+  return [...later].reduce((sum, [task, count]) => sum + count - (before.get(task) ?? 0), 0);
 }
 
 try {

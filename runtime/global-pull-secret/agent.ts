@@ -1,6 +1,7 @@
 /** The node agent put together: sources, file, systemd, probes, log. */
 import { dirname } from 'node:path';
 import { systemClock } from '../host/clock.ts';
+import { collectGarbage } from '../host/memory.ts';
 import { systemdOverBus } from '../host/systemd.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EngineOptions, NodeEngine } from '../node/engine.ts';
@@ -58,6 +59,7 @@ export interface AgentIo {
 const clock = systemClock;
 const HEALTHY_WITHIN_MS = 60_000;
 const RESTART_LIMIT_MS = 600_000;
+const LOOKS_PER_COLLECTION = 100;
 
 /** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
 export async function runAgent(options: AgentOptions, io: AgentIo): Promise<number> {
@@ -66,7 +68,12 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
     format: options.logFormat,
     level: () => options.logLevel,
   });
-  const watched: Watched = { metrics: new NodeMetrics(clock.now()), state: STARTING, at: clock.monotonic() };
+  const watched: Watched = {
+    metrics: new NodeMetrics(clock.now()),
+    state: STARTING,
+    at: clock.monotonic(),
+    looks: 1,
+  };
   // A promise of a library that nobody waits for must not take the agent down in the middle of a restart.
   process.on('unhandledRejection', (error) =>
     log.error('Unexpected failure', { error: describeError(error) }),
@@ -98,6 +105,7 @@ interface Watched {
   state: NodeState;
   /** When the loop last gave a sign of life. */
   at: number;
+  looks: number;
 }
 
 interface Surroundings {
@@ -116,6 +124,9 @@ async function startLoop(
     watched.metrics.state(state, clock.now());
     if (state.reason !== watched.state.reason || state.message !== watched.state.message)
       logState(log, state);
+    // After a change, and about once an hour.
+    if (watched.looks % LOOKS_PER_COLLECTION === 0 || (state.ready && !watched.state.ready)) collectGarbage();
+    watched.looks += 1;
     watched.state = state;
     sweepAuthFiles(options, log);
   };
