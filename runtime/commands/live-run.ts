@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { Cluster } from '../controller/cluster.ts';
 import type { Reconciler, Scope } from '../controller/contract.ts';
 import { Discovery, type HostedClusters } from '../controller/discovery.ts';
-import { FactCache, noLookUp } from '../controller/facts.ts';
+import { FactCache, type LookUp, noLookUp } from '../controller/facts.ts';
 import { readHostedKubeconfig } from '../controller/hosted-kubeconfig.ts';
 import { Manager } from '../controller/manager.ts';
 import { systemQueueClock } from '../controller/queue.ts';
@@ -47,7 +47,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
   const manager = new Manager({
     reconcilers,
-    facts: new FactCache(noLookUp),
+    facts: new FactCache(await lookUpOf(settings)),
     log,
     metrics,
     clock: systemQueueClock,
@@ -64,6 +64,12 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
       })
     : undefined;
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
+}
+
+/** Registries are asked only with credentials that somebody gave for it. */
+async function lookUpOf({ registryAuthfile }: LiveSettings): Promise<LookUp> {
+  if (registryAuthfile === undefined) return noLookUp;
+  return (await import('./registry-facts.ts')).registryLookUp(registryAuthfile);
 }
 
 /** Starts to watch. */

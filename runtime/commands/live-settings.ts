@@ -13,6 +13,8 @@ export interface LiveSettings {
   /** Only this hosted cluster, `<namespace>/<name>`. */
   readonly hostedCluster: string | undefined;
   readonly kubeconfigSecret: string;
+  /** Credentials for look-ups in registries; undefined: none is asked. */
+  readonly registryAuthfile: string | undefined;
   readonly config: string | undefined;
   readonly dryRun: boolean;
   readonly output: string;
@@ -39,6 +41,7 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     discover: flags.discover || management !== undefined,
     hostedCluster: flags['hosted-cluster'],
     kubeconfigSecret: flags['kubeconfig-secret'] ?? 'admin-kubeconfig',
+    registryAuthfile: flags['registry-authfile'],
     config: flags.config,
     dryRun: flags['dry-run'],
     output: flags.output,

@@ -20,6 +20,7 @@ export interface ReconcileFlags {
   readonly 'management-kubeconfig'?: string;
   readonly discover: boolean;
   readonly 'kubeconfig-secret'?: string;
+  readonly 'registry-authfile'?: string;
   readonly 'lease-namespace'?: string;
   readonly 'lease-seconds'?: string;
   readonly 'health-port'?: string;
@@ -50,6 +51,7 @@ function parseFlags(args: readonly string[]): ReconcileFlags {
       'management-kubeconfig': TEXT,
       discover: SWITCH,
       'kubeconfig-secret': TEXT,
+      'registry-authfile': TEXT,
       'lease-namespace': TEXT,
       'lease-seconds': TEXT,
       'health-port': TEXT,
@@ -89,6 +91,8 @@ In a cluster:
   --hosted-cluster NS/N        only this one
   --kubeconfig-secret NAME     Secret with the kubeconfig of a hosted cluster, in its control plane namespace
                                (default: admin-kubeconfig)
+  --registry-authfile FILE     docker config.json with which registries are asked for the catalogs' digests; without
+                               it none is asked, and catalogs that no annotation names are left alone
   --lease-namespace NAME       namespace of the leader election Lease; without it there is no election
   --lease-seconds N            how long the Lease lasts (default: 15)
   --health-port N --metrics-port N --log-format json|logfmt --log-level LEVEL

@@ -50,6 +50,8 @@ function idOf(need: Need): string {
   return `${need.kind} ${need.image}`;
 }
 
+/** The answer where no look-up is configured: nothing is known, and nothing is wrong. */
+export const NOT_ASKED = 'no look-up of registries is configured';
+
 /** Where no look-up is configured. */
-export const noLookUp: LookUp = () =>
-  Promise.resolve({ ok: false, reason: 'no look-up of registries is configured' });
+export const noLookUp: LookUp = () => Promise.resolve({ ok: false, reason: NOT_ASKED });

@@ -9,6 +9,7 @@ import {
   TRIGGERS_ANNOTATION,
 } from '../../charts/registry-overrides/objects.ts';
 import type { Apply, Need, Ref, World } from '../controller/contract.ts';
+import { NOT_ASKED } from '../controller/facts.ts';
 import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import {
@@ -39,6 +40,7 @@ export interface CatalogPlan {
 /** For hosted clusters whose catalogs are not looked after. */
 export const NO_CATALOGS: CatalogPlan = { apply: [], keep: [], needs: [], verdicts: [] };
 const MARKETPLACE = 'openshift-marketplace';
+const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
 
 export const STREAM: Omit<Ref, 'namespace'> = {
   role: 'management',
@@ -64,8 +66,9 @@ export function planCatalogs(world: World, cluster: KubeObject, mode: OwnershipM
   const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
   if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
-  const chosen = choose(world, cluster, catalogs);
-  const kept = [...keptStream(world)];
+  const chosen = choose(world, cluster, catalogs, mode === 'observe');
+  const kept = keptObjects(world);
+  if (chosen === undefined) return { ...NO_CATALOGS, keep: kept };
   if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };
   const base = { needs: chosen.needs, verdicts: chosen.verdicts };
   if (!chosen.complete) return { ...NO_CATALOGS, ...base, keep: kept };
@@ -92,7 +95,8 @@ function choose(
   world: World,
   cluster: KubeObject,
   catalogs: readonly Catalog[],
-): Chosen | { readonly error: string } {
+  judgeOnly: boolean,
+): Chosen | { readonly error: string } | undefined {
   const annotation = (name: string): string => {
     const value = cluster.metadata.annotations?.[name];
     return typeof value === 'string' ? value : '';
@@ -110,6 +114,8 @@ function choose(
       verdicts: verdictsOf(set.images, 'Annotated'),
       complete: true,
     };
+  // Nobody needs the answers of registries where nothing would be written.
+  if (judgeOnly) return undefined;
   const { overrides, ignored } = parseCatalogOverrides(annotation(IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
   const states = catalogs.map((catalog) => ({
@@ -159,13 +165,24 @@ function answerOf(world: World, image: string): CatalogAnswer {
   const fact = world.fact({ kind: 'registry-digest', image });
   if (fact === undefined) return 'unknown';
   if (fact.ok) return 'there';
+  if (fact.reason === NOT_ASKED) return 'unknown';
   return absenceFromError(fact.reason) ? 'absent' : 'failed';
 }
 
-/** The stream that is there stays while it is not known what should be in it. */
-function keptStream(world: World): readonly Ref[] {
-  const ref = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
-  return world.get(ref) === undefined ? [] : [ref];
+/** What is there stays while it is not known what should be in it. */
+function keptObjects(world: World): readonly Ref[] {
+  const stream = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
+  const sources = world
+    .list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE })
+    .map(
+      ({ metadata }): Ref => ({
+        role: 'hosted',
+        ...CATALOG_SOURCE,
+        namespace: MARKETPLACE,
+        name: metadata.name,
+      }),
+    );
+  return [...(world.get(stream) === undefined ? [] : [stream]), ...sources];
 }
 
 function managementObjects(

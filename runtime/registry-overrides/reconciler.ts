@@ -112,7 +112,9 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     upstream: sets.upstreamText,
     memory,
   });
-  const catalogs = options.catalogs ? planCatalogs(world, cluster, mode) : NO_CATALOGS;
+  const catalogs = options.catalogs
+    ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed))
+    : NO_CATALOGS;
   const document = documentApply(world, sets);
   const reported = report({
     world,
@@ -136,6 +138,11 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     problems: [...document.problems, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
+}
+
+/** Whoever writes the control plane's Deployments also writes its catalogs, before they are there to be seen. */
+function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
+  return mode === 'auto' && observed !== undefined ? 'observe' : mode;
 }
 
 interface Wishes {

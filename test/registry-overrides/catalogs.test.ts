@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Fact } from '../../runtime/controller/contract.ts';
+import { NOT_ASKED } from '../../runtime/controller/facts.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { suite, table } from '../support/suite.ts';
 import {
@@ -207,6 +208,43 @@ test('a hosted cluster that wants no default sources gets none', () => {
   const out = run([cluster, OTHER_STREAM, ...DEPLOYMENTS], CATALOGS);
   assert.deepEqual(out.needs, []);
   assert.equal(stream(out), undefined);
+});
+
+test('where HyperShift writes the control plane, annotations are judged and registries are not asked', () => {
+  const theirs = deployment('ignition-server', [], 'control-plane-operator');
+  const good = run([hostedCluster(), OTHER_STREAM, theirs], CATALOGS);
+  assert.deepEqual(good.needs, []);
+  assert.equal(condition(good, 'CatalogsValid'), 'True Valid');
+  const bad = run([hostedCluster(annotated('mirror.example.com/index:1')), OTHER_STREAM, theirs], CATALOGS);
+  assert.equal(condition(bad, 'CatalogsValid'), 'False CatalogImagesInvalid');
+});
+
+test('where no registry may be asked, nothing is wrong and nothing is changed', () => {
+  const fact: Fact = { ok: false, reason: NOT_ASKED };
+  const out = run([hostedCluster(), OTHER_STREAM, ...DEPLOYMENTS], {
+    ...CATALOGS,
+    facts: facts((index) => `registry.redhat.io/redhat/${index}:v4.22`, fact),
+  });
+  assert.equal(condition(out, 'Ready'), 'True Reconciled');
+  assert.deepEqual(
+    out.verbs.filter((verb) => /Deployment|ImageStream/.test(verb)),
+    [],
+  );
+});
+
+test('in guest placement too, what is in place stays while nothing is known', () => {
+  const cluster = hostedCluster({}, { olmCatalogPlacement: 'guest' });
+  const other = {
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'CatalogSource',
+    metadata: { name: 'mine', namespace: 'openshift-marketplace', uid: 'u' },
+  };
+  const known = facts((index) => `registry.redhat.io/redhat/${index}:v4.22`);
+  const first = run([cluster], { ...CATALOGS, hosted: [other], facts: known });
+  assert.equal([...first.hosted].length, 4);
+  const second = run([...first.management], { ...CATALOGS, hosted: [...first.hosted] });
+  assert.equal([...second.hosted].length, 4);
+  assert.equal(second.needs.length, 3);
 });
 
 const BAD = [

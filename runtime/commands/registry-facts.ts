@@ -1,0 +1,15 @@
+/** Answers of registries for reconcilers: whether an image is there, and its digest. */
+import type { LookUp } from '../controller/facts.ts';
+import { probe } from '../registry/probe.ts';
+import { registryClient } from './registry-access.ts';
+
+/** Looks digests up with the credentials of a docker config.json. */
+export async function registryLookUp(authfile: string): Promise<LookUp> {
+  const client = await registryClient({ authfile });
+  return async (need) => {
+    const found = await probe(client, need.image);
+    return found.digest === undefined
+      ? { ok: false, reason: `${found.verdict}: ${found.message}` }
+      : { ok: true, value: found.digest };
+  };
+}
