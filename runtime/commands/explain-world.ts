@@ -95,8 +95,13 @@ export interface FoundWorld {
   pullFileFor(repository: string): PullFile | undefined;
 }
 
-/** Gathers. @throws PullwrightError when the pod is not there */
-export function findWorld(store: ObjectStore, puller: Puller): FoundWorld {
+/**
+ * Gathers.
+ *
+ * @param complete whether everything could be read: else a Secret that is not there may be there all the same
+ * @throws PullwrightError when the pod is not there
+ */
+export function findWorld(store: ObjectStore, puller: Puller, complete = true): FoundWorld {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = listedNames(store, puller, spec);
@@ -106,7 +111,9 @@ export function findWorld(store: ObjectStore, puller: Puller): FoundWorld {
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   return {
     images: imagesOf(spec),
-    secrets: names.map(({ name, listedBy }) => listedSecret(store, puller.namespace, name, listedBy)),
+    secrets: names.map(({ name, listedBy }) =>
+      listedSecret(store, puller.namespace, { name, listedBy, absent: complete ? 'missing' : 'unknown' }),
+    ),
     ...node,
     mirrors: rules,
     notes,
@@ -186,9 +193,13 @@ function listedNames(
   );
 }
 
-function listedSecret(store: ObjectStore, namespace: string, name: string, listedBy: string): ListedSecret {
+function listedSecret(
+  store: ObjectStore,
+  namespace: string,
+  { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
+): ListedSecret {
   const found = secretOf(store, namespace, name);
-  if (found === undefined) return { name, listedBy, state: 'missing' };
+  if (found === undefined) return { name, listedBy, state: absent };
   const source = pullSecretSource(found);
   return source === undefined
     ? { name, listedBy, state: 'ignored' }

@@ -72,7 +72,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   }
   const puller = pullerOf(values);
   const { store, problems, places } = await readWorld(values, puller, io);
-  const world = findWorld(store, puller);
+  const world = findWorld(store, puller, problems.length === 0);
   const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);

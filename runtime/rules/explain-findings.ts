@@ -49,22 +49,22 @@ export function unreadableBecause(source: AuthSource): string {
 
 function listedSecret({ name, listedBy, state }: ListedSecret): readonly Finding[] {
   if (state === 'found') return [];
-  const said = { missing: 'does not exist', ignored: 'is passed over' } as const;
-  const why =
-    state === 'missing'
-      ? ''
-      : ': it has another type than a pull secret, or no data under the key of its type';
-  return [
-    {
-      severity: 'warning',
-      message: `Secret "${name}", listed by ${listedBy}, ${said[state]}${why}`,
-      fix:
-        state === 'missing'
-          ? `Create Secret "${name}" or take it out of the list`
-          : 'Use type kubernetes.io/dockerconfigjson with the key .dockerconfigjson',
-    },
-  ];
+  const { said, fix } = NOT_FOUND[state];
+  const message = `Secret "${name}", listed by ${listedBy}, ${said}`;
+  return [{ severity: 'warning', message, fix: fix.replace('NAME', name) }];
 }
+
+const NOT_FOUND = {
+  missing: { said: 'does not exist', fix: 'Create Secret "NAME" or take it out of the list' },
+  ignored: {
+    said: 'is passed over: it has another type than a pull secret, or no data under the key of its type',
+    fix: 'Use type kubernetes.io/dockerconfigjson with the key .dockerconfigjson',
+  },
+  unknown: {
+    said: 'is not among what could be read, so that nothing is known about it',
+    fix: 'Grant the right that is named above, or explain from a dump',
+  },
+} as const;
 
 function unreadableNode({ node }: ExplainInput): readonly Finding[] {
   if (node === undefined) return [];

@@ -25,8 +25,8 @@ export interface ListedSecret {
   readonly name: string;
   /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
   readonly listedBy: string;
-  /** `ignored`: of another type, or without data. */
-  readonly state: 'found' | 'missing' | 'ignored';
+  /** `ignored`: of another type, or without data. `unknown`: not all could be read, so it may be there or not. */
+  readonly state: 'found' | 'missing' | 'ignored' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
 }
