@@ -48,8 +48,9 @@ export const command: Command = {
   summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
   help: HELP,
   permissions: {
-    reads: ['<--global>', '<--original>'],
-    writes: ['folder of <--file>', '<--state-dir>', '<--bus-socket>', '<--janitor-folder> with --janitor'],
+    reads: ['<--global>', '<--original>', '<--service-account-dir>'],
+    // Of the file the whole folder: an atomic rename needs it.
+    writes: ['<--file>', '<--state-dir>', '<--bus-socket>', '<--janitor-folder>'],
     hosts: [
       'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --restart-slots',
     ],
