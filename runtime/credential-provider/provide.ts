@@ -54,6 +54,9 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
   }
 }
 
+/** Codes of failures that are answers of the API server about this pod. */
+const DENIED: readonly string[] = ['SecretsForbidden', 'TokenRefused', 'SecretsNotFound'];
+
 function act(decision: Decision, options: ProviderOptions, log: Log): ProvideResult {
   const { request, puller, file, failure } = decision;
   if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
@@ -73,7 +76,7 @@ function act(decision: Decision, options: ProviderOptions, log: Log): ProvideRes
     return empty;
   }
   // An answer of the server holds; after a break an earlier run's file may still be on its way to its pull.
-  if (failure instanceof PullwrightError && failure.disposition === 'terminal') removeLeft(path);
+  if (failure instanceof PullwrightError && DENIED.includes(failure.code)) removeLeft(path);
   if (decision.covered !== true) throw failure;
   log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
   return empty;

@@ -144,7 +144,7 @@ function notRead(answer: { readonly code: number; readonly message: string }): P
   return new PullwrightError(
     `unable to get secrets: unable to retrieve secrets: ${answer.message} (HTTP ${answer.code})`,
     {
-      code: answer.code === 401 ? 'TokenRefused' : 'ApiError',
+      code: answer.code === 401 ? 'TokenRefused' : answer.code === 404 ? 'SecretsNotFound' : 'ApiError',
       ...(answer.code === 401
         ? { hint: 'The API server does not accept the token: check that tokenAttributes names its audience' }
         : {}),

@@ -47,9 +47,9 @@ export interface Merged {
  * import { platformFile } from './credential-provider-platform.ts';
  * import assert from 'node:assert/strict';
  *
- * const { config, verdicts } = mergeCredentialProviderConfig(platformFile('GCP').template, ['docker.io', '*.*.io', 'gcr.io']);
+ * const { config, verdicts } = mergeCredentialProviderConfig(platformFile('GCP').template, ['docker.io', '*.example.io', 'gcr.io']);
  * assert.deepEqual(verdicts.map(({ verdict }) => verdict), ['Rendered', 'Rendered', 'Conflict']);
- * assert.deepEqual(config?.providers?.[1]?.matchImages, ['*.*.io', 'docker.io']);
+ * assert.deepEqual(config?.providers?.[1]?.matchImages, ['*.example.io', 'docker.io']);
  * ```
  */
 export function mergeCredentialProviderConfig(

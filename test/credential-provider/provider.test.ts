@@ -114,6 +114,18 @@ const removals: readonly Removal[] = [
     isKept: false,
   },
   {
+    name: 'token refused',
+    reason: 'an answer about this pod',
+    setup: { api: { mode: 401 } },
+    isKept: false,
+  },
+  {
+    name: 'no CA any more',
+    reason: 'nothing was asked, so nothing is known',
+    setup: { files: { ca: '' } },
+    isKept: true,
+  },
+  {
     name: 'API server away',
     reason: 'another pull may be about to use the file',
     setup: { api: { mode: 'reset' } },
@@ -121,8 +133,9 @@ const removals: readonly Removal[] = [
   },
 ];
 table(test, removals, ({ setup, isKept }) =>
-  run({ ...setup, files: { authDirMode: 0o700, existing: { [LEFT]: '{"auths":{}}' } } }, ({ names }) =>
-    assert.deepEqual(names, isKept ? [LEFT] : []),
+  run(
+    { ...setup, files: { ...setup.files, authDirMode: 0o700, existing: { [LEFT]: '{"auths":{}}' } } },
+    ({ names }) => assert.deepEqual(names, isKept ? [LEFT] : []),
   ),
 );
 

@@ -1,0 +1,50 @@
+// deadline: 60 s
+/** The examples that the documents name do what the documents say. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('examples of the credential provider');
+const root = join(import.meta.dirname, '../..');
+const request = readFileSync(join(root, 'examples/request.json'), 'utf8');
+
+test('provider --dry-run prints sources, choices and the file without its values', async () => {
+  const ran = await runProcess([process.execPath, 'main.ts', 'provider', '--dry-run'], {
+    cwd: root,
+    stdin: request,
+  });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(
+    ran.stdout,
+    /mirror\.example\.com\/hub\/library\/nginx\s+mirror\.example\.com\/hub of secret mirror-pull-secret/,
+  );
+  assert.match(ran.stdout, /docker\.io\/library\/nginx\s+docker\.io of secret old-mirror-pull-secret/);
+  assert.match(ran.stdout, /"auth": "\[redacted\]"/);
+  for (const { data } of JSON.parse(request).dryRun.secrets) {
+    const { auths } = JSON.parse(Buffer.from(data['.dockerconfigjson'], 'base64').toString('utf8'));
+    for (const { auth } of Object.values<{ auth?: string }>(auths))
+      assert.ok(auth === undefined || !ran.stdout.includes(auth));
+  }
+});
+
+test('provider --dry-run --output json is JSON', async () => {
+  const ran = await runProcess([process.execPath, 'main.ts', 'provider', '--dry-run', '--output', 'json'], {
+    cwd: root,
+    stdin: request,
+  });
+  assert.equal(JSON.parse(ran.stdout).sources.length, 3);
+});
+
+test('reconcile --from renders the MachineConfig and names the conflict', async () => {
+  const ran = await runProcess(
+    [process.execPath, 'main.ts', 'reconcile', '--from', 'examples/credential-provider', '--dry-run'],
+    { cwd: root },
+  );
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /created\s+MachineConfig\/97-worker-generated-credentialproviderconfig/);
+  assert.match(ran.stdout, /Rejected\s+123456789\.dkr\.ecr\.us-east-1\.amazonaws\.com/);
+});
+
+test.run();
