@@ -178,6 +178,7 @@ async function cost(stub: HostedStub, program: readonly string[], clusters: numb
     `--config=${stub.config}`,
   ];
   const child = spawn(command, args, { stdio: 'ignore' });
+  process.once('exit', () => child.kill('SIGKILL'));
   const pid = child.pid ?? 0;
   await eventually(
     () => {

@@ -11,6 +11,7 @@ import type { Cluster } from './cluster.ts';
 import type { Source } from './cluster-cache.ts';
 import type { Scope } from './contract.ts';
 import type { Manager } from './manager.ts';
+import { Places } from './places.ts';
 import type { ObjectStore } from './store.ts';
 
 /** How to reach the hosted clusters. */
@@ -35,6 +36,10 @@ export interface DiscoveryOptions {
 const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 
+/** Hosted clusters that start at the same time, and how long one may hold its place. */
+const STARTING = 16;
+const START_PATIENCE_MS = 5000;
+
 interface Follower {
   readonly stop: AbortController;
   readonly done: Promise<void>;
@@ -44,6 +49,7 @@ interface Follower {
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
+  readonly #starting = new Places(STARTING);
   #source: Source | undefined;
   readonly #ends: (() => unknown)[] = [];
 
@@ -139,7 +145,7 @@ export class Discovery {
     while (!signal.aborted) {
       try {
         const text = await this.#options.hosted.read(scope);
-        if (used === undefined || !sameSecret(used, text)) await this.#connect(scope, text);
+        if (used === undefined || !sameSecret(used, text)) await this.#connect(scope, text, signal);
         [used, said, failures] = [text, '', 0];
         fail(false);
       } catch (error) {
@@ -160,11 +166,20 @@ export class Discovery {
     await manager.remove(scope.name);
   }
 
-  async #connect(scope: Scope, text: Redacted<string>): Promise<void> {
+  /** A few at a time: hundreds of clusters that fill their caches at once would all be late. One that does not answer holds up nobody for long. */
+  async #connect(scope: Scope, text: Redacted<string>, signal: AbortSignal): Promise<void> {
     const { management, manager, hosted } = this.#options;
-    const cluster = await hosted.open(text, scope);
-    await manager.remove(scope.name);
-    manager.add(scope, { hosted: cluster, management });
+    await this.#starting.enter();
+    try {
+      const cluster = await hosted.open(text, scope);
+      await manager.remove(scope.name);
+      manager.add(scope, { hosted: cluster, management });
+      const deadline = performance.now() + START_PATIENCE_MS;
+      while (manager.waitingFor(scope.name) !== undefined && performance.now() < deadline && !signal.aborted)
+        await pause(50, signal);
+    } finally {
+      this.#starting.leave();
+    }
   }
 
   #count(): void {
