@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type * as ChartsModule from '../../charts/mod.ts';
-import type { Fleet } from '../../charts/mod.ts';
+import type { Fleet, ManifestTree, RenderedCluster } from '../../charts/mod.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { report, reportCheck, type SynthResult } from './synth-report.ts';
@@ -57,11 +57,8 @@ export const command: Command = {
     if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
     const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
     const { tree, clusters } = charts.renderFleet(fleet);
-    if (to === '-') {
-      for (const [path, text] of tree)
-        if (!path.endsWith('kustomization.yaml')) io.stdout.write(`---\n# ${path}\n${text}`);
-      return 0;
-    }
+    if (to === '-') return print(tree, io);
+    warnOfSops(fleet, clusters, io);
     const folder = resolve(io.cwd, to);
     const difference = onDisk(to, () =>
       values.check
@@ -75,6 +72,19 @@ export const command: Command = {
     return 0;
   },
 };
+
+function print(tree: ManifestTree, io: CommandIo): ExitCode {
+  for (const [path, text] of tree)
+    if (!path.endsWith('kustomization.yaml')) io.stdout.write(`---\n# ${path}\n${text}`);
+  return 0;
+}
+
+function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: CommandIo): void {
+  if (fleet.gitops?.tool !== 'argo-cd' || clusters.every((cluster) => cluster.kept.length === 0)) return;
+  io.stderr.write(
+    'warning: Argo CD does not decrypt SOPS files by itself, so no Application syncs overlays/sops\n',
+  );
+}
 
 type Charts = typeof ChartsModule;
 

@@ -189,6 +189,24 @@ test('runs confined to what it declares: the fleet and the program to read, the 
   assert.ok(!existsSync(join(scratch, 'not-declared')));
 });
 
+test('a SOPS file that is not there yet is asked for, and kept once it is', async () => {
+  const fleet = `image: registry.example.com/p:1
+gitops: { tool: argo-cd, repository: https://git.example.com/f.git }
+clusters: [{ name: a, systems: { global-pull-secret: { source: { sops: {} } } } }]
+`;
+  writeFileSync(join(scratch, 'sops.yaml'), fleet);
+  const first = await synth(['--fleet', 'sops.yaml', '--to', 'sops']);
+  const path = 'a/overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml';
+  assert.equal(first.code, 0);
+  assert.ok(first.stderr.includes(`warning: ${path} is not there yet: make it with "kubectl create secret`));
+  assert.match(first.stderr, /warning: Argo CD does not decrypt SOPS files/);
+  mkdirSync(join(scratch, 'sops', path, '..'), { recursive: true });
+  writeFileSync(join(scratch, 'sops', path), 'encrypted: true\n');
+  const second = await synth(['--fleet', 'sops.yaml', '--to', 'sops']);
+  assert.doesNotMatch(second.stderr, /not there yet/);
+  assert.equal(readFileSync(join(scratch, 'sops', path), 'utf8'), 'encrypted: true\n');
+});
+
 test('no rendered file holds a credential or a Secret', () => {
   const texts = [...renderFleet(parseFleet(readFileSync(EXAMPLE, 'utf8'))).tree].map(([, text]) => text);
   for (const text of texts) {
