@@ -34,6 +34,10 @@ function readersRefuse(content: string): boolean {
   }
 }
 
+function hostOf(place: string): string {
+  return place.split('/')[0] ?? '';
+}
+
 const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
   'overrides/mirror-override-resolve': [
     {
@@ -47,9 +51,37 @@ const OVERRIDES: Readonly<Record<string, readonly Deviation[]>> = {
       reason: 'a mirror may have one path element; the peer cannot compose the reference',
     },
     {
+      when: (input) => hostOf(text(input, 'source')) !== hostOf(text(input, 'image')),
+      reason: 'a rule for one host says nothing about another; the peer compares hosts only sometimes',
+    },
+    {
+      when: (input) => /^[^/]+:\d+$/.test(text(input, 'source')),
+      reason: 'a source may be a host with its port; the peer reads the port as a tag',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length === 2 && text(input, 'mirror').split('/').length !== 2,
+      reason: 'a mirror may have any number of path elements; the peer drops or misses some',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length > 2 &&
+        text(input, 'image').startsWith(`${text(input, 'source')}/`),
+      reason: 'a source covers everything below it, as it does for the container runtime',
+    },
+    {
       when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'image')),
       reason:
         'an image of the Docker library is looked up with its namespace; the peer cannot compose the reference',
+    },
+  ],
+  'overrides/release-lookup-match': [
+    {
+      when: (input) => {
+        const rest = text(input, 'image').slice(text(input, 'source').length);
+        return !text(input, 'image').startsWith(text(input, 'source')) || !/^(?:$|[/:@])/.test(rest);
+      },
+      reason: 'a source matches whole path segments from the start; the peer finds its text anywhere',
     },
   ],
   'overrides/olm-annotation-overrides': [

@@ -49,6 +49,12 @@ export function acceptsErrorHead(actual: unknown, expected: unknown): boolean {
   return acceptsPartial(head(actual), head(expected));
 }
 
+/** The answer says more than the case asks about: every field that the case names must be right. */
+export function acceptsNamed(actual: unknown, expected: unknown): boolean {
+  const part = (expected as Readonly<Record<string, unknown>>)[PARTIAL] ?? expected;
+  return acceptsPartial(actual, { [PARTIAL]: part });
+}
+
 export function toMap<T>(record: unknown): ReadonlyMap<string, T> {
   return new Map(Object.entries((record ?? {}) as Readonly<Record<string, T>>));
 }

@@ -5,11 +5,18 @@ import { acceptsPartial, type OverrideCase, readCases, textOf, toConformance, to
 
 type Input = Readonly<Record<string, unknown>>;
 
+/** Which probes fail: those of a list, all but those of another, or as a map says. Without any, every probe succeeds. */
+function isDown(input: Input, reference: string): boolean {
+  const { unavailable, available } = input;
+  if (Array.isArray(unavailable)) return unavailable.includes(reference);
+  if (Array.isArray(available)) return !available.includes(reference);
+  return typeof available === 'object' && (available as Input | null)?.[reference] === false;
+}
+
 function seek(input: Input): unknown {
-  const down = ((input['unavailable'] ?? []) as readonly string[]).concat();
   const answer = metadataCandidates(textOf(input, 'image'), toMap<readonly string[]>(input['overrides']));
   if ('error' in answer) return { error: answer.error };
-  return { result: answer.candidates.find((candidate) => !down.includes(candidate)) ?? answer.image };
+  return { result: answer.candidates.find((candidate) => !isDown(input, candidate)) ?? answer.image };
 }
 
 function cache(input: Input): unknown {
