@@ -17,6 +17,15 @@ const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 
+/** What systems that cannot do without say. */
+const SECTIONS: Readonly<Record<string, unknown>> = {
+  'global-pull-secret': { createConfigNamespace: true },
+  'pull-secret-adapter': {
+    api: 'https://hyperfleet.example.com',
+    jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
+  },
+};
+
 test('the base of the committed tree needs nothing that a kube-apiserver does not bring', () => {
   const resources = parse(readFileSync(`${root}dist/manifests/kustomization.yaml`, 'utf8'))
     .resources as string[];
@@ -66,9 +75,8 @@ else {
   test('the committed tree applies in one pass, and the second time changes nothing', () =>
     appliesTwice(`${root}dist/manifests`));
 
-  test('so does a cluster with every system, as they are by default', async () => {
-    const systems = Object.fromEntries(SYSTEMS.map((system) => [system.name, {}]));
-    systems['global-pull-secret'] = { createConfigNamespace: true };
+  test('so does a cluster with every system', async () => {
+    const systems = Object.fromEntries(SYSTEMS.map(({ name }) => [name, SECTIONS[name] ?? {}]));
     const fleet = readFleet({ image: IMAGE, clusters: [{ name: 'every', systems }] });
     writeTree(folder, renderFleet(fleet).tree);
     await appliesTwice(join(folder, 'every'));
