@@ -25,7 +25,7 @@ export function pullFile(store: ObjectStore, namespace: string, pull: Pull): Pul
   if (sources.length === 0) return undefined;
   const secrets = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
     const { type = 'Opaque', data, metadata } = object as SecretObject;
-    const key = BODY_KEY[type];
+    const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
     return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
   });
   const choice = chooseCredentials(collectOffers(secrets), sources, pull.order);
@@ -46,11 +46,13 @@ function isServed(store: ObjectStore, repository: string): boolean {
   const kind = 'CRIOCredentialProviderConfig';
   return ['config.openshift.io/v1', 'config.openshift.io/v1alpha1']
     .flatMap((apiVersion) => store.list({ apiVersion, kind }))
-    .flatMap(
-      ({ spec }) => (spec as { readonly matchImages?: readonly unknown[] } | undefined)?.matchImages ?? [],
-    )
+
+    .flatMap(({ spec }): readonly unknown[] => {
+      const images = (spec as { readonly matchImages?: unknown } | null | undefined)?.matchImages;
+      return Array.isArray(images) ? images : [];
+    })
     .some((pattern) => {
-      const judged = matchesImage(String(pattern), repository);
+      const judged = matchesImage(typeof pattern === 'string' ? pattern : '', repository);
       return judged.ok && judged.match;
     });
 }

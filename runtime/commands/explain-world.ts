@@ -46,7 +46,8 @@ const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly
 export function parsePodName(text: string): Puller['pod'] | undefined {
   const [first = '', second] = text.split('/', 2);
   if (second === undefined) return { kind: 'Pod', name: first };
-  const found = WORKLOADS[first.toLowerCase()];
+  const kind = first.toLowerCase();
+  const found = Object.hasOwn(WORKLOADS, kind) ? WORKLOADS[kind] : undefined;
   return found === undefined ? undefined : { kind: found.kind, name: second };
 }
 
@@ -142,14 +143,22 @@ export function explainIn(world: FoundWorld, image: ImageReference, given?: Auth
   });
 }
 
-interface PodSpec {
-  readonly serviceAccountName?: string;
-  readonly imagePullSecrets?: readonly { readonly name?: string }[];
-  readonly containers?: readonly { readonly image?: string }[];
-  readonly initContainers?: readonly { readonly image?: string }[];
+type Raw = Readonly<Record<string, unknown>>;
+
+/** What is there may be hand-written: everything but an object counts as an empty one. */
+function record(value: unknown): Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }
 
-function podSpecOf(store: ObjectStore, { namespace, pod }: Puller): PodSpec | undefined {
+/** The texts under `field` of a list of objects. */
+function texts(list: unknown, field: string): readonly string[] {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items
+    .map((item) => record(item)[field])
+    .filter((text) => typeof text === 'string' && text !== '') as string[];
+}
+
+function podSpecOf(store: ObjectStore, { namespace, pod }: Puller): Raw | undefined {
   if (pod === undefined) return undefined;
   const kind = Object.values(WORKLOADS).find((one) => one.kind === pod.kind);
   const found = kind === undefined ? undefined : store.get({ ...kind, namespace, name: pod.name });
@@ -160,37 +169,33 @@ function podSpecOf(store: ObjectStore, { namespace, pod }: Puller): PodSpec | un
       hint: 'Name its namespace with -n, or another kind as in deploy/web',
     });
   }
-  const spec = found.spec as {
-    template?: { spec?: PodSpec };
-    jobTemplate?: { spec?: { template?: { spec?: PodSpec } } };
-  };
-  return (
-    spec.jobTemplate?.spec?.template?.spec ?? spec.template?.spec ?? (found.spec as PodSpec | undefined) ?? {}
-  );
+  const spec = record(found.spec);
+  const job = record(record(spec['jobTemplate'])['spec']);
+  const template = record(spec['template'] ?? job['template']);
+  return template['spec'] === undefined ? spec : record(template['spec']);
 }
 
-function imagesOf(spec: PodSpec | undefined): readonly string[] {
-  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  return [...new Set(containers.flatMap(({ image }) => (image === undefined ? [] : [image])))];
+function imagesOf(spec: Raw | undefined): readonly string[] {
+  return [...new Set([...texts(spec?.['initContainers'], 'image'), ...texts(spec?.['containers'], 'image')])];
 }
 
 /** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
 function listedNames(
   store: ObjectStore,
   { namespace, serviceAccount, pod }: Puller,
-  spec: PodSpec | undefined,
+  spec: Raw | undefined,
 ): readonly { readonly name: string; readonly listedBy: string }[] {
-  const own = (spec?.imagePullSecrets ?? []).flatMap(({ name }) =>
-    name === undefined || name === '' ? [] : [name],
-  );
-  if (own.length > 0)
+  const own = texts(spec?.['imagePullSecrets'], 'name');
+  if (own.length > 0) {
     return own.map((name) => ({ name, listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}` }));
-  const account = spec?.serviceAccountName ?? serviceAccount;
+  }
+  const named = spec?.['serviceAccountName'];
+  const account = typeof named === 'string' && named !== '' ? named : serviceAccount;
   const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
-  const listed = (found?.['imagePullSecrets'] ?? []) as readonly { readonly name?: string }[];
-  return listed.flatMap(({ name }) =>
-    name === undefined || name === '' ? [] : [{ name, listedBy: `ServiceAccount/${namespace}/${account}` }],
-  );
+  return texts(found?.['imagePullSecrets'], 'name').map((name) => ({
+    name,
+    listedBy: `ServiceAccount/${namespace}/${account}`,
+  }));
 }
 
 function listedSecret(

@@ -50,7 +50,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     options: { from: { type: 'string', multiple: true }, output: { type: 'string', default: 'text' } },
   });
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
-  const render = RENDERERS[values.output];
+  const render = Object.hasOwn(RENDERERS, values.output) ? RENDERERS[values.output] : undefined;
   if (render === undefined)
     throw new UsageError(`Cannot print as "${values.output}": wanted text, json or junit`);
   const outcomes: Outcome[] = [];

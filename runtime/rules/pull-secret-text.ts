@@ -10,10 +10,17 @@ import { describeObject, type SecretObject } from './kube-object.ts';
 import { type Redacted, redact, reveal } from './redacted.ts';
 
 /** Secret type to the key that holds its document. */
-export const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
+const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
   'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
   'kubernetes.io/dockercfg': '.dockercfg',
 };
+
+/** The key of the data that belongs to `type`; undefined for types that are no pull secret. */
+export function pullSecretKey(type: unknown): string | undefined {
+  return typeof type === 'string' && Object.hasOwn(PULL_SECRET_KEYS, type)
+    ? PULL_SECRET_KEYS[type]
+    : undefined;
+}
 
 /** The text under a base64 value of a Secret. Bytes that are no UTF-8 become U+FFFD, as in Go. */
 export function secretDataText(value: Redacted<string>): Redacted<string> {
@@ -36,7 +43,7 @@ export function secretDataText(value: Redacted<string>): Redacted<string> {
  * ```
  */
 export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
-  const key = PULL_SECRET_KEYS[secret.type ?? ''];
+  const key = pullSecretKey(secret.type);
   const value = key === undefined ? undefined : secret.data?.[key];
   if (value === undefined) return undefined;
   const text = secretDataText(value);
@@ -57,7 +64,7 @@ export interface SecretContent {
 
 /** Why the API server refuses a pull secret, in its words; undefined when it takes it (or the type is another). */
 export function apiServerSecretFault({ type, data }: SecretContent): string | undefined {
-  const key = PULL_SECRET_KEYS[type];
+  const key = pullSecretKey(type);
   if (key === undefined) return undefined;
   const text = Object.hasOwn(data, key) ? data[key] : undefined;
   if (text === undefined) return `data[${key}]: Required value`;

@@ -7,7 +7,7 @@
 import { type DockerConfigEntry, type DockerConfigFormat, parseDockerConfig } from './docker-config.ts';
 import { decodeGoBase64 } from './go-base64.ts';
 import type { SecretObject } from './kube-object.ts';
-import { PULL_SECRET_KEYS, secretDataText } from './pull-secret-text.ts';
+import { pullSecretKey, secretDataText } from './pull-secret-text.ts';
 import { type Redacted, reveal } from './redacted.ts';
 import type { TextPosition } from './text-position.ts';
 
@@ -118,7 +118,7 @@ function differences({ key, containers }: DockerConfigEntry): readonly string[] 
  */
 export function validateSecret(secret: SecretObject, wanted = false): readonly ValidationProblem[] {
   const type = secret.type ?? 'Opaque';
-  const typed = PULL_SECRET_KEYS[type];
+  const typed = pullSecretKey(type);
   if (typed === undefined && !wanted) return [];
   const key = typed ?? '.dockerconfigjson';
   const problems: ValidationProblem[] = [];

@@ -124,6 +124,25 @@ test('a copy of the file of the node stands in for the secrets', async () => {
   rmSync(file);
 });
 
+test('objects of odd shapes are passed over', async () => {
+  const file = join(folder, 'odd.yaml');
+  const head = (kind: string, name: string) => `kind: ${kind}\nmetadata: {name: ${name}, namespace: odd}\n`;
+  const odd = [
+    `apiVersion: v1\n${head('Pod', 'a')}spec: null\n`,
+    `apiVersion: v1\n${head('Pod', 'b')}spec: {imagePullSecrets: 7, containers: [null, {image: 3}, {image: nginx}]}\n`,
+    `apiVersion: v1\n${head('ServiceAccount', 'default')}imagePullSecrets: [null, {name: x}, 3]\n`,
+    `apiVersion: v1\n${head('Secret', 'x')}type: kubernetes.io/dockerconfigjson\ndata: null\n`,
+    `apiVersion: batch/v1\n${head('CronJob', 'c')}spec: {jobTemplate: [1]}\n`,
+  ];
+  writeFileSync(file, odd.join('---\n'));
+  const ran = await explain('-n', 'odd', '--pod', 'b');
+  assert.match(ran.stdout, /^docker\.io\/library\/nginx:latest/, ran.stderr);
+  assert.match(ran.stdout, /Secret x, listed by ServiceAccount\/odd\/default: ignored/);
+  for (const pod of ['a', 'cronjob/c'])
+    assert.equal((await explain('nginx', '-n', 'odd', '--pod', pod)).code, 0);
+  rmSync(file);
+});
+
 test('wrong use says what is wanted', async () => {
   for (const [args, says] of [
     [[], /name an image/],
