@@ -1,4 +1,5 @@
 /** The kubelet's strict reading of a CredentialProviderResponse, and its cache. */
+import { parseGoDuration } from '../../../runtime/rules/go-duration.ts';
 
 export interface TakenResponse {
   readonly keys: number;
@@ -19,16 +20,34 @@ export function kubeletTakes(
   const { kind, cacheKeyType, cacheDuration } = response;
   if (kind !== 'CredentialProviderResponse' || response['apiVersion'] !== apiVersion) return undefined;
   if (!['Image', 'Registry', 'Global'].includes(String(cacheKeyType))) return undefined;
-  if (cacheDuration !== undefined && typeof cacheDuration !== 'string') return undefined;
-  const auth = (response['auth'] ?? {}) as Record<string, Record<string, unknown>>;
-  const isKnown = Object.values(auth).every((entry) =>
-    Object.entries(entry).every(
-      ([field, value]) => ['username', 'password'].includes(field) && typeof value === 'string',
-    ),
+  if (!isDuration(cacheDuration ?? '0s')) return undefined;
+  const auth = response['auth'] ?? {};
+  if (!isObject(auth) || !Object.values(auth).every(isEntry)) return undefined;
+  return {
+    keys: Object.keys(auth).length,
+    cacheKeyType: String(cacheKeyType),
+    cacheDuration: typeof cacheDuration === 'string' ? cacheDuration : undefined,
+  };
+}
+
+function isDuration(value: unknown): boolean {
+  return typeof value === 'string' && parseGoDuration(value) !== undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Null is an empty entry. */
+function isEntry(entry: unknown): boolean {
+  return (
+    entry === null ||
+    (isObject(entry) &&
+      Object.entries(entry).every(
+        ([field, value]) =>
+          ['username', 'password'].includes(field) && (value === null || typeof value === 'string'),
+      ))
   );
-  return isKnown
-    ? { keys: Object.keys(auth).length, cacheKeyType: String(cacheKeyType), cacheDuration }
-    : undefined;
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {

@@ -8,36 +8,26 @@
  * Everywhere: the response is never cached and holds the entry that keeps the image private when a file was written; no file is
  * written, and one is removed, when the namespace adds nothing; the folder is for root alone.
  */
-import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type SecretLike, startApi } from '../../../credential-provider/support/api-double.ts';
+import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   oracleLookup,
   oracleOffers,
   oracleSources,
 } from '../../../credential-provider/support/crio-oracle.ts';
+import { authFiles, makeNode, runOn } from '../../../credential-provider/support/node-double.ts';
 import {
-  authFiles,
-  makeNode,
-  type NodeFiles,
-  runOn,
-} from '../../../credential-provider/support/node-double.ts';
+  fileNameOf,
+  filesOf,
+  globalEntries,
+  type Input,
+  imageOf,
+  isAnswered,
+  isPlain,
+  namespaceOf,
+  tokenIsUsable,
+} from '../../../credential-provider/support/recorded-input.ts';
 import type { ConformanceSuite } from '../../suite.ts';
-
-interface Input {
-  readonly registriesConf: string | null;
-  readonly dropins: Readonly<Record<string, string>>;
-  readonly globalAuth: unknown;
-  readonly stdin: string;
-  readonly secrets: readonly SecretLike[];
-  readonly api: number | string;
-  readonly apiIgnoresFieldSelector: boolean;
-  readonly apiserverUrlEnv: string | null;
-  readonly env: Readonly<Record<string, string>>;
-  readonly args: readonly string[];
-  readonly authDir: string | null;
-  readonly existingAuthFile: string | null;
-}
 
 interface Peer {
   readonly exitCode: number;
@@ -90,20 +80,6 @@ export const suite: ConformanceSuite<Input, Expected> = {
   },
 };
 
-/** Text of the node's file: recorded as an object, or as text when it is broken. */
-function globalText({ globalAuth }: Input): string | undefined {
-  if (globalAuth === null) return undefined;
-  return typeof globalAuth === 'string' ? globalAuth : JSON.stringify(globalAuth);
-}
-
-function globalEntries(input: Input): Readonly<Record<string, { auth?: string }>> {
-  try {
-    return JSON.parse(globalText(input) ?? '{}').auths ?? {};
-  } catch {
-    return {};
-  }
-}
-
 interface Reading {
   readonly sources: readonly string[];
   readonly offers: ReturnType<typeof oracleOffers>;
@@ -127,11 +103,6 @@ function readingOf(input: Input): Reading {
   }
   const offers = oracleOffers(input.secrets);
   return { sources, offers, adds: sources.some((source) => oracleLookup(offers, source) !== undefined) };
-}
-
-function imageOf({ stdin }: Input): string {
-  const image = /"image"\s*:\s*"([^"]*)"/i.exec(stdin)?.[1] ?? '';
-  return image;
 }
 
 function expectedOf({ input, peer, peerDefect = false, better }: Case): Expected {
@@ -163,22 +134,44 @@ interface Judged {
   readonly isMarked: boolean;
 }
 
-function expectation(input: Input, peer: Peer, { reading, writes, exitCode, isMarked }: Judged): Expected {
-  const credentials = wantedCredentials(input, reading, writes);
-  const bytesCount = writes && !isMarked && isPlain(input) && isRight(peer, credentials);
+/** A file of an earlier run stays where nothing was learned about the namespace. */
+function staysLeft(input: Input, { sources }: Reading): boolean {
+  if (input.existingAuthFile === null) return false;
+  const isDenied = [401, 403, 404].includes(Number(input.api));
+  return sources.length === 0 || !tokenIsUsable(input) || (!isAnswered(input) && !isDenied);
+}
+
+function expectation(input: Input, peer: Peer, judged: Judged): Expected {
+  const { reading, writes, exitCode, isMarked } = judged;
+  const isLeft = !writes && staysLeft(input, reading);
+  const credentials = isLeft
+    ? lookups(authsIn(input.existingAuthFile ?? ''), reading.sources)
+    : wantedCredentials(input, reading, writes);
   return {
     exitCode,
     credentials,
-    fileName: writes ? fileNameOf(input) : null,
-    fileText: bytesCount ? peer.authFiles[peer.authFileName ?? '']?.text : undefined,
-    response: exitCode === 0 ? (writes ? 'private' : 'empty') : 'none',
+    fileName: writes || isLeft ? fileNameOf(input) : null,
+    fileText: recordedBytes(input, peer, judged, credentials),
+    response: responseOf(exitCode, writes),
     lastLogLine: exitCode === 0 ? 'fine' : 'Failed to run credential provider',
     firstRequest: firstRequest(input, peer, isMarked && reading.sources.length > 0),
   };
 }
 
-function isAnswered({ api }: Input): boolean {
-  return api === 200 || api === '429once';
+function responseOf(exitCode: number, writes: boolean): string {
+  if (exitCode !== 0) return 'none';
+  return writes ? 'private' : 'empty';
+}
+
+/** The recorded bytes, where they are right. */
+function recordedBytes(
+  input: Input,
+  peer: Peer,
+  { writes, isMarked }: Judged,
+  credentials: Expected['credentials'],
+): string | undefined {
+  if (!writes || isMarked || !isPlain(input) || !isRight(peer, credentials)) return undefined;
+  return peer.authFiles[peer.authFileName ?? '']?.text;
 }
 
 function wantedCredentials(
@@ -200,44 +193,11 @@ function firstRequest(input: Input, peer: Peer, decidedByReading: boolean): stri
   return decidedByReading ? list : recorded;
 }
 
-function fileNameOf(input: Input): string {
-  return `${String(namespaceOf(input))}-${createHash('sha256').update(imageOf(input)).digest('hex')}.json`;
-}
-
 /** Whether CRI-O would find in the recorded file what it should: only then are its bytes the wanted ones. */
 function isRight({ auths }: Peer, credentials: Expected['credentials']): boolean {
   return Object.entries(credentials).every(
     ([source, wanted]) => (oracleLookup(auths ?? {}, source) ?? '(none)') === wanted,
   );
-}
-
-/** The recorded bytes hold where the node's file has nothing but `auth` fields. */
-function isPlain(input: Input): boolean {
-  const text = globalText(input);
-  if (text === undefined) return true;
-  const whole = JSON.parse(text) as Record<string, unknown>;
-  const fields = Object.values(globalEntries(input)).flatMap((entry) => Object.keys(entry ?? {}));
-  return Object.keys(whole).join() === 'auths' && fields.every((field) => field === 'auth');
-}
-
-/** Namespaces that cannot be one are refused before anything is sent. */
-function isRefusedToken(input: Input): boolean {
-  const namespace = namespaceOf(input);
-  return typeof namespace === 'string' && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
-}
-
-function tokenIsUsable(input: Input): boolean {
-  return typeof namespaceOf(input) === 'string' && !isRefusedToken(input);
-}
-
-function namespaceOf({ stdin }: Input): unknown {
-  try {
-    const token = String(JSON.parse(stdin).serviceAccountToken ?? '');
-    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))['kubernetes.io']
-      ?.namespace;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Fails where the input is wrong, or where the secrets cannot be read and the node has nothing for the image either. */
@@ -270,25 +230,6 @@ async function answer(input: Input): Promise<Expected> {
   }
 }
 
-function filesOf(input: Input, port: number): NodeFiles {
-  const { registriesConf, apiserverUrlEnv, existingAuthFile } = input;
-  const globalAuth = globalText(input);
-  return {
-    ...(registriesConf === null ? {} : { registriesConf }),
-    dropins: input.dropins,
-    ...(globalAuth === undefined ? {} : { globalAuth }),
-    ...(apiserverUrlEnv === null ? {} : { apiServerEnv: apiserverUrlEnv.replaceAll('%PORT%', String(port)) }),
-    ...authDirOf(input),
-    ...(existingAuthFile === null ? {} : { existing: { [fileNameOf(input)]: existingAuthFile } }),
-  };
-}
-
-function authDirOf({ authDir }: Input): { authDirMode?: number } {
-  if (authDir === null || authDir === 'absent') return {};
-  if (/^0o[0-7]+$/.test(authDir)) return { authDirMode: Number(authDir) };
-  throw new Error(`unknown authDir "${authDir}"`);
-}
-
 interface Seen {
   readonly exitCode: number;
   readonly stdout: string;
@@ -301,18 +242,29 @@ interface Seen {
 function seen(input: Input, { exitCode, stdout, log, files, paths, name }: Seen): Expected {
   const file = files[name];
   refuseCarelessness(files, name, log);
-  const auths: Parameters<typeof oracleLookup>[0] = file === undefined ? {} : JSON.parse(file.text).auths;
   return {
     exitCode,
-    credentials: Object.fromEntries(
-      readingOf(input).sources.map((source) => [source, oracleLookup(auths, source) ?? '(none)']),
-    ),
+    credentials: lookups(authsIn(file?.text ?? '{}'), readingOf(input).sources),
     fileName: file === undefined ? null : name,
     fileText: file?.text,
     response: responseKind(stdout, imageOf(input)),
     lastLogLine: exitCode === 0 ? 'fine' : (log.at(-1)?.split(':')[0] ?? ''),
     firstRequest: paths[0] ?? '(none)',
   };
+}
+
+type Auths = Parameters<typeof oracleLookup>[0];
+
+function authsIn(text: string): Auths {
+  try {
+    return (JSON.parse(text) as { auths?: Auths }).auths ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function lookups(auths: Auths, sources: readonly string[]): Expected['credentials'] {
+  return Object.fromEntries(sources.map((source) => [source, oracleLookup(auths, source) ?? '(none)']));
 }
 
 /** What no case may ever show. */
