@@ -201,6 +201,27 @@ test('alerts speak of metrics that the program has', () => {
   for (const metric of metrics) assert.ok(text.includes(`'${metric}'`), `nobody counts ${metric}`);
 });
 
+test('plain objects bring no cdk8s with them, however far one follows their imports', () => {
+  const seen = new Set<string>();
+  const packages = new Set<string>();
+  const follow = (file: string): void => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
+      /^(?:import|export)\b[^'"`;]*?from '([^']+)'/gm,
+    )) {
+      if (target.startsWith('.')) follow(join(file, '..', target));
+      else packages.add(target);
+    }
+  };
+  for (const file of globSync('charts/*/objects.ts', { cwd: root })) follow(join(root, file));
+  assert.ok(seen.size > 10);
+  assert.deepEqual(
+    [...packages].filter((name) => /^(cdk8s|constructs)/.test(name)),
+    [],
+  );
+});
+
 interface Health {
   readonly name: string;
   readonly status: string;
