@@ -15,19 +15,26 @@ export function kubeletTakes(
   apiVersion: string = 'credentialprovider.kubelet.k8s.io/v1',
 ): TakenResponse | undefined {
   const response = objectIn(stdout);
-  if (response === undefined || Object.keys(response).some((field) => !FIELDS.includes(field)))
-    return undefined;
-  const { kind, cacheKeyType, cacheDuration } = response;
-  if (kind !== 'CredentialProviderResponse' || response['apiVersion'] !== apiVersion) return undefined;
-  if (!['Image', 'Registry', 'Global'].includes(String(cacheKeyType))) return undefined;
+  if (response === undefined || !hasKnownFields(response, apiVersion)) return undefined;
+  const { cacheDuration } = response;
   if (!isDuration(cacheDuration ?? '0s')) return undefined;
   const auth = response['auth'] ?? {};
   if (!isObject(auth) || !Object.values(auth).every(isEntry)) return undefined;
   return {
     keys: Object.keys(auth).length,
-    cacheKeyType: String(cacheKeyType),
+    cacheKeyType: String(response['cacheKeyType']),
     cacheDuration: typeof cacheDuration === 'string' ? cacheDuration : undefined,
   };
+}
+
+function hasKnownFields(response: Record<string, unknown>, apiVersion: string): boolean {
+  const { kind, cacheKeyType } = response;
+  return (
+    Object.keys(response).every((field) => FIELDS.includes(field)) &&
+    kind === 'CredentialProviderResponse' &&
+    response['apiVersion'] === apiVersion &&
+    ['Image', 'Registry', 'Global'].includes(String(cacheKeyType))
+  );
 }
 
 function isDuration(value: unknown): boolean {
