@@ -1,0 +1,34 @@
+/** The command line that the charts render is one that the agent understands, whatever the options. */
+import assert from 'node:assert/strict';
+import { agentCommand } from '../../charts/global-pull-secret/objects.ts';
+import { parseAgentFlags } from '../../runtime/commands/agent-flags.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('agent command of the charts');
+
+test('the least and the most that can be said', () => {
+  const [, name, ...least] = agentCommand({ image: 'i' });
+  assert.equal(name, 'agent');
+  const flags = parseAgentFlags(least, { NODE_NAME: 'worker-1' });
+  assert.deepEqual(
+    [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.slots, flags.nodeName],
+    [9447, 'on-change', 'drop', 300_000, 0, 'worker-1'],
+  );
+  const [, , ...most] = agentCommand({
+    image: 'i',
+    foreign: 'keep',
+    restart: 'on-removal',
+    restartWindow: '90s',
+    restartSlots: 3,
+    healthPort: 1234,
+    logLevel: 'debug',
+    janitor: true,
+  });
+  const all = parseAgentFlags(most, {});
+  assert.deepEqual(
+    [all.healthPort, all.restart, all.foreign, all.windowMs, all.slots, all.logLevel, all.janitorFolder],
+    [1234, 'on-removal', 'keep', 90_000, 3, 'debug', '/etc/crio/auth'],
+  );
+});
+
+test.run();
