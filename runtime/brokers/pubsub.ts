@@ -1,5 +1,5 @@
 /** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
-import type { Message } from '@google-cloud/pubsub';
+import type { Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
 import type { BrokerNote, Consumer, Handled, Handler, Publisher } from './broker.ts';
 import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
 
@@ -50,7 +50,9 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   });
   subscription.on('error', (error: { readonly code?: unknown }) => {
     connected = false;
-    note('warn', 'The Pub/Sub subscription failed', { code: String(error.code ?? 'unknown') });
+    note('warn', 'The Pub/Sub subscription failed', {
+      code: typeof error.code === 'number' ? error.code : 'unknown',
+    });
   });
   note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription });
   return {
@@ -77,10 +79,7 @@ export async function publishPubSub(options: PubSubOptions): Promise<Publisher> 
   };
 }
 
-async function createAll(
-  client: InstanceType<typeof import('@google-cloud/pubsub').PubSub>,
-  topology: PubSubTopology,
-): Promise<void> {
+async function createAll(client: PubSubClient, topology: PubSubTopology): Promise<void> {
   const existing = (error: { readonly code?: unknown }): void => {
     if (error.code !== 6) throw error;
   };

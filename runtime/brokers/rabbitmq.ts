@@ -32,7 +32,10 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
       queue: topology.queue,
       queueOptions: { durable: true },
       exchanges: [{ exchange: topology.exchange, type: topology.exchangeType, durable: true }],
-      queueBindings: [{ exchange: topology.exchange, routingKey: topology.routingKey }],
+      // With the queue's name: without it, AMQP takes an empty key for the name of the queue.
+      queueBindings: [
+        { queue: topology.queue, exchange: topology.exchange, routingKey: topology.routingKey },
+      ],
       qos: { prefetchCount: prefetch },
       concurrency: prefetch,
     },

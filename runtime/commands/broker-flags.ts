@@ -2,6 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerNote, Consumer, Handler, Publisher } from '../brokers/broker.ts';
+import type { PubSubOptions } from '../brokers/pubsub.ts';
+import type { RabbitMqOptions } from '../brokers/rabbitmq.ts';
 import { pubSubTopology, rabbitMqTopology } from '../brokers/topology.ts';
 import { HyperfleetApi } from '../pull-secret-adapter/hyperfleet-api.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
@@ -95,10 +97,7 @@ function kindOf(flags: BrokerFlags): 'rabbitmq' | 'pubsub' {
   return oneOf('--broker', flags.broker, ['rabbitmq', 'pubsub'] as const);
 }
 
-function pubSubOptions(
-  flags: BrokerFlags,
-  note: BrokerNote,
-): Parameters<typeof import('../brokers/pubsub.ts').publishPubSub>[0] {
+function pubSubOptions(flags: BrokerFlags, note: BrokerNote): PubSubOptions {
   const project = flags['gcp-project'];
   if (project === undefined) throw new UsageError('Cannot use Pub/Sub: wanted --gcp-project ID');
   const { topic, subscription } = flags;
@@ -110,10 +109,7 @@ function pubSubOptions(
   };
 }
 
-async function rabbitOptions(
-  flags: BrokerFlags,
-  note: BrokerNote,
-): Promise<Parameters<typeof import('../brokers/rabbitmq.ts').publishRabbitMq>[0]> {
+async function rabbitOptions(flags: BrokerFlags, note: BrokerNote): Promise<RabbitMqOptions> {
   const file = flags['broker-url-file'];
   if (file === undefined) throw new UsageError('Cannot use RabbitMQ: wanted --broker-url-file FILE');
   const { topic, subscription, exchange } = flags;

@@ -187,7 +187,8 @@ async function sweep(
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      for (const cluster of await api.clusters('')) if (wantsLook(cluster, settings)) looks.hint(cluster.id);
+      const wanted = (await api.clusters('')).filter((cluster) => wantsLook(cluster, settings));
+      for (const { id } of wanted) looks.hint(id);
     } catch (error) {
       logger.warn('The clusters could not be listed', { error: describeError(error) });
     }

@@ -106,7 +106,7 @@ export class HyperfleetApi {
         size: String(PAGE_SIZE),
       });
       search.sort();
-      const answer = await this.#call('GET', `${path}?${search}`);
+      const answer = await this.#call('GET', `${path}?${search.toString()}`);
       if (isGone(answer)) return items;
       if (answer.status !== 200) throw refused(verb, subject, answer);
       const { items: found, total } = (answer.body ?? {}) as {
@@ -152,22 +152,22 @@ export class HyperfleetApi {
         signal: AbortSignal.timeout(this.#options.timeoutMs ?? 10_000),
         redirect: 'error',
       });
-      const text = await response.text();
-      if (text.length > MAX_BODY_BYTES) return { status: 0, code: 'answer too large', body: undefined };
-      const parsed = parse(text);
-      const html = response.status === 200 && parsed === undefined;
-      const code = (parsed as { readonly code?: unknown } | undefined)?.code;
-      return {
-        status: html ? 0 : response.status,
-        code: typeof code === 'string' ? code.slice(0, 64) : html ? 'no JSON' : '',
-        body: parsed,
-      };
+      return answerOf(response.status, await response.text());
     } catch (error) {
       if (error instanceof PullwrightError) throw error;
       const late = error instanceof Error && error.name === 'TimeoutError';
       return { status: 0, code: late ? 'no answer in time' : 'no connection', body: undefined };
     }
   }
+}
+
+/** A page of a proxy with status 200 is no answer of this API. */
+function answerOf(status: number, text: string): Answer {
+  if (text.length > MAX_BODY_BYTES) return { status: 0, code: 'answer too large', body: undefined };
+  const body = parse(text);
+  if (status === 200 && body === undefined) return { status: 0, code: 'no JSON', body };
+  const code = (body as { readonly code?: unknown } | undefined)?.code;
+  return { status, code: typeof code === 'string' ? code.slice(0, 64) : '', body };
 }
 
 function parse(text: string): unknown {

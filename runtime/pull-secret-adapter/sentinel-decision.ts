@@ -45,15 +45,20 @@ export function decideToPublish(
 ): SentinelDecision {
   if (now === undefined) return { publish: false, reason: 'now time is zero' };
   const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
-  const updated = Date.parse(condition?.last_updated_time ?? '');
-  const age = (now.getTime() - updated) / 1000;
-  const known = Number.isFinite(age);
-  const limit = condition?.status === 'True' ? ages.reconciled : ages.notReconciled;
+  const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
   const publish =
-    (resource.generation === 1 && !known) ||
     resource.generation > (condition?.observed_generation ?? 0) ||
-    (known && age > limit);
+    isOld(age, resource.generation, limitOf(condition, ages));
   return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
+}
+
+function limitOf(condition: ApiCondition | undefined, ages: SentinelAges): number {
+  return condition?.status === 'True' ? ages.reconciled : ages.notReconciled;
+}
+
+/** @param age NaN when nothing was reported yet: then only a new resource counts */
+function isOld(age: number, generation: number, limit: number): boolean {
+  return Number.isNaN(age) ? generation === 1 : age > limit;
 }
 
 /** The rule of the first release: inclusive, and the creation counts where nothing was updated yet. */

@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one table of cases */
 import assert from 'node:assert/strict';
 import type { AdapterStatus, Cluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';

@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one table of faults */
 import assert from 'node:assert/strict';
 import { findPlanted } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';

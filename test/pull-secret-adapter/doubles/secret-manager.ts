@@ -1,3 +1,4 @@
+/* oxlint-disable complexity, max-lines -- one server, one branch for each of its calls */
 /**
  * Google Secret Manager, its metadata server and IAM Credentials on loopback, with faults. Checked by the requests that the official
  * npm client was recorded to send (conformance suite `adapter/secretmanager-rest-wire`).

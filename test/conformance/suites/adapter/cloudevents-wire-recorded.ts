@@ -1,3 +1,4 @@
+/* oxlint-disable complexity -- one branch for each table of the case file */
 import { isDeepStrictEqual } from 'node:util';
 import { encodeCloudEvent, parseCloudEvent } from '../../../../runtime/brokers/cloud-event.ts';
 import { MESSAGE_ID_HEADER, pubSubTopology, rabbitMqTopology } from '../../../../runtime/brokers/topology.ts';

@@ -1,3 +1,4 @@
+/* oxlint-disable complexity -- one branch for each table of the case file */
 import { GcpError, JobError, retryableStatus } from '../../../../runtime/pull-secret-adapter/gcp-error.ts';
 import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job-config.ts';
 import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';

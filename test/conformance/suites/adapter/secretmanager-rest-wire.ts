@@ -1,3 +1,4 @@
+/* oxlint-disable complexity -- one branch for each table of the case file */
 import { crc32c } from '../../../../runtime/pull-secret-adapter/crc32c.ts';
 import { SecretManagerDouble } from '../../../pull-secret-adapter/doubles/secret-manager.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';

@@ -1,3 +1,4 @@
+/* oxlint-disable complexity -- one branch for each table of the case file */
 import {
   buildEventData,
   decideByMaxAge,

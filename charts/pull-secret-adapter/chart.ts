@@ -1,0 +1,106 @@
+/** The section `systems.pull-secret-adapter` of a fleet, and a construct for charts of one's own. */
+import type { Construct } from 'constructs';
+import { z } from 'zod';
+import { ObjectGroup } from '../shared/object-group.ts';
+import type { ChartSystem } from '../shared/system.ts';
+import { type AdapterInstallation, adapterInstallation } from './installation.ts';
+
+/** The section, as it is written. */
+export interface PullSecretAdapterInput {
+  /** Base URL of the HyperFleet API. */
+  readonly api: string;
+  /** @default {'rabbitmq'} */
+  readonly broker?: 'rabbitmq' | 'pubsub';
+  /** Secret whose key `url` holds the URL of RabbitMQ. @default {'pull-secret-adapter-broker'} */
+  readonly brokerSecret?: string;
+  /** Project of Pub/Sub. */
+  readonly gcpProject?: string;
+  /** @default {'hyperfleet-clusters'} */
+  readonly topic?: string;
+  /** @default {'pullsecret'} */
+  readonly subscription?: string;
+  /** Namespace of adapter and Jobs. @default {'hyperfleet-system'} */
+  readonly namespace?: string;
+  /** @default {2} */
+  readonly replicas?: number;
+  /** Google service account of the Jobs, for Workload Identity. */
+  readonly jobGoogleServiceAccount: string;
+  /** Google service account of adapter and Sentinel, for Pub/Sub. */
+  readonly googleServiceAccount?: string;
+  /** Whether Sentinel is installed too. @default {false} */
+  readonly sentinel?: boolean;
+  /** Whether a PrometheusRule is rendered. @default {true} */
+  readonly alerts?: boolean;
+  /** Further flags of `pullwright adapter`. @default {[]} */
+  readonly args?: readonly string[];
+}
+
+const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
+
+export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> = z
+  .strictObject({
+    api: z.url({ protocol: /^https?$/ }).describe('Base URL of the HyperFleet API'),
+    broker: z.enum(['rabbitmq', 'pubsub']).exactOptional().describe('Where events come from'),
+    brokerSecret: name.exactOptional().describe('Secret whose key "url" holds the URL of RabbitMQ'),
+    gcpProject: z.string().min(1).max(100).exactOptional().describe('Project of Pub/Sub'),
+    topic: z.string().min(1).max(255).exactOptional().describe('Topic, and exchange of RabbitMQ'),
+    subscription: z
+      .string()
+      .min(1)
+      .max(255)
+      .exactOptional()
+      .describe("Subscription, and end of the queue's name"),
+    namespace: name.exactOptional().describe('Namespace of adapter and Jobs'),
+    replicas: z.int().min(1).max(10).exactOptional().describe('Replicas of the adapter'),
+    jobGoogleServiceAccount: z.string().min(1).max(320).describe('Google service account of the Jobs'),
+    googleServiceAccount: z
+      .string()
+      .min(1)
+      .max(320)
+      .exactOptional()
+      .describe('Google service account of the adapter'),
+    sentinel: z.boolean().exactOptional().describe('Whether Sentinel is installed too'),
+    alerts: z.boolean().exactOptional().describe('Whether a PrometheusRule is rendered'),
+    args: z
+      .array(z.string().max(1000))
+      .max(50)
+      .exactOptional()
+      .describe('Further flags of "pullwright adapter"'),
+  })
+  .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
+    path: ['gcpProject'],
+    error: 'Pub/Sub needs its project: wanted gcpProject',
+  });
+
+/** Installs the adapter in one management cluster. */
+export class PullSecretAdapter extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: PullSecretAdapterInput & { readonly image: string }) {
+    super(scope, id, adapterInstallation(installation(props, props.image)));
+  }
+}
+
+export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSecretAdapterInput> = {
+  name: 'pull-secret-adapter',
+  summary: 'Brings pull secrets of HyperFleet clusters to Google Secret Manager and HyperShift',
+  config: schema,
+  kinds: ['management', 'standalone'],
+  objects: (config, cluster) => adapterInstallation(installation(config, cluster.image)),
+};
+
+const DEFAULTS = {
+  broker: 'rabbitmq',
+  topic: 'hyperfleet-clusters',
+  subscription: 'pullsecret',
+  namespace: 'hyperfleet-system',
+  replicas: 2,
+  pullSecretName: 'pull-secret',
+  sentinel: false,
+  alerts: true,
+  args: [],
+} as const;
+
+function installation(section: PullSecretAdapterInput, image: string): AdapterInstallation {
+  const { brokerSecret = 'pull-secret-adapter-broker', ...rest } = section;
+  const withSecret = (section.broker ?? 'rabbitmq') === 'rabbitmq' ? { brokerSecret } : {};
+  return { ...DEFAULTS, ...rest, ...withSecret, image };
+}

@@ -1,0 +1,108 @@
+/** A private RabbitMQ node on loopback, with a name, a cookie, ports and a folder of its own. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Daemon, startWatchdog } from '../control-plane/daemon.ts';
+
+const BIN = '/usr/lib/rabbitmq/bin';
+
+/** Why there is no RabbitMQ here, or undefined. */
+export function missingRabbitMq(): string | undefined {
+  return existsSync(`${BIN}/rabbitmq-server`)
+    ? undefined
+    : 'RabbitMQ is not installed (Debian package rabbitmq-server)';
+}
+
+export interface RabbitMqNode {
+  readonly url: string;
+  readonly daemon: Daemon;
+  stop(): Promise<void>;
+}
+
+export async function startRabbitMq(): Promise<RabbitMqNode> {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-rabbitmq-'));
+  // Ends everything when the test is killed.
+  const watchdog = startWatchdog(folder);
+  const [port, distribution, names] = [await freePort(), await freePort(), await freePort()];
+  writeFileSync(join(folder, 'enabled_plugins'), '[].\n');
+  writeFileSync(
+    join(folder, 'rabbitmq.conf'),
+    `listeners.tcp.1 = 127.0.0.1:${port}\nlog.console = true\nlog.console.level = warning\n`,
+  );
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: folder,
+    RABBITMQ_NODENAME: `pullwright-${port}@localhost`,
+    RABBITMQ_DIST_PORT: String(distribution),
+    ERL_EPMD_PORT: String(names),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+    RABBITMQ_CONFIG_FILE: join(folder, 'rabbitmq.conf'),
+    RABBITMQ_CONF_ENV_FILE: '/dev/null',
+    RABBITMQ_MNESIA_BASE: join(folder, 'data'),
+    RABBITMQ_LOG_BASE: join(folder, 'log'),
+    RABBITMQ_LOGS: '-',
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'enabled_plugins'),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+S 1:1',
+  };
+  const settings = Object.entries(env).map(([key, value]) => `${key}=${value ?? ''}`);
+  const daemon = new Daemon({
+    name: 'rabbitmq',
+    folder,
+    command: ['env', '-i', ...settings, `${BIN}/rabbitmq-server`],
+    ready: () => speaksAmqp(port),
+  });
+  // In the foreground, so that it can be ended like the node; the node would start one of its own and leave it behind.
+  const portMapper = new Daemon({
+    name: 'epmd',
+    folder,
+    command: ['epmd', '-port', String(names), '-address', '127.0.0.1'],
+    ready: () => answers(names),
+  });
+  await portMapper.start();
+  await daemon.start(120_000);
+  return {
+    url: `amqp://guest:guest@127.0.0.1:${port}`,
+    daemon,
+    stop: async () => {
+      await daemon.terminate();
+      await portMapper.terminate();
+      await watchdog.finish();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+/** Ready is: answers the protocol header with a frame. */
+function speaksAmqp(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const end = (answer: boolean): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(1000, () => end(false));
+    socket.once('error', () => end(false));
+    socket.once('connect', () => socket.write(Buffer.from('AMQP\0\0\x09\x01', 'latin1')));
+    socket.once('data', () => end(true));
+  });
+}
