@@ -2,7 +2,7 @@
  * `node runtime/bin/build.ts [--arch x64|arm64|all] [--to FOLDER]`
  *
  * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links this machine's as
- * `pullwright`, and writes `SHA256SUMS`.
+ * `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,16 +36,21 @@ function wantedArchs(text: string): readonly Arch[] {
   throw new UsageError(`Unknown architecture "${text}": wanted x64, arm64 or all`);
 }
 
-/** A hard link: the same file under the name that people type. */
+/** The names that people and kubelets call the executable by. */
+const NAMES = ['pullwright', 'crio-credential-provider'];
+
+/** Hard links: the same file under each name. */
 function linkOwn(folder: string): void {
   const own = join(folder, `pullwright-linux-${process.arch}`);
   if (!existsSync(own)) return;
-  const fresh = join(folder, '.pullwright');
-  rmSync(fresh, { force: true });
-  linkSync(own, fresh);
-  renameSync(fresh, join(folder, 'pullwright'));
-  // Renaming one link of a file onto another link of it does nothing and leaves both names.
-  rmSync(fresh, { force: true });
+  for (const name of NAMES) {
+    const fresh = join(folder, `.${name}`);
+    rmSync(fresh, { force: true });
+    linkSync(own, fresh);
+    renameSync(fresh, join(folder, name));
+    // Renaming one link of a file onto another link of it does nothing and leaves both names.
+    rmSync(fresh, { force: true });
+  }
 }
 
 function writeSums(folder: string): void {
