@@ -172,16 +172,14 @@ function answerOf(world: World, image: string): CatalogAnswer {
 /** What is there stays while it is not known what should be in it. */
 function keptObjects(world: World): readonly Ref[] {
   const stream = { ...STREAM, namespace: world.scope.controlPlaneNamespace };
-  const sources = world
-    .list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE })
-    .map(
-      ({ metadata }): Ref => ({
-        role: 'hosted',
-        ...CATALOG_SOURCE,
-        namespace: MARKETPLACE,
-        name: metadata.name,
-      }),
-    );
+  const sources = world.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
+    ({ metadata }): Ref => ({
+      role: 'hosted',
+      ...CATALOG_SOURCE,
+      namespace: MARKETPLACE,
+      name: metadata.name,
+    }),
+  );
   return [...(world.get(stream) === undefined ? [] : [stream]), ...sources];
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Apply, Ref, World } from '../controller/contract.ts';
 import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../rules/kube-object.ts';
 import type { Verdict } from '../rules/pull-status.ts';
 import { OVERRIDES_ENV } from '../rules/registry-overrides.ts';
 
@@ -74,7 +74,7 @@ function planOne(input: DeploymentInput, name: string): DeploymentPlan {
   }
   if (input.wanted.length > MAX_VALUE) return tooLong(input, { deployment, part, present, subject, name });
   const set: Apply = { part, fields: fieldsFor(name, input.wanted) };
-  return own(input, { set, present, subject, name, uid: part.uid, applied: isApplied(deployment) });
+  return own(input, { set, present, subject, name, uid: part.uid, applied: valueIsOurs(deployment, name) });
 }
 
 /** A longer one makes the kernel refuse to start the container. In characters; with the name, 128 KiB. */
@@ -103,7 +103,7 @@ interface Seen {
   readonly subject: string;
   readonly name: string;
   readonly uid: string;
-  /** Whether fields of the Deployment are ours. */
+  /** Whether the variable's value is ours. */
   readonly applied: boolean;
 }
 
@@ -143,9 +143,25 @@ function own({ world, wanted, memory }: DeploymentInput, seen: Seen): Deployment
   };
 }
 
+/** Whether the variable has the value that we gave it last, by the fields that the API server knows as ours. */
+function valueIsOurs(deployment: KubeObject, container: string): boolean {
+  const key = (name: string): string => `k:${JSON.stringify({ name })}`;
+  const path = ['spec', 'template', 'spec', 'containers'].map((field) => `f:${field}`);
+  const whole = [...path, key(container), 'f:env', key(OVERRIDES_ENV), 'f:value'];
+  return ourEntries(deployment).some(({ fieldsV1 }) => {
+    let node: unknown = fieldsV1;
+    for (const step of whole) node = (node as Readonly<Record<string, unknown>> | undefined)?.[step];
+    return node !== undefined;
+  });
+}
+
 function isApplied(deployment: KubeObject): boolean {
+  return ourEntries(deployment).length > 0;
+}
+
+function ourEntries(deployment: KubeObject): readonly ManagedFieldsEntry[] {
   const entries = deployment.metadata.managedFields ?? [];
-  return entries.some((entry) => entry.manager === MANAGER && entry.operation === 'Apply');
+  return entries.filter((entry) => entry.manager === MANAGER && entry.operation === 'Apply');
 }
 
 interface Observed {
