@@ -18,6 +18,7 @@
  */
 import { type CredentialProviderInput, credentialProviderSystem } from './credential-provider/chart.ts';
 import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
+import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
 import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
@@ -26,6 +27,7 @@ import type { ChartSystem } from './shared/system.ts';
 export interface SystemInputs {
   readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
   readonly 'pull-secret-injection'?: PullSecretInjectionInput | boolean;
+  readonly 'pull-secret-adapter'?: PullSecretAdapterInput | boolean;
   readonly 'registry-overrides'?: RegistryOverridesInput | boolean;
   readonly 'credential-provider'?: CredentialProviderInput | boolean;
 }
@@ -36,4 +38,5 @@ export const SYSTEMS: readonly ChartSystem[] = [
   pullSecretInjectionSystem,
   registryOverridesSystem,
   credentialProviderSystem,
+  pullSecretAdapterSystem,
 ];
