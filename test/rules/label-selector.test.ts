@@ -56,7 +56,7 @@ table<Row>(
       name: 'a key named like a member of Object is only a key',
       reason: 'labels come from people',
       selector: { matchExpressions: [{ key: 'constructor', operator: 'Exists' }] },
-      yes: [{ constructor: 'x' } as unknown as Record<string, string>],
+      yes: [{ constructor: 'x' }],
       no: [{}],
     },
   ],
