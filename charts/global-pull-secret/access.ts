@@ -3,7 +3,7 @@
  * it writes. Everything that has a name in advance is granted by name, `create` included: see {@link applyByName}.
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import { pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/pull-status.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
@@ -114,6 +114,7 @@ function agentAccess(rule: RuleOf): readonly Access[] {
     { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
     { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },
+    { rules: [rule('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
   ];
 }
 

@@ -6,6 +6,7 @@ import {
   POLICY_NAME,
   upstreamDaemonSet,
 } from '../../charts/global-pull-secret/objects.ts';
+import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
 import { refOf } from '../controller/changes.ts';
 import {
   type ApplyObject,
@@ -18,13 +19,25 @@ import {
 import { configHash } from '../rules/config-hash.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
+import { PULL_STATUS_CRD_NAME } from '../rules/pull-status.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { GlobalPullSecretOptions } from './options.ts';
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
 const OWNED = 'pullwright.dev/owner=global-pull-secret';
 
+const CRD: Ref = {
+  role: 'hosted',
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  name: PULL_STATUS_CRD_NAME,
+};
+
+/** Never pruned: with the kind go all reports of it. */
+export const AGENT_KEPT: readonly Ref[] = [CRD];
+
 export const AGENT_READS: readonly Read[] = [
+  CRD,
   {
     role: 'hosted',
     apiVersion: 'apps/v1',
@@ -91,14 +104,19 @@ export function agentObjects(
     hasNamespace(world, object.metadata.namespace ?? ''),
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
-  return [...rbac, ...workload, ...additionalSecretPolicies(options.enforce)]
+  // Nobody else brings the kind in which we report to a cluster without GitOps.
+  return [pullStatusCrd(), ...rbac, ...workload, ...additionalSecretPolicies(options.enforce)]
     .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
     .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
 }
 
-/** Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. */
+/**
+ * Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. A definition that
+ * somebody installed by hand stays theirs too.
+ */
 function isFromGit(object: KubeObject | undefined): boolean {
   const labels = object?.metadata.labels;
+  if (object?.kind === CRD.kind) return labels?.[OWNER_LABEL] === undefined;
   return labels?.['app.kubernetes.io/part-of'] === 'pullwright' && labels[OWNER_LABEL] === undefined;
 }
 

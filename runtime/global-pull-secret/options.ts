@@ -68,7 +68,9 @@ function parseClusters(
   const { clusters, ...common } = raw;
   if (clusters === undefined) return undefined;
   if (typeof clusters !== 'object' || clusters === null || Array.isArray(clusters))
-    throw new UsageError('Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name');
+    throw new UsageError(
+      'Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name',
+    );
   return new Map(
     Object.entries(clusters as Readonly<Record<string, object>>).map(([scope, own]) => [
       scope,

@@ -18,7 +18,7 @@ import {
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
 import { pullSecretObject } from '../rules/pull-secret-object.ts';
-import { AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
 import { managedElsewhere } from './managed-elsewhere.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
@@ -116,7 +116,7 @@ function ownedWrites({ world, plan, nodes, secrets }: Findings, options: GlobalP
   const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
   return {
     apply: [...agent, ...secretWrites(plan, secrets), ...nodes.apply],
-    keep: usable ? (global.act === 'keep' ? [secretRef(NAMES.global)] : []) : 'all',
+    keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
     problems: missingAgent(world, options),
   };
 }

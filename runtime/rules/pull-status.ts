@@ -7,6 +7,7 @@ import type { KubeObject } from './kube-object.ts';
 
 export const PULL_STATUS_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PULL_STATUS_KIND = 'PullStatus';
+export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Judgement on one entry of what the status speaks of. */
 export interface Verdict {
