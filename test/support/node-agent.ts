@@ -102,7 +102,11 @@ export class RunningAgent {
   #text = '';
 
   constructor([program = '', ...args]: readonly string[], env: NodeJS.ProcessEnv = process.env) {
-    this.child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    // A test that is killed takes its agents with it.
+    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', program, ...args], {
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     this.child.stderr?.on('data', (chunk: Buffer) => {
       this.#text += chunk.toString();
     });

@@ -127,10 +127,14 @@ export class PrivateSystemd {
     writeFileSync(join(root, 'state/kubelet'), KUBELET.replace('STATE', join(root, 'state')));
     chmodSync(join(root, 'state/kubelet'), 0o755);
     writeFileSync(join(root, 'state/behaviour'), 'works');
-    const child = spawn('/bin/bash', ['-c', BOOT_SCRIPT, 'boot', root, cgroup], {
-      stdio: 'ignore',
-      detached: true,
-    });
+    const child = spawn(
+      'setpriv',
+      ['--pdeathsig', 'KILL', '--', '/bin/bash', '-c', BOOT_SCRIPT, 'boot', root, cgroup],
+      {
+        stdio: 'ignore',
+        detached: true,
+      },
+    );
     const machine = new PrivateSystemd(root, cgroup, child);
     await machine.#answering();
     if (options.kubelet !== false) machine.systemctl('start', 'kubelet.service');
