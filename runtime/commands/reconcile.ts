@@ -107,10 +107,18 @@ export const command: Command = {
   summary: 'Keep clusters as declared; with --from, show offline what would change',
   help: HELP,
   permissions: {
-    reads: ['<--from>', '<--management>', '<--config>', '<--facts>', '<--digest-key-file>', '<--kubeconfig>'],
+    reads: [
+      '<--from>',
+      '<--management>',
+      '<--config>',
+      '<--facts>',
+      '<--digest-key-file>',
+      '<--kubeconfig>',
+      '<--registry-authfile>',
+    ],
     writes: ['<--to>'],
-    hosts: ['API servers of the kubeconfigs'],
-    api: ['see the RBAC of charts/global-pull-secret'],
+    hosts: ['API servers of the kubeconfigs', 'with `--registry-authfile`: registries of the mirror sets'],
+    api: ['what the sections of the fleet file render: see charts/*/access.ts and rbac.ts'],
   },
   async run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     const flags = parseFlags(args);
