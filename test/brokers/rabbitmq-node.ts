@@ -1,5 +1,13 @@
 /** A private RabbitMQ node on loopback, with a name, a cookie, ports and a folder of its own. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +24,8 @@ export function missingRabbitMq(): string | undefined {
 
 export interface RabbitMqNode {
   readonly url: string;
-  readonly daemon: Daemon;
+  /** As a machine that loses power, and comes back with the same data. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -61,16 +70,45 @@ export async function startRabbitMq(): Promise<RabbitMqNode> {
   });
   await portMapper.start();
   await daemon.start(120_000);
+  const marker = `RABBITMQ_NODENAME=${env.RABBITMQ_NODENAME}`;
+  const list = (): void => {
+    for (const pid of processesOf(marker)) appendFileSync(join(folder, 'pids'), `${pid}\n`);
+  };
+  list();
   return {
     url: `amqp://guest:guest@127.0.0.1:${port}`,
-    daemon,
+    restart: async () => {
+      endAll(marker);
+      await daemon.terminate();
+      await daemon.start(120_000);
+      list();
+    },
     stop: async () => {
+      endAll(marker);
       await daemon.terminate();
       await portMapper.terminate();
       await watchdog.finish();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The start script is not the node: both, and whatever they started, carry the node's name in their environment. */
+function processesOf(marker: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(marker);
+      } catch {
+        return false;
+      }
+    });
+}
+
+function endAll(marker: string): void {
+  for (const pid of processesOf(marker)) process.kill(pid, 'SIGKILL');
 }
 
 async function freePort(): Promise<number> {

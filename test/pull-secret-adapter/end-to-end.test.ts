@@ -201,8 +201,7 @@ else {
 
   test('the broker and a replica may die: the next event is handled all the same', async () => {
     adapters[0]?.kill('SIGKILL');
-    await rabbit.daemon.kill();
-    await rabbit.daemon.start();
+    await rabbit.restart();
     const connected = output.split('Consuming from RabbitMQ').length;
     await until(
       () => output.split('Consuming from RabbitMQ').length > connected || output.includes('Consuming'),
