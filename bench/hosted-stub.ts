@@ -27,6 +27,7 @@ const SERVED: Readonly<
     ['NodePool', 'nodepools', true],
     ['HostedCluster', 'hostedclusters', true],
   ],
+  '/apis/apiextensions.k8s.io/v1': [['CustomResourceDefinition', 'customresourcedefinitions', false]],
   '/apis/cluster.x-k8s.io/v1beta1': [['Machine', 'machines', true]],
   '/apis/pullwright.dev/v1alpha1': [['PullStatus', 'pullstatuses', true]],
   '/apis/admissionregistration.k8s.io/v1': [

@@ -1,4 +1,4 @@
-/** Requests by the fetch of Bun, for the compiled executable: its `node:https` does not know proxies and is slower. */
+/** Requests by the fetch of Bun, for the compiled executable behind a proxy: its `node:https` does not know proxies. */
 import { reveal } from '../rules/redacted.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { type Transport, type TransportRequest, type TransportResponse, urlOf } from './transport.ts';

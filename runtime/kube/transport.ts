@@ -1,4 +1,4 @@
-/** Bytes to and from an API server. Two implementations, chosen by what runs us: `node:https`, and Bun's fetch. */
+/** Bytes to and from an API server. Two implementations: `node:https` everywhere, but Bun's fetch where Bun must go through a proxy. */
 import type { Connection, Credentials } from './connection.ts';
 
 export interface TransportRequest {
@@ -24,9 +24,12 @@ export interface Transport {
   close(): void;
 }
 
-/** The transport for this runtime. */
+/**
+ * The transport for this runtime and connection. Bun's fetch has at most 256 requests under way, a watch is one of them, and
+ * the limit can only be raised before the process starts; Bun's `node:https` has no such limit, but knows no proxies.
+ */
 export async function openTransport(connection: Connection): Promise<Transport> {
-  if (process.versions['bun'] !== undefined)
+  if (process.versions['bun'] !== undefined && connection.proxy !== undefined)
     return new (await import('./transport-bun.ts')).BunTransport(connection);
   return new (await import('./transport-node.ts')).NodeTransport(connection);
 }
