@@ -73,20 +73,23 @@ else {
     const random = randomFrom(seed);
     const partial: string[] = [];
     const watching = observe(partial);
-    for (let round = 0; round < kills; round++) {
-      await plane.apply(additional(`round-${round}.example.com`));
-      if (round % 3 === 0) await plane.remove(SYNCER);
-      const victim = replica(program);
-      // A start takes some 150 ms, a pass some 50 ms; the lease of a killed one runs out after 3 s.
-      if (round % 2 === 0) await plane.remove(LEASE);
-      await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
-      await victim.stop('SIGKILL');
+    try {
+      for (let round = 0; round < kills; round++) {
+        await plane.apply(additional(`round-${round}.example.com`));
+        if (round % 3 === 0) await plane.remove(SYNCER);
+        const victim = replica(program);
+        // A start takes some 150 ms, a pass some 50 ms; the lease of a killed one runs out after 3 s.
+        if (round % 2 === 0) await plane.remove(LEASE);
+        await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
+        await victim.stop('SIGKILL');
+      }
+      const survivor = replica(program);
+      await merged(`round-${kills - 1}.example.com`, 20_000);
+      await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
+      assert.equal(await survivor.stop(), 0);
+    } finally {
+      await watching.stop();
     }
-    const survivor = replica(program);
-    await merged(`round-${kills - 1}.example.com`, 20_000);
-    await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
-    assert.equal(await survivor.stop(), 0);
-    await watching.stop();
     assert.deepEqual(partial, []);
     assert.ok(watching.seen() > 3, 'the observer saw the object change');
   });

@@ -11,6 +11,12 @@ export interface LogLine {
 
 const root = new URL('../..', import.meta.url).pathname;
 
+/** Those that are killed when the test ends, however it ends. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
 /** Ways to run the program. */
 export const NODE: readonly string[] = [process.execPath, `${root}main.ts`];
 export const NODE_CONFINED: readonly string[] = [
@@ -37,7 +43,8 @@ export class ReconcilerProcess {
       for (const part of parts) this.lines.push(JSON.parse(part) as LogLine);
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
-    process.once('exit', () => this.#child.kill('SIGKILL'));
+    children.add(this.#child);
+    this.#child.once('exit', () => children.delete(this.#child));
   }
 
   get running(): boolean {
