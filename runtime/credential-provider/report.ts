@@ -88,7 +88,7 @@ function renderedCondition({ states, isServed }: ReportInput): ConditionInput {
     return conditionOf({
       reason: 'NoMachineConfigPool',
       message:
-        'The cluster has no built-in MachineConfigPool: install the provider on its nodes with the DaemonSet instead',
+        'The cluster has no built-in MachineConfigPool, and without one nothing is put on its nodes: bring executable, file and kubelet flags there with what sets up the nodes; docs/credential-provider.md has them',
     });
   }
   const refused = states.filter(({ refusal }) => refusal !== undefined);
