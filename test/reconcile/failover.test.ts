@@ -78,9 +78,12 @@ else {
         await plane.apply(additional(`round-${round}.example.com`));
         if (round % 3 === 0) await plane.remove(SYNCER);
         const victim = replica(program);
-        // A start takes some 150 ms, a pass some 50 ms; the lease of a killed one runs out after 3 s.
-        if (round % 2 === 0) await plane.remove(LEASE);
-        await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
+        // Every second one in the middle of its first pass, which takes some 50 ms; the others anywhere in their start.
+        if (round % 2 === 0) {
+          await plane.remove(LEASE);
+          await victim.says('this process leads');
+          await new Promise((resolve) => setTimeout(resolve, random() * 100));
+        } else await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
         await victim.stop('SIGKILL');
       }
       const survivor = replica(program);
