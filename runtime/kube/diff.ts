@@ -1,8 +1,10 @@
 /** What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped. */
+
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, keyValue, listKeys } from './list-keys.ts';
+import { own } from './own.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -51,9 +53,9 @@ function compare(field: string, before: unknown, after: unknown, path: string): 
 }
 
 function compareMaps(before: Map, after: Map, path: string): Difference[] {
-  const keys = [...Object.keys(after), ...Object.keys(before).filter((key) => !(key in after))];
+  const keys = [...Object.keys(after), ...Object.keys(before).filter((key) => !Object.hasOwn(after, key))];
   return keys.flatMap((key) =>
-    compare(key, before[key], after[key], path === '' ? key : `${path}${pathStep(key)}`),
+    compare(key, own(before, key), own(after, key), path === '' ? key : `${path}${pathStep(key)}`),
   );
 }
 

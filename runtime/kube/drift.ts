@@ -2,12 +2,14 @@
  * Server-side apply, judged without a server: does `desired`, applied by `manager`, change `live`? Used in a cluster to send
  * nothing when nothing differs, and offline to show what would be sent.
  */
+
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
 import { fieldsOf, givenUp, ownedBy, type Step, withManager } from './managed-fields.ts';
+import { own } from './own.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -60,7 +62,7 @@ function contentOf(object: KubeObject): Map {
 function compareMap(desired: Map, live: Map, path: string): Difference[] {
   return Object.entries(desired).flatMap(([key, value]) => {
     if (value === undefined) return [];
-    return compareValue(key, value, live[key], path === '' ? key : `${path}${pathStep(key)}`);
+    return compareValue(key, value, own(live, key), path === '' ? key : `${path}${pathStep(key)}`);
   });
 }
 
@@ -129,7 +131,9 @@ function isEmptyDeep(value: Map): boolean {
 function merge(base: unknown, over: unknown, field: string): unknown {
   if (over === undefined) return base;
   if (isMap(base) && isMap(over)) {
-    const entries = Object.entries(over).map(([key, value]) => [key, merge(base[key], value, key)] as const);
+    const entries = Object.entries(over).map(
+      ([key, value]) => [key, merge(own(base, key), value, key)] as const,
+    );
     return { ...base, ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)) };
   }
   if (Array.isArray(base) && Array.isArray(over)) return mergeList(base, over, field);
@@ -160,7 +164,7 @@ function without(node: unknown, [step, ...rest]: readonly Step[]): unknown {
 
 function valueAt(node: unknown, path: readonly Step[]): unknown {
   return path.reduce<unknown>((value, step) => {
-    if (typeof step === 'string') return isMap(value) ? value[step] : undefined;
+    if (typeof step === 'string') return isMap(value) ? own(value, step) : undefined;
     if (!Array.isArray(value)) return undefined;
     return 'value' in step
       ? value.includes(step.value)

@@ -37,7 +37,7 @@ export function listKeys(field: string, elements: readonly unknown[]): readonly 
         ? ['port', 'protocol']
         : undefined;
   }
-  return LIST_KEYS[field];
+  return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
 }
 
 /** Whether the list under `field` is a set of plain values. */

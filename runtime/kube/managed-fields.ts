@@ -2,9 +2,11 @@
  * `metadata.managedFields`, read and written: which fields a manager owns. Source: the FieldsV1 format of the Kubernetes API
  * (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`).
  */
+
 import type { KubeObject, ManagedFieldsEntry } from '../rules/kube-object.ts';
 import { Redacted } from '../rules/redacted.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
+import { own } from './own.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -107,7 +109,7 @@ function stepOf(token: string): Step | undefined {
 /** What `step` leads to below `node`, or undefined. */
 export function childOf(node: unknown, step: Step): unknown {
   if (typeof step === 'string')
-    return typeof node === 'object' && node !== null ? (node as Fields)[step] : undefined;
+    return typeof node === 'object' && node !== null ? own(node as Fields, step) : undefined;
   if (!Array.isArray(node)) return undefined;
   if ('value' in step) return node.includes(step.value) ? step.value : undefined;
   return findByKeys(node, Object.keys(step.keys), step.keys);

@@ -158,6 +158,18 @@ test('a zero value that the server does not store is drift once, not for ever', 
   assert.equal(drift(desired, stored, ME).length, 0);
 });
 
+test('names that every object inherits are names like others', () => {
+  for (const name of ['constructor', 'valueOf', 'toString', '__proto__']) {
+    const labels = JSON.parse(`{"${name}":"x"}`) as Record<string, string>;
+    const desired: KubeObject = { ...object({}), metadata: { name: 'a', labels } };
+    const live = { ...object({}), metadata: { name: 'a', labels: { other: 'y' } } };
+    assert.equal(drift(desired, live, ME).length, 1, name);
+    assert.equal(drift(desired, applied(desired, live, ME), ME).length, 0, name);
+    const list = object({ spec: { [name]: [''] } });
+    assert.equal(drift(list, object({ spec: {} }), ME).length, 1, name);
+  }
+});
+
 const tree = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },

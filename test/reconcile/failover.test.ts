@@ -87,6 +87,8 @@ else {
         await victim.stop('SIGKILL');
       }
       const survivor = replica(program);
+      // A victim may have done the work already: without this the survivor could be told to stop before it has begun.
+      await survivor.says('this process leads');
       await merged(`round-${kills - 1}.example.com`, 20_000);
       await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
       assert.equal(await survivor.stop(), 0);
