@@ -1,5 +1,7 @@
 /** What is installed once per management cluster: identities, rights, the Deployments of adapter and Sentinel, alerts. */
+
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { namespaceReference } from '../shared/objects.ts';
 import { JOB_CLUSTER_ROLE } from './objects.ts';
 
 /** Input of {@link adapterInstallation}. */
@@ -34,6 +36,8 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 /** Every object, in the order in which it can be applied. */
 export function adapterInstallation(input: AdapterInstallation): readonly KubeObject[] {
   return [
+    // Usually there already: HyperFleet's other adapters live in it.
+    namespaceReference(input.namespace),
     ...accounts(input),
     ...rights(input),
     deployment(input, ADAPTER_ACCOUNT, input.replicas, adapterArgs(input)),
