@@ -17,6 +17,7 @@ export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gi
 export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secret/chart.ts';
 export { type ManifestTree, pathOf, renderTree, yamlOf } from './output.ts';
 export { compareTree, type TreeDifference, writeTree } from './output-files.ts';
+export { PullSecretAdapter } from './pull-secret-adapter/chart.ts';
 export { PullSecretInjection, type PullSecretInjectionProps } from './pull-secret-injection/chart.ts';
 export { Reconciler, type ReconcilerProps } from './reconciler.ts';
 export { lintMirrorSets, MirrorSets, type MirrorSetsProps } from './registry-overrides/chart.ts';
