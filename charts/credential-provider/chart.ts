@@ -8,6 +8,7 @@ import type { ChartSystem } from '../shared/system.ts';
 import { type NamespaceAccess, namespaceAccess, nodeAccess } from './access.ts';
 import { credentialProviderAlerts } from './alerts.ts';
 import { credentialProviderConfig, credentialProviderCrd, isMatchImage } from './crd.ts';
+import { installerObjects } from './installer.ts';
 import { clusterAccess, hostedClusterAccess } from './reconciler-access.ts';
 
 /** The section, as it is written. Every field may be left out. */
@@ -26,6 +27,16 @@ export interface CredentialProviderInput {
   readonly mode?: 'auto' | 'own' | 'observe';
   /** Hand the annotation `pullwright.dev/image-pull-secrets` of service accounts over to the provider. @default {false} */
   readonly secretAnnotation?: boolean;
+  /**
+   * Put executable, file and drop-in on the nodes of a stand-alone cluster without the Machine Config Operator, and restart
+   * their kubelets. @default none
+   */
+  readonly installer?: {
+    /** Nodes that get it. @default {{ 'kubernetes.io/os': 'linux' }} */
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+    /** Restarts of kubelets are spread over so many seconds. @default {300} */
+    readonly restartWindowSeconds?: number;
+  };
 }
 
 const namespaceSchema = z.strictObject({
@@ -69,6 +80,20 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
     .boolean()
     .exactOptional()
     .describe('Hand the annotation with secret names over to the provider'),
+  installer: z
+    .strictObject({
+      nodeSelector: z.record(z.string(), z.string()).exactOptional().describe('Nodes that get it'),
+      restartWindowSeconds: z
+        .int()
+        .min(0)
+        .max(86_400)
+        .exactOptional()
+        .describe('Spread the restarts of kubelets over so many seconds'),
+    })
+    .exactOptional()
+    .describe(
+      'Install the provider on nodes without the Machine Config Operator, and restart their kubelets',
+    ),
 });
 
 /** Where a stand-alone cluster keeps the platform's pull secret; the reconciler reports there. */
@@ -79,8 +104,25 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
   summary: 'Lets pods pull from mirrors with the pull secrets of their namespace',
   config: schema,
   kinds: ['standalone', 'hosted'],
-  objects: (config, cluster) =>
-    credentialProviderObjects({ ...config, monitoringNamespace: cluster.namespace }),
+  check: (config, cluster) =>
+    config.installer === undefined || cluster.kind === 'standalone'
+      ? []
+      : [
+          {
+            path: ['installer'],
+            text: `the cluster is of kind ${cluster.kind}, wanted standalone: nodes of hosted clusters take the ConfigMap of their NodePools`,
+          },
+        ],
+  objects: (config, cluster) => [
+    ...credentialProviderObjects({ ...config, monitoringNamespace: cluster.namespace }),
+    ...(config.installer === undefined
+      ? []
+      : installerObjects({
+          ...config.installer,
+          image: cluster.image,
+          ...(config.secretAnnotation === true ? { secretAnnotation: true } : {}),
+        })),
+  ],
   reconciler: (config, cluster) =>
     cluster.kind === 'standalone'
       ? { name: 'credential-provider', options: optionsOf(config), access: clusterAccess(STATUS_NAMESPACE) }
@@ -103,7 +145,8 @@ function optionsOf({ mode, secretAnnotation }: CredentialProviderInput): Readonl
 }
 
 /** Properties of {@link CredentialProvider}. */
-export interface CredentialProviderProps extends Omit<CredentialProviderInput, 'mode' | 'secretAnnotation'> {
+export interface CredentialProviderProps
+  extends Omit<CredentialProviderInput, 'mode' | 'secretAnnotation' | 'installer'> {
   /** Namespace of the PrometheusRule. @default {'pullwright-system'} */
   readonly monitoringNamespace?: string;
 }

@@ -27,6 +27,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Show which credentials are tried for an image, and why not others',
     load: async () => (await import('./explain.ts')).command,
   },
+  'install-provider': {
+    summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
+    load: async () => (await import('./install-provider.ts')).command,
+  },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
     load: async () => (await import('./mirrors.ts')).command,

@@ -35,7 +35,7 @@ interface PoolObject extends KubeObject {
   };
 }
 
-interface NodeObject extends KubeObject {
+export interface NodeObject extends KubeObject {
   readonly status?: {
     readonly nodeInfo?: { readonly kubeletVersion?: string; readonly containerRuntimeVersion?: string };
   };
@@ -83,7 +83,7 @@ function rolloutOf(pool: PoolObject): Pool['rollout'] {
 }
 
 /** What a node runs that refuses the file; a node that does not say what it runs is not trusted with it. */
-function tooOld({ metadata, status }: NodeObject): readonly string[] {
+export function tooOld({ metadata, status }: NodeObject): readonly string[] {
   const kubelet = status?.nodeInfo?.kubeletVersion ?? 'unknown';
   const runtime = status?.nodeInfo?.containerRuntimeVersion ?? 'unknown';
   const isNew =

@@ -32,7 +32,8 @@ export function poolFiles(
   return [file, { path: CREDENTIAL_PROVIDER.dropIn, text: dropIn(kubeletFlags(platform.path), unit) }];
 }
 
-function dropIn(flags: string, unit: KubeletUnit): string {
+/** Drop-in that brings flags to the kubelet, by the variable that its unit knows or by its whole command line. */
+export function dropIn(flags: string, unit: KubeletUnit): string {
   const command =
     unit === undefined || unit.includes(CREDENTIAL_PROVIDER.dropInVariable) ? undefined : execStart(unit);
   return command === undefined ? variableDropIn(flags) : commandDropIn(flags, command);

@@ -88,7 +88,7 @@ function renderedCondition({ states, isServed }: ReportInput): ConditionInput {
     return conditionOf({
       reason: 'NoMachineConfigPool',
       message:
-        'The cluster has no built-in MachineConfigPool, and without one nothing is put on its nodes: bring executable, file and kubelet flags there with what sets up the nodes; docs/credential-provider.md has them',
+        'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
     });
   }
   const refused = states.filter(({ refusal }) => refusal !== undefined);

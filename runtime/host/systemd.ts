@@ -50,6 +50,12 @@ export interface Systemd {
   resetFailed(unit: string): Promise<void>;
 }
 
+/** For tasks whose file is part of a unit. */
+export interface ReloadingSystemd extends Systemd {
+  /** Reads all unit files again, as `systemctl daemon-reload` does. */
+  reload(): Promise<void>;
+}
+
 const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
@@ -58,11 +64,11 @@ const LOOK_AGAIN_MS = 250;
 const LOOK_UP_MS = 30_000;
 
 /** systemd over the system bus. */
-export function systemdOverBus(options: SystemdOptions = {}): Systemd {
+export function systemdOverBus(options: SystemdOptions = {}): ReloadingSystemd {
   return new SystemdOverBus(options);
 }
 
-class SystemdOverBus implements Systemd {
+class SystemdOverBus implements ReloadingSystemd {
   readonly #callMs: number;
   readonly #jobMs: number;
   readonly #clock: Clock;
@@ -82,6 +88,10 @@ class SystemdOverBus implements Systemd {
 
   async resetFailed(unit: string): Promise<void> {
     await this.#with((bus) => this.#manager(bus, 'ResetFailedUnit', [unit]));
+  }
+
+  async reload(): Promise<void> {
+    await this.#with((bus) => this.#manager(bus, 'Reload', []));
   }
 
   async restart(unit: string, signal: AbortSignal): Promise<JobEnd> {

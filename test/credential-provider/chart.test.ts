@@ -60,6 +60,36 @@ test('the reconciler may write its MachineConfigs by name and nothing else of th
     assert.ok(rule.resourceNames !== undefined || rule.resources.includes('events'), JSON.stringify(rule));
 });
 
+test('the installer is asked for, may only look, and writes three folders of the host', () => {
+  const without = credentialProviderSystem.objects({}, CLUSTER);
+  assert.ok(without.every(({ kind }) => kind !== 'DaemonSet'));
+  const objects = credentialProviderSystem.objects({ installer: { restartWindowSeconds: 60 } }, CLUSTER);
+  const rules = objects
+    .filter(({ metadata }) => metadata.name === 'pullwright-credential-provider-installer')
+    .flatMap((object) => (object['rules'] ?? []) as readonly { verbs: readonly string[] }[]);
+  assert.deepEqual(
+    rules.flatMap(({ verbs }) => verbs),
+    ['get', 'get'],
+  );
+  const set = objects.find(({ kind }) => kind === 'DaemonSet') as unknown as {
+    spec: { template: { spec: { containers: { command: string[]; volumeMounts: object[] }[] } } };
+  };
+  const [container] = set.spec.template.spec.containers;
+  assert.deepEqual(container?.command.slice(1), ['install-provider', '--root=/host', '--restart-window=60']);
+  const writable = container?.volumeMounts.filter((mount) => !('readOnly' in mount)) ?? [];
+  assert.deepEqual(
+    writable.map((mount) => (mount as { mountPath: string }).mountPath),
+    [
+      '/host/etc/systemd/system',
+      '/host/etc/kubernetes/credential-providers',
+      '/host/usr/libexec/kubelet-image-credential-provider-plugins',
+      '/var/run/dbus',
+    ],
+  );
+  assert.equal(credentialProviderSystem.check?.({ installer: {} }, CLUSTER).length, 0);
+  assert.equal(credentialProviderSystem.check?.({ installer: {} }, { ...CLUSTER, kind: 'hosted' }).length, 1);
+});
+
 interface Bad extends Case {
   readonly section: unknown;
 }
@@ -73,6 +103,11 @@ const bad: readonly Bad[] = [
     name: 'fifty-one',
     reason: 'fifty at most',
     section: { matchImages: Array.from({ length: 51 }, (_, index) => `r${index}.io`) },
+  },
+  {
+    name: 'a restart window that is none',
+    reason: 'all kubelets would restart at once',
+    section: { installer: { restartWindowSeconds: -1 } },
   },
   { name: 'unknown field', reason: 'a typing mistake must not pass', section: { matchImage: ['a.io'] } },
   {

@@ -1,0 +1,123 @@
+/** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  daemonSet,
+  labels,
+  serviceAccount,
+  type Volume,
+  type VolumeMount,
+} from '../shared/objects.ts';
+
+export interface InstallerOptions {
+  readonly image: string;
+  /** Nodes that get it. @default {{ 'kubernetes.io/os': 'linux' }} */
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Restarts of kubelets are spread over so many seconds. @default {300} */
+  readonly restartWindowSeconds?: number;
+  readonly secretAnnotation?: boolean;
+}
+
+const NAME = 'credential-provider-installer';
+const NAMESPACE = 'kube-system';
+const CLUSTER_NAME = `pullwright-${NAME}`;
+const HEALTH_PORT = 9448;
+
+/** ServiceAccount, ClusterRole, ClusterRoleBinding, DaemonSet. */
+export function installerObjects(options: InstallerOptions): readonly KubeObject[] {
+  const own = labels({ name: NAME, component: 'credential-provider' });
+  const metadata = { name: NAME, namespace: NAMESPACE, labels: own };
+  return [
+    serviceAccount(metadata),
+    clusterRole({ name: CLUSTER_NAME, labels: own }, [
+      // The versions of kubelet and CRI-O; a pod cannot be limited to its own node.
+      { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
+      {
+        apiGroups: [CREDENTIAL_PROVIDER.group],
+        resources: [CREDENTIAL_PROVIDER.plural],
+        resourceNames: [CREDENTIAL_PROVIDER.objectName],
+        verbs: ['get'],
+      },
+    ]),
+    clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
+    workload(options, metadata),
+  ];
+}
+
+interface HostFolder {
+  readonly name: string;
+  readonly path: string;
+  readonly type: 'Directory' | 'DirectoryOrCreate';
+  readonly readOnly?: true;
+}
+
+const FOLDERS: readonly HostFolder[] = [
+  { name: 'etc', path: '/etc', type: 'Directory', readOnly: true },
+  { name: 'units', path: '/etc/systemd/system', type: 'Directory' },
+  { name: 'configs', path: CREDENTIAL_PROVIDER.configDir, type: 'DirectoryOrCreate' },
+  { name: 'plugins', path: CREDENTIAL_PROVIDER.binDir, type: 'DirectoryOrCreate' },
+  { name: 'vendor-units', path: '/usr/lib/systemd/system', type: 'Directory', readOnly: true },
+  { name: 'kubelet', path: '/var/lib/kubelet', type: 'Directory', readOnly: true },
+];
+
+function workload(options: InstallerOptions, metadata: KubeObject['metadata']): KubeObject {
+  const probe = (path: string) => ({ httpGet: { path, port: HEALTH_PORT, host: '127.0.0.1' } });
+  const volumes: readonly Volume[] = [
+    ...FOLDERS.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
+    { name: 'dbus', hostPath: { path: '/var/run/dbus', type: 'Directory' } },
+  ];
+  const volumeMounts: readonly VolumeMount[] = [
+    ...FOLDERS.map(({ name, path, readOnly }) => ({
+      name,
+      mountPath: `/host${path}`,
+      ...(readOnly === undefined ? {} : { readOnly }),
+    })),
+    { name: 'dbus', mountPath: '/var/run/dbus' },
+  ];
+  return daemonSet({
+    metadata,
+    selector: { name: NAME },
+    maxUnavailable: '10%',
+    template: {
+      metadata: { labels: { name: NAME } },
+      spec: {
+        serviceAccountName: NAME,
+        automountServiceAccountToken: true,
+        hostNetwork: true,
+        dnsPolicy: 'Default',
+        enableServiceLinks: false,
+        securityContext: {},
+        priorityClassName: 'system-node-critical',
+        tolerations: [{ operator: 'Exists' }],
+        nodeSelector: options.nodeSelector ?? { 'kubernetes.io/os': 'linux' },
+        terminationGracePeriodSeconds: 60,
+        containers: [
+          {
+            name: NAME,
+            image: options.image,
+            imagePullPolicy: 'IfNotPresent',
+            command: [
+              '/usr/bin/pullwright',
+              'install-provider',
+              '--root=/host',
+              ...(options.restartWindowSeconds === undefined
+                ? []
+                : [`--restart-window=${options.restartWindowSeconds}`]),
+              ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
+            ],
+            env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+            securityContext: { privileged: true, readOnlyRootFilesystem: true },
+            terminationMessagePolicy: 'FallbackToLogsOnError',
+            resources: { requests: { memory: '45Mi', cpu: '5m' } },
+            readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
+            livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
+            volumeMounts,
+          },
+        ],
+        volumes,
+      },
+    },
+  });
+}

@@ -1,0 +1,206 @@
+/** What the installer puts on a node, and why not: cases, bad input among them. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { parse } from 'yaml';
+import {
+  type InstallInput,
+  kubeletPointers,
+  NEUTRAL,
+  planInstall,
+} from '../../runtime/credential-provider/installer-plan.ts';
+import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
+import { suite, table } from '../support/suite.ts';
+
+const UNIT = {
+  path: '/usr/lib/systemd/system/kubelet.service',
+  text: '[Service]\nExecStart=/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n',
+};
+const PRESENT = `apiVersion: kubelet.config.k8s.io/v1
+kind: CredentialProviderConfig
+providers:
+- name: ecr-credential-provider
+  apiVersion: credentialprovider.kubelet.k8s.io/v1
+  matchImages: ["*.dkr.ecr.*.amazonaws.com"]
+  defaultCacheDuration: 12h
+`;
+
+function input(
+  changes: Partial<InstallInput> = {},
+  kubelet = 'v1.34.0',
+  runtime = 'cri-o://1.34.0',
+): InstallInput {
+  return {
+    node: {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'a' },
+      status: { nodeInfo: { kubeletVersion: kubelet, containerRuntimeVersion: runtime } },
+    },
+    matchImages: ['docker.io'],
+    unit: [UNIT],
+    pointers: {},
+    configDir: '/etc/p',
+    digest: (text) => createHash('sha256').update(text).digest('hex'),
+    parseYaml: (text) => parse(text) as unknown,
+    ...changes,
+  };
+}
+
+const test = suite('plan of the installer');
+const pointed = { config: '/etc/ecr.yaml', binDir: '/opt/plugins' };
+const late = {
+  path: '/etc/systemd/system/kubelet.service.d/90-mine.conf',
+  text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n',
+};
+
+table(
+  test,
+  [
+    {
+      name: 'nothing is written: the kubelet is old',
+      input: input({}, 'v1.33.7'),
+      code: 'UnsupportedVersion',
+    },
+    {
+      name: 'nothing is written: CRI-O is old',
+      input: input({}, 'v1.34.0', 'cri-o://1.33.0'),
+      code: 'UnsupportedVersion',
+    },
+    {
+      name: 'nothing is written: it is no CRI-O',
+      input: input({}, 'v1.34.0', 'containerd://2.1.0'),
+      code: 'UnsupportedVersion',
+    },
+    {
+      name: 'nothing is written: the version is no version',
+      input: input({}, 'latest'),
+      code: 'UnsupportedVersion',
+    },
+    {
+      name: 'nothing is written: the node says nothing',
+      input: input({ node: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } } }),
+      code: 'UnsupportedVersion',
+    },
+    { name: 'nothing is written: there is no unit', input: input({ unit: [] }), code: 'NoKubeletUnit' },
+    {
+      name: 'nothing is written: the unit starts nothing',
+      input: input({ unit: [{ ...UNIT, text: '[Unit]\n' }] }),
+      code: 'NoKubeletUnit',
+    },
+    {
+      name: 'nothing is written: a later drop-in would win',
+      input: input({ unit: [UNIT, late] }),
+      code: 'DropInOverridden',
+    },
+    {
+      name: 'nothing is written: the present file is missing',
+      input: input({ pointers: pointed }),
+      code: 'ConfigMissing',
+    },
+    {
+      name: 'nothing is written: the present file is no YAML',
+      input: input({ pointers: pointed, present: 'a: [' }),
+      code: 'ConfigInvalid',
+    },
+    {
+      name: 'nothing is written: the present file is empty',
+      input: input({ pointers: pointed, present: '' }),
+      code: 'ConfigInvalid',
+    },
+    {
+      name: 'nothing is written: the present file has an unknown field',
+      input: input({ pointers: pointed, present: `${PRESENT}foo: 1\n` }),
+      code: 'ConfigInvalid',
+    },
+    {
+      name: 'nothing is written: the present file has a provider twice',
+      input: input({ pointers: pointed, present: PRESENT + PRESENT.slice(PRESENT.indexOf('- name')) }),
+      code: 'ConfigInvalid',
+    },
+    {
+      name: 'nothing is written: the kubelet refuses the merged file',
+      input: input({ annotationKeys: ['not a key!'] }),
+      code: 'ConfigRefused',
+    },
+  ].map((row) => ({ ...row, reason: 'a kubelet that does not start takes the whole node down' })),
+  ({ input: given, code }) => {
+    const plan = planInstall(given);
+    assert.ok(!plan.ok);
+    assert.equal(plan.code, code);
+    assert.match(plan.message, /^Cannot install the provider: ./);
+  },
+);
+
+test('the file has its digest in its name, the kubelet takes it, and the drop-in is the whole command line', () => {
+  const plan = planInstall(input());
+  assert.ok(plan.ok);
+  assert.match(plan.config?.path ?? '', /^\/etc\/p\/pullwright-[0-9a-f]{16}\.yaml$/);
+  assert.equal(kubeletRefusal(plan.config?.text ?? '', parse), undefined);
+  assert.match(
+    plan.dropIn,
+    /\nExecStart=\nExecStart=\/usr\/bin\/kubelet \$KUBELET_EXTRA_ARGS --image-credential-provider-bin-dir=\/usr\/libexec\/\S+ --image-credential-provider-config=\/etc\/p\/pullwright-/,
+  );
+  assert.deepEqual(planInstall(input()), plan);
+  const other = planInstall(input({ matchImages: ['quay.io'] }));
+  assert.ok(other.ok && other.config?.path !== plan.config?.path);
+});
+
+test('providers that are there stay, in their folder; what they serve is left out', () => {
+  const plan = planInstall(
+    input({
+      pointers: pointed,
+      present: PRESENT,
+      matchImages: ['docker.io', '1.dkr.ecr.us-east-1.amazonaws.com'],
+    }),
+  );
+  assert.ok(plan.ok);
+  assert.deepEqual(
+    plan.verdicts.map(({ verdict }) => verdict),
+    ['Rendered', 'Conflict'],
+  );
+  assert.match(plan.config?.text ?? '', /ecr-credential-provider[\s\S]*crio-credential-provider/);
+  assert.equal(plan.binDir, '/opt/plugins');
+  assert.match(plan.dropIn, /--image-credential-provider-bin-dir=\/opt\/plugins /);
+});
+
+test('without an entry the drop-in has no effect', () => {
+  const plan = planInstall(input({ matchImages: [] }));
+  assert.deepEqual(plan, {
+    ok: true,
+    dropIn: NEUTRAL,
+    binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
+    verdicts: [],
+  });
+});
+
+table(
+  test,
+  [
+    { name: 'where the kubelet looks: nowhere', texts: ['ExecStart=/usr/bin/kubelet'], found: {} },
+    {
+      name: 'where the kubelet looks: an environment file',
+      texts: [
+        'KUBELET_EXTRA_ARGS="--v=2 --image-credential-provider-config=/a.yaml --image-credential-provider-bin-dir=/b"',
+      ],
+      found: { config: '/a.yaml', binDir: '/b' },
+    },
+    {
+      name: 'where the kubelet looks: continued lines',
+      texts: ['ExecStart=/usr/bin/kubelet \\\n  --image-credential-provider-config /a.yaml'],
+      found: { config: '/a.yaml' },
+    },
+    {
+      name: 'where the kubelet looks: a comment',
+      texts: ['# --image-credential-provider-config=/a.yaml'],
+      found: {},
+    },
+    {
+      name: 'where the kubelet looks: the last one counts',
+      texts: ['--image-credential-provider-config=/a.yaml', '--image-credential-provider-config=/c.yaml'],
+      found: { config: '/c.yaml' },
+    },
+  ].map((row) => ({ ...row, reason: 'providers that are there must not be lost' })),
+  ({ texts, found }) => assert.deepEqual(kubeletPointers(texts), found),
+);
+
+test.run();
