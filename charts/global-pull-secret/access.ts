@@ -18,7 +18,7 @@ const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
 export function hostedAccess(input: {
   readonly delivery: Delivery;
-  readonly agent: Pick<AgentOptions, 'restartSlots'>;
+  readonly agent: Pick<AgentOptions, 'report' | 'restartSlots'>;
   readonly platformNamespace?: string;
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
@@ -103,6 +103,8 @@ const IN_SYSTEM: readonly (readonly [string, string])[] = [
   ['apps', 'daemonsets'],
   ['', 'serviceaccounts'],
 ];
+/** Only there with reports; looked at always, so that they go when the option goes. */
+const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
 type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => PolicyRule;
@@ -113,6 +115,7 @@ function agentAccess(rule: RuleOf): readonly Access[] {
   return [
     { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
+    { rules: CLUSTER_RBAC.map((resource) => rule(RBAC_GROUP, resource, [NAMES.syncer])) },
     { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },
     { rules: [rule('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
   ];
@@ -123,14 +126,14 @@ const OBSERVED: readonly Access[] = agentAccess(named);
 
 /**
  * `delivery: reconciler`: it applies them. An account can only grant what it has itself, so that it also holds every rule of
- * the agent's Roles.
+ * the agent's Roles and of its ClusterRole.
  */
-function ownedAccess(agent: Pick<AgentOptions, 'restartSlots'>): readonly Access[] {
+function ownedAccess(agent: Pick<AgentOptions, 'report' | 'restartSlots'>): readonly Access[] {
   const slots = slotNames(agent.restartSlots ?? 0);
   const granted = agentRbac(agent)
-    .filter((object) => object.kind === 'Role')
-    .map((object) => ({
-      namespace: object.metadata.namespace ?? '',
+    .filter((object) => object.kind === 'Role' || object.kind === 'ClusterRole')
+    .map(({ metadata: { namespace }, ...object }) => ({
+      ...(namespace === undefined ? {} : { namespace }),
       rules: object['rules'] as readonly PolicyRule[],
     }));
   const leases =

@@ -93,8 +93,8 @@ function agentPod(options: AgentOptions): PodSpec {
   const names = [NAMES.original, NAMES.global];
   return {
     ...basePod(),
-    // Only the slots need the API, and only then is there a token to steal.
-    automountServiceAccountToken: options.restartSlots !== undefined,
+    // Only slots and reports need the API, and only then is there a token to steal.
+    automountServiceAccountToken: options.restartSlots !== undefined || options.report === true,
     hostNetwork: true,
     enableServiceLinks: false,
     securityContext: {},

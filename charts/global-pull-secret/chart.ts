@@ -66,6 +66,10 @@ const agent = z
       .max(100)
       .exactOptional()
       .describe('Never more restarts than this at once; needs a token'),
+    report: z
+      .boolean()
+      .exactOptional()
+      .describe('Each agent writes a PullStatus and Events about its node; needs a token'),
     maxUnavailable: countOrPercent()
       .exactOptional()
       .describe('Pods replaced at once when the DaemonSet changes'),

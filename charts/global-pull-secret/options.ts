@@ -22,6 +22,8 @@ export interface AgentOptions {
   readonly restartWindow?: string;
   /** Never more restarts than this at once, by Leases; needs an API token in the pod. @default none: the window alone spreads */
   readonly restartSlots?: number;
+  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {false} */
+  readonly report?: boolean;
   /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
   readonly maxUnavailable?: number | string;
   /** @default {'openshift-user-critical'} */

@@ -17,6 +17,7 @@ export interface AgentFlags {
   /** Zero: no slots. */
   readonly slots: number;
   readonly serviceAccountDir: string;
+  readonly report: boolean;
   /** Undefined: nothing is removed. */
   readonly janitorFolder: string | undefined;
   readonly janitorAgeMs: number;
@@ -59,6 +60,7 @@ export function parseAgentFlags(
       'restart-timeout': text('200s'),
       'restart-slots': text('0'),
       'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
+      report: { type: 'boolean', default: false },
       janitor: { type: 'boolean', default: false },
       'janitor-folder': text('/etc/crio/auth'),
       'janitor-age': text('1h'),
@@ -91,6 +93,7 @@ export function parseAgentFlags(
     maxRestarts: count('max-restarts', values['max-restarts'], { from: 0, to: 32 }),
     slots: count('restart-slots', values['restart-slots'], { from: 0, to: 1000 }),
     serviceAccountDir: values['service-account-dir'],
+    report: values.report,
     janitorFolder: values.janitor ? absolute('janitor-folder', values['janitor-folder']) : undefined,
     janitorAgeMs: duration('janitor-age', values['janitor-age']),
     foreign: oneOf('foreign', values.foreign, ['drop', 'keep']),

@@ -18,6 +18,7 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --restart-timeout TIME   how long a restart may take (200s)
   --max-restarts N         at most so many changes restart the unit within 10 minutes; 0: no limit (6)
   --restart-slots N        never more than N nodes at once, by Leases; needs a token in the pod (off)
+  --report                 write a PullStatus and Events about the node; needs a token in the pod
   --settle TIME            how long the unit must stay up (2s)
   --kubelet-healthz URL    must answer 200 after a restart; auto: if it did before (default); off
   --unit NAME              what is restarted (kubelet.service)
@@ -52,9 +53,12 @@ export const command: Command = {
     // Of the file the whole folder: an atomic rename needs it.
     writes: ['<--file>', '<--state-dir>', '<--bus-socket>', '<--janitor-folder>'],
     hosts: [
-      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --restart-slots',
+      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --restart-slots or --report',
     ],
-    api: ['get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only'],
+    api: [
+      'get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only',
+      'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
+    ],
   },
   run,
 };

@@ -64,6 +64,14 @@ export const AGENT_READS: readonly Read[] = [
       (kind): Read => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
     ),
   ),
+  ...['ClusterRole', 'ClusterRoleBinding'].map(
+    (kind): Read => ({
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind,
+      name: NAMES.syncer,
+    }),
+  ),
   ...NAMESPACES.flatMap((namespace): readonly Read[] => [
     { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name: namespace },
     {
@@ -100,8 +108,8 @@ export function agentObjects(
   state: AgentState,
 ): readonly ApplyObject[] {
   if (options.delivery === 'gitops') return [];
-  const rbac = agentRbac(options.agent).filter((object) =>
-    hasNamespace(world, object.metadata.namespace ?? ''),
+  const rbac = agentRbac(options.agent).filter(
+    ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.

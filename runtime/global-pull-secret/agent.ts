@@ -3,7 +3,6 @@ import { dirname } from 'node:path';
 import { systemClock } from '../host/clock.ts';
 import { collectGarbage } from '../host/memory.ts';
 import { systemdOverBus } from '../host/systemd.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { type EngineOptions, NodeEngine } from '../node/engine.ts';
 import type { NodeEvent, NodeState } from '../node/events.ts';
 import { removeStaleAuthFiles } from '../node/janitor.ts';
@@ -16,10 +15,10 @@ import { Wake } from '../node/wake.ts';
 import { describeError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import { spreadDelay } from '../rules/spread.ts';
-import { VERSION } from '../rules/version.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
 import { logEvent, logState } from './agent-log.ts';
 import { renderPreview } from './agent-preview.ts';
+import type { NodeReporter } from './agent-reporter.ts';
 import { type AgentTaskOptions, agentTask } from './agent-task.ts';
 
 /** How the agent runs. Times are milliseconds. */
@@ -40,6 +39,8 @@ export interface AgentOptions extends AgentTaskOptions {
   /** Zero: no slots. */
   readonly slots: number;
   readonly serviceAccountDir: string;
+  /** Whether the API server is told about the node. */
+  readonly report: boolean;
   /** Undefined: nothing is removed. */
   readonly janitorFolder: string | undefined;
   readonly janitorAgeMs: number;
@@ -119,6 +120,7 @@ async function startLoop(
   { log, watched, env }: Surroundings,
   signal: AbortSignal,
 ): Promise<NodeState> {
+  const reporter = options.report ? await openReporter(options, env, log) : undefined;
   const publish = (state: NodeState): void => {
     watched.at = clock.monotonic();
     watched.metrics.state(state, clock.now());
@@ -128,12 +130,14 @@ async function startLoop(
     if (watched.looks % LOOKS_PER_COLLECTION === 0 || (state.ready && !watched.state.ready)) collectGarbage();
     watched.looks += 1;
     watched.state = state;
+    reporter?.state(state);
     sweepAuthFiles(options, log);
   };
   const report = (event: NodeEvent): void => {
     watched.metrics.event(event);
     watched.at = clock.monotonic();
     logEvent(log, event);
+    reporter?.event(event);
   };
   const folder = new StateFolder(options.stateDir);
   const slots = options.slots === 0 ? undefined : await openSlots(options, env, report);
@@ -153,6 +157,7 @@ async function startLoop(
   } finally {
     wake.close();
     await slots?.done();
+    await reporter?.close();
   }
 }
 
@@ -168,28 +173,32 @@ async function openSlots(
   env: AgentIo['env'],
   report: (event: NodeEvent) => void,
 ): Promise<Slots> {
-  const [{ LeaseSlots }, { podConnection }, { HttpKubeClient }, { openTransport }] = await Promise.all([
+  const [{ LeaseSlots }, { podClient }] = await Promise.all([
     import('../node/slots.ts'),
-    import('../node/pod-connection.ts'),
-    import('../kube/http-client.ts'),
-    import('../kube/transport.ts'),
+    import('./agent-client.ts'),
   ]);
-  const client = async (): Promise<KubeClient> => {
-    const connection = podConnection(env, options.serviceAccountDir);
-    return new HttpKubeClient({
-      connection,
-      transport: await openTransport(connection),
-      userAgent: `pullwright-agent/${VERSION}`,
-    });
-  };
   return new LeaseSlots({
-    client,
+    client: () => podClient(env, options.serviceAccountDir),
     namespace: GLOBAL_PULL_SECRET.namespace,
     leases: Array.from({ length: options.slots }, (_, index) => `${GLOBAL_PULL_SECRET.syncer}-slot-${index}`),
     nodeName: options.nodeName,
     windowMs: options.windowMs,
     clock,
     onError: (error) => report({ event: 'slot-failed', error }),
+  });
+}
+
+/** Imported only here, as the slots are. A report that takes long is no longer worth it. */
+async function openReporter(options: AgentOptions, env: AgentIo['env'], log: Logger): Promise<NodeReporter> {
+  const [{ NodeReporter }, { podClient }] = await Promise.all([
+    import('./agent-reporter.ts'),
+    import('./agent-client.ts'),
+  ]);
+  return new NodeReporter({
+    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    nodeName: options.nodeName,
+    clock,
+    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
   });
 }
 

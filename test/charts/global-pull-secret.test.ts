@@ -75,7 +75,9 @@ test('every option reaches the agent, which understands its whole command line',
     restartSlots: 3,
     logLevel: 'debug',
     janitor: true,
+    report: true,
   });
+  assert.equal(flags.report, true);
   assert.equal(flags.foreign, 'keep');
   assert.equal(flags.restart, 'on-removal');
   assert.equal(flags.windowMs, 90_000);
@@ -101,6 +103,16 @@ test('there is no API token, but for slots', () => {
     leases.map((object) => object.metadata.name),
     ['global-pull-secret-syncer-slot-0', 'global-pull-secret-syncer-slot-1'],
   );
+});
+
+test('reports take a token and rights of their own, and are off by default', () => {
+  assert.equal(podOf({ report: true }).automountServiceAccountToken, true);
+  const more = agentRbac({ report: true }).filter(({ kind }) => kind.startsWith('ClusterRole'));
+  assert.deepEqual(
+    more.map(({ kind }) => kind),
+    ['ClusterRole', 'ClusterRoleBinding'],
+  );
+  assert.doesNotMatch(JSON.stringify(agentRbac({})), /ClusterRole|pullstatuses|events/);
 });
 
 test('privileged by default; restricted keeps the needed capabilities and takes an SELinux type', () => {

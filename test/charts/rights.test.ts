@@ -32,7 +32,11 @@ const fleet = readFleet({
       path: '.',
       delivery: 'reconciler',
       systems: {
-        'global-pull-secret': { createConfigNamespace: true, enforce: 'deny', agent: { restartSlots: 2 } },
+        'global-pull-secret': {
+          createConfigNamespace: true,
+          enforce: 'deny',
+          agent: { restartSlots: 2, report: true },
+        },
       },
     },
   ],
@@ -72,6 +76,11 @@ else {
     const wanted = [
       SYNCER,
       inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1'),
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'global-pull-secret-syncer' },
+      },
       inKubeSystem('Lease', 'global-pull-secret-syncer-slot-1', 'coordination.k8s.io/v1'),
       {
         apiVersion: 'admissionregistration.k8s.io/v1',

@@ -23,8 +23,10 @@ test('the least and the most that can be said', () => {
     healthPort: 1234,
     logLevel: 'debug',
     janitor: true,
+    report: true,
   });
   const all = parseAgentFlags(most, {});
+  assert.deepEqual([flags.report, all.report], [false, true]);
   assert.deepEqual(
     [all.healthPort, all.restart, all.foreign, all.windowMs, all.slots, all.logLevel, all.janitorFolder],
     [1234, 'on-removal', 'keep', 90_000, 3, 'debug', '/etc/crio/auth'],

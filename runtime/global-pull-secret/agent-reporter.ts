@@ -1,0 +1,153 @@
+/**
+ * Tells the API server about the node, beside the agent's work and never in its way: one report at a time, the newest state
+ * only, and what cannot be sent is dropped with one log line. The next change is the next try.
+ */
+import type { Clock } from '../host/clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { type EventInput, EventRecorder } from '../kube/events.ts';
+import type { NodeEvent, NodeState } from '../node/events.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { eventOf, eventOfState, type NodeIdentity, nodeStatus } from './agent-report.ts';
+
+export interface NodeReporterOptions {
+  readonly client: () => Promise<KubeClient>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+const MANAGER = 'pullwright-agent';
+/** Events that wait at most, when the API server is slow; the oldest go first. */
+const WAITING_EVENTS = 20;
+/** How long the end of the agent waits for a report that is under way. */
+const LAST_WORDS_MS = 3000;
+
+type Said = NonNullable<ReturnType<typeof eventOf>>;
+
+interface Session {
+  readonly client: KubeClient;
+  readonly node: NodeIdentity;
+  readonly recorder: EventRecorder;
+  /** The PullStatus as it was last stored. */
+  present: KubeObject | undefined;
+}
+
+export class NodeReporter {
+  readonly #options: NodeReporterOptions;
+  #session: Session | undefined;
+  #last: NodeState | undefined;
+  #pending: NodeState | undefined;
+  #events: Said[] = [];
+  #work: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: NodeReporterOptions) {
+    this.#options = options;
+  }
+
+  /** Comes back at once, and sends nothing when the state is the one of the last call. */
+  state(state: NodeState): void {
+    if (state.reason === this.#last?.reason && state.message === this.#last.message) return;
+    this.#last = state;
+    this.#pending = state;
+    this.#say(eventOfState(state));
+    this.#start();
+  }
+
+  /** Comes back at once. */
+  event(happened: NodeEvent): void {
+    const said = eventOf(happened);
+    if (said === undefined) return;
+    this.#say(said);
+    this.#start();
+  }
+
+  /** Waits a moment for what is under way. Never rejects. */
+  async close(): Promise<void> {
+    const enough = new AbortController();
+    await Promise.race([this.#work, this.#options.clock.sleep(LAST_WORDS_MS, enough.signal)]);
+    enough.abort();
+    this.#closed = true;
+    this.#forget();
+  }
+
+  #say(said: Said | undefined): void {
+    if (said !== undefined) this.#events = [...this.#events, said].slice(-WAITING_EVENTS);
+  }
+
+  #start(): void {
+    this.#work ??= this.#send().finally(() => {
+      this.#work = undefined;
+    });
+  }
+
+  async #send(): Promise<void> {
+    while (!this.#closed && (this.#pending !== undefined || this.#events.length > 0)) {
+      const state = this.#pending;
+      const events = this.#events;
+      this.#pending = undefined;
+      this.#events = [];
+      try {
+        this.#session ??= await this.#open();
+        for (const said of events) await this.#session.recorder.record(regarding(this.#session.node, said));
+        if (state !== undefined) await this.#store(this.#session, state);
+      } catch (error) {
+        this.#forget();
+        this.#options.onError(error);
+      }
+    }
+  }
+
+  async #open(): Promise<Session> {
+    const { nodeName, clock } = this.#options;
+    const client = await this.#options.client();
+    try {
+      const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
+      if (node === undefined) throw noNode(nodeName);
+      const identity = { name: nodeName, uid: node.metadata.uid ?? '' };
+      const recorder = new EventRecorder({
+        client,
+        controller: 'pullwright.dev/global-pull-secret-agent',
+        instance: nodeName,
+        now: () => clock.now(),
+      });
+      return { client, node: identity, recorder, present: undefined };
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  async #store(session: Session, state: NodeState): Promise<void> {
+    const { client, node } = session;
+    const now = new Date(this.#options.clock.now());
+    if (session.present === undefined) {
+      const options = { manager: MANAGER, force: true };
+      session.present = await client.apply(nodeStatus(node, state, undefined, now).object, options);
+    }
+    const { object, status } = nodeStatus(node, state, session.present, now);
+    const { name, namespace } = object.metadata;
+    session.present = await client.apply(
+      { ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },
+      { manager: MANAGER, subresource: 'status', force: true },
+    );
+  }
+
+  /** The next report begins anew: with the CA and the Node as they are then. */
+  #forget(): void {
+    this.#session?.client.close();
+    this.#session = undefined;
+  }
+}
+
+function regarding({ name, uid }: NodeIdentity, said: Said): EventInput {
+  return { ...said, regarding: { apiVersion: 'v1', kind: 'Node', name, uid } };
+}
+
+function noNode(name: string): PullwrightError {
+  return new PullwrightError(`Cannot report: there is no Node "${name}"`, {
+    code: 'NoNode',
+    hint: 'Set NODE_NAME from spec.nodeName, or --node-name',
+  });
+}

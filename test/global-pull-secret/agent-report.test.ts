@@ -1,0 +1,132 @@
+// deadline: 180 s
+/** What the agent tells the API server: the rule as a table, and the real thing with exactly the rights of the charts. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentRbac } from '../../charts/global-pull-secret/objects.ts';
+import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent-report.ts';
+import type { NodeEvent, NodeState } from '../../runtime/node/events.ts';
+import { PullwrightError } from '../../runtime/rules/errors.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import type { Rule } from '../control-plane/users.ts';
+import { NEW, OLD, settled } from '../support/agent-scene.ts';
+import { TestNode } from '../support/node-agent.ts';
+import { suite } from '../support/suite.ts';
+import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+
+const test = suite('reports of the node agent');
+
+const STATES: readonly (readonly [NodeState, readonly string[]])[] = [
+  [{ ready: true, reason: 'InSync', message: 'm' }, ['Ready=True']],
+  [{ ready: false, reason: 'Spread', message: 'm', busy: true }, ['Ready=False', 'Reconciling=True']],
+  [{ ready: false, reason: 'BreakerOpen', message: 'm' }, ['Ready=False', 'Stalled=True']],
+];
+for (const [state, wanted] of STATES)
+  test(`state ${state.reason} becomes ${wanted.join(', ')}`, () => {
+    const { object, status } = nodeStatus({ name: 'a', uid: 'u' }, state, undefined, new Date(0));
+    assert.equal(object.metadata.name, 'node-a');
+    assert.deepEqual(object.metadata['ownerReferences'], [
+      { apiVersion: 'v1', kind: 'Node', name: 'a', uid: 'u' },
+    ]);
+    const conditions = status['conditions'] as { type: string; status: string; reason: string }[];
+    assert.deepEqual(
+      conditions.map((one) => `${one.type}=${one.status}`),
+      wanted,
+    );
+    assert.ok(conditions.every(({ reason }) => reason === state.reason));
+  });
+
+const error = new PullwrightError('no', { code: 'X' });
+const EVENTS: readonly (readonly [NodeEvent, string | undefined])[] = [
+  [{ event: 'written', file: '/f', from: 'global', entries: 2, foreign: 0 }, 'Normal PullSecretWritten'],
+  [{ event: 'restarted', unit: 'k', attempt: 1, ms: 5, byUs: true }, 'Normal KubeletRestarted'],
+  [{ event: 'restart-failed', unit: 'k', attempt: 2, ms: 5, error }, 'Warning KubeletRestartFailed'],
+  [{ event: 'rolled-back', file: '/f', to: 'saved' }, 'Warning PullSecretRolledBack'],
+  [{ event: 'restarting', unit: 'k', attempt: 1 }, undefined],
+  [{ event: 'swept', files: 1 }, undefined],
+];
+for (const [happened, wanted] of EVENTS)
+  test(`${happened.event} is ${wanted ?? 'no Event'}`, () => {
+    const said = eventOf(happened);
+    assert.equal(said === undefined ? undefined : `${said.type} ${said.reason}`, wanted);
+  });
+
+test('an open breaker is an Event, other states are none', () => {
+  assert.deepEqual(
+    STATES.map(([state]) => eventOfState(state)?.reason),
+    [undefined, undefined, 'BreakerOpen'],
+  );
+});
+
+const missing = systemdMissing() ?? missingControlPlane();
+if (missing !== undefined) test.skip('on a real API server', missing);
+else {
+  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+  const machine = await PrivateSystemd.start({ kubelet: false });
+  const rulesOf = (kind: string): readonly Rule[] =>
+    agentRbac({ report: true })
+      .filter((one) => one.kind === kind && one.metadata.namespace !== 'openshift-config')
+      .flatMap((one) => one['rules'] as readonly Rule[]);
+  const user = await plane.user({
+    name: 'agent',
+    by: 'token',
+    cluster: rulesOf('ClusterRole'),
+    namespaces: { 'kube-system': rulesOf('Role') },
+  });
+  const account = join(plane.folder, 'account');
+  mkdirSync(account);
+  writeFileSync(join(account, 'ca.crt'), plane.ca);
+  symlinkSync(user.tokenFile, join(account, 'token'));
+  writeFileSync(machine.config, OLD, { mode: 0o600 });
+  machine.systemctl('start', 'kubelet.service');
+  const node = await TestNode.on(machine);
+  node.original.swap(NEW);
+  const agent = node.agent(['--node-name=worker-1', '--report', `--service-account-dir=${account}`], {
+    ...process.env,
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
+  });
+
+  test('without its Node there is no report, and the work is done all the same', async () => {
+    await settled(node, agent, NEW, 30_000);
+    await until('a line says so', () => /there is no Node/.test(agent.text()));
+  });
+
+  test('the next change is reported: a PullStatus that the Node owns, and Events on it', async () => {
+    const { metadata } = await plane.apply({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'worker-1' },
+    });
+    node.original.swap(OLD);
+    await settled(node, agent, OLD, 30_000);
+    assert.equal(readFileSync(machine.config, 'utf8'), OLD);
+    const path = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses/node-worker-1';
+    let text = '';
+    const deadline = performance.now() + 20_000;
+    while (!text.includes('"InSync"') && performance.now() < deadline) {
+      text = JSON.stringify((await plane.client.request('GET', path)).body);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    assert.match(text, /"InSync"/, agent.text());
+    assert.ok(text.includes(String((metadata as { uid?: string }).uid)), text);
+    const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
+    const reasons = (body as { items: { reason: string; regarding: { name: string } }[] }).items
+      .filter(({ regarding }) => regarding.name === 'worker-1')
+      .map(({ reason }) => reason);
+    for (const reason of ['PullSecretWritten', 'KubeletRestarted'])
+      assert.ok(reasons.includes(reason), `${reason} ${reasons.join()} ${agent.text()}`);
+  });
+
+  test('it stops when told to', async () => {
+    assert.equal((await agent.stop()).code, 0);
+  });
+
+  test.lastly('everything stops', async () => {
+    await agent.kill();
+    await machine.stop();
+    await plane.stop();
+  });
+}
+
+test.run();
