@@ -41,6 +41,38 @@ export interface AgentFlags {
 
 const text = (value: string) => ({ type: 'string', default: value }) as const;
 
+/** Flags, and what they are when nobody says otherwise. */
+const OPTIONS = {
+  global: text('/etc/global-pull-secret/.dockerconfigjson'),
+  original: text('/etc/original-pull-secret/.dockerconfigjson'),
+  file: text('/var/lib/kubelet/config.json'),
+  'state-dir': { type: 'string' },
+  unit: text('kubelet.service'),
+  'bus-socket': text('/var/run/dbus/system_bus_socket'),
+  restart: text('on-change'),
+  'restart-window': text('5m'),
+  'restart-timeout': text('200s'),
+  'restart-slots': text('0'),
+  'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
+  report: { type: 'boolean', default: false },
+  janitor: { type: 'boolean', default: false },
+  'janitor-folder': text('/etc/crio/auth'),
+  'janitor-age': text('1h'),
+  'max-restarts': text('6'),
+  foreign: text('drop'),
+  settle: text('2s'),
+  'kubelet-healthz': text('auto'),
+  'node-name': { type: 'string' },
+  'health-address': text('127.0.0.1'),
+  'health-port': text('9447'),
+  poll: text('30s'),
+  'log-level': text('info'),
+  'log-format': text('json'),
+  once: { type: 'boolean', default: false },
+  'dry-run': { type: 'boolean', default: false },
+  output: text('text'),
+} as const;
+
 /** Reads the flags. @throws UsageError, or what parseArgs throws for a flag that is not known */
 export function parseAgentFlags(
   args: readonly string[],
@@ -48,36 +80,7 @@ export function parseAgentFlags(
 ): AgentFlags {
   const { values } = parseArgs({
     args: [...args],
-    options: {
-      global: text('/etc/global-pull-secret/.dockerconfigjson'),
-      original: text('/etc/original-pull-secret/.dockerconfigjson'),
-      file: text('/var/lib/kubelet/config.json'),
-      'state-dir': { type: 'string' },
-      unit: text('kubelet.service'),
-      'bus-socket': text('/var/run/dbus/system_bus_socket'),
-      restart: text('on-change'),
-      'restart-window': text('5m'),
-      'restart-timeout': text('200s'),
-      'restart-slots': text('0'),
-      'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
-      report: { type: 'boolean', default: false },
-      janitor: { type: 'boolean', default: false },
-      'janitor-folder': text('/etc/crio/auth'),
-      'janitor-age': text('1h'),
-      'max-restarts': text('6'),
-      foreign: text('drop'),
-      settle: text('2s'),
-      'kubelet-healthz': text('auto'),
-      'node-name': { type: 'string' },
-      'health-address': text('127.0.0.1'),
-      'health-port': text('9447'),
-      poll: text('30s'),
-      'log-level': text('info'),
-      'log-format': text('json'),
-      once: { type: 'boolean', default: false },
-      'dry-run': { type: 'boolean', default: false },
-      output: text('text'),
-    },
+    options: OPTIONS,
   });
   if (values['dry-run'] && !values.once) throw new UsageError('Flag --dry-run needs --once');
   return {

@@ -78,11 +78,11 @@ else {
         await plane.apply(additional(`round-${round}.example.com`));
         if (round % 3 === 0) await plane.remove(SYNCER);
         const victim = replica(program);
-        // Every second one in the middle of its first pass, which takes some 50 ms; the others anywhere in their start.
+        // Every second one around its first pass, which comes some 100 ms after; the others anywhere in their start.
         if (round % 2 === 0) {
           await plane.remove(LEASE);
           await victim.says('this process leads');
-          await new Promise((resolve) => setTimeout(resolve, random() * 100));
+          await new Promise((resolve) => setTimeout(resolve, random() * 400));
         } else await new Promise((resolve) => setTimeout(resolve, 100 + random() * 500));
         await victim.stop('SIGKILL');
       }
