@@ -146,7 +146,14 @@ async function startIn(
     controllerManager,
     etcdServer,
     ...shortcuts(client),
-    kubectl: (...args) => runProcess([binaries.kubectl, `--kubeconfig=${kubeconfig}`, ...args]),
+    // kubectl remembers the kinds of a server by its address, and a port is used again by another control plane.
+    kubectl: (...args) =>
+      runProcess([
+        binaries.kubectl,
+        `--kubeconfig=${kubeconfig}`,
+        `--cache-dir=${mkdtempSync(join(folder, 'kubectl-cache-'))}`,
+        ...args,
+      ]),
     account: (namespace, name) => accountKubeconfig(host, { namespace, name }),
     user: (input) => makeUser(host, input),
     compact: () => compactEtcd(etcdServer),

@@ -62,8 +62,11 @@ else {
     await plane.apply(team);
     await soon(async () => assert.deepEqual(await hostsIn(copy), ['quay.io']));
     await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
-    const shown = await plane.kubectl('get', 'pullcreds');
-    assert.match(shown.stdout, /team\s+InjectAndDistribute\s+1\/1\s+True\s+Current/);
+    // A server lists a new kind in its discovery a moment after it serves it.
+    await soon(async () => {
+      const shown = await plane.kubectl('get', 'pullcreds');
+      assert.match(shown.stdout, /team\s+InjectAndDistribute\s+1\/1\s+True\s+Current/);
+    });
     await soon(async () => {
       const created = await createPod(plane, {
         name: `walk-${Date.now()}`,
