@@ -12,6 +12,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Daemon, startWatchdog } from '../control-plane/daemon.ts';
+import { killIfThere } from '../support/process.ts';
 
 const BIN = '/usr/lib/rabbitmq/bin';
 
@@ -78,13 +79,13 @@ export async function startRabbitMq(): Promise<RabbitMqNode> {
   return {
     url: `amqp://guest:guest@127.0.0.1:${port}`,
     restart: async () => {
-      endAll(marker);
+      await endAll(marker);
       await daemon.terminate();
       await daemon.start(120_000);
       list();
     },
     stop: async () => {
-      endAll(marker);
+      await endAll(marker);
       await daemon.terminate();
       await portMapper.terminate();
       await watchdog.finish();
@@ -107,8 +108,12 @@ function processesOf(marker: string): readonly number[] {
     });
 }
 
-function endAll(marker: string): void {
-  for (const pid of processesOf(marker)) process.kill(pid, 'SIGKILL');
+/** Ends them, and waits until they are gone: a port or a lock file of theirs would stop the next start. */
+async function endAll(marker: string): Promise<void> {
+  for (let left = processesOf(marker); left.length > 0; left = processesOf(marker)) {
+    for (const pid of left) killIfThere(pid, 'SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 async function freePort(): Promise<number> {

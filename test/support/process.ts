@@ -40,7 +40,7 @@ export async function runProcess(
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    if (child.pid !== undefined) killIfThere(-child.pid, 'SIGKILL');
   }, options.deadlineMs ?? 60_000);
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject);
@@ -54,4 +54,13 @@ export async function runProcess(
     timedOut,
     seconds: (performance.now() - started) / 1000,
   };
+}
+
+/** Sends a signal to a process (a group when negative) that may have ended since it was listed. */
+export function killIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }

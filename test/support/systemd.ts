@@ -24,6 +24,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { killIfThere } from './process.ts';
 
 /** What the kubelet does when it is started. */
 export type Behaviour =
@@ -200,14 +201,14 @@ export class PrivateSystemd {
 
   /** Sends a signal to the bus daemon. */
   signalBus(signal: NodeJS.Signals): void {
-    for (const pid of this.#pidsOf('dbus.service')) process.kill(pid, signal);
+    for (const pid of this.#pidsOf('dbus.service')) killIfThere(pid, signal);
   }
 
   /** Removes the machine and everything that runs in it. */
   async stop(): Promise<void> {
     this.signalBus('SIGCONT');
     running.delete(this.#child);
-    if (this.#child.pid !== undefined) process.kill(-this.#child.pid, 'SIGKILL');
+    if (this.#child.pid !== undefined) killIfThere(-this.#child.pid, 'SIGKILL');
     for (let tries = 0; tries < 200 && this.#populated(); tries += 1) await delay(20);
     for (const folder of globSync(`${this.#cgroup}/**/`).sort().reverse()) rmdirQuietly(folder);
     rmdirQuietly(this.#cgroup);
