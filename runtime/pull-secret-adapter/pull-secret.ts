@@ -1,8 +1,11 @@
 /**
- * Judges a pull secret before anything is done with it. What the existing job checks (JSON object, non-empty `auths`, same
- * texts), and what the requirement adds: each entry has a base64 `auth` of the form `user:password`, at most 64 KiB.
+ * Judges a pull secret before anything is done with it. How it is read is the rule of `rules/docker-config.ts`, as everywhere; what
+ * the existing job refuses keeps the job's texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers:
+ * at most 64 KiB, and every entry must hold a base64 `auth` that both the kubelet and CRI-O can use, because a secret that works
+ * in part would be reported as available.
  */
 import { createHash } from 'node:crypto';
+import { type ConfigProblem, type DockerConfigEntry, parseDockerConfig } from '../rules/docker-config.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
 
 /** Largest payload that Secret Manager takes. */
@@ -35,14 +38,15 @@ export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
     return failed(`the pull secret has ${size} bytes: at most ${MAX_PULL_SECRET_BYTES} can be stored`);
   }
   if (!text.isWellFormed()) return failed('invalid JSON: the text is not valid Unicode');
-  const document = parse(text);
-  if (document === undefined) return failed('invalid JSON: wanted an object with the key "auths"');
-  const auths = document?.['auths'];
-  if (document === null || !('auths' in document)) return failed("missing 'auths' key");
-  if (!isRecord(auths) || Object.keys(auths).length === 0)
-    return failed("'auths' must be a non-empty object");
-  const registries = Object.keys(auths);
-  return { registries, problems: registries.flatMap((registry) => judgeEntry(registry, auths[registry])) };
+  const parsed = parseDockerConfig(secret);
+  if (!parsed.ok) return failed(documentProblem(parsed.problem, text));
+  const { hasAuths, entries, kubeletFault } = parsed.config;
+  if (!hasAuths) return failed("missing 'auths' key, or it is null: 'auths' must be a non-empty object");
+  if (entries.length === 0) return failed("'auths' must be a non-empty object");
+  const problems = entries.flatMap(entryProblem);
+  if (problems.length === 0 && kubeletFault !== undefined)
+    return failed('a field beside "auths" has a wrong type: the kubelet gives up the whole document');
+  return { problems, registries: entries.map((entry) => entry.key.written) };
 }
 
 /** SHA-256 of the exact text, in hex. */
@@ -54,28 +58,18 @@ function failed(problem: string): PullSecretVerdict {
   return { problems: [problem], registries: [] };
 }
 
-/** An object, null (the existing job treats it as an object without keys), or undefined when it is neither. */
-function parse(text: string): Record<string, unknown> | null | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value === null || isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+/** The words of the existing job, for which a document `null` is an object without keys. */
+function documentProblem({ reason, message, position }: ConfigProblem, text: string): string {
+  if (reason === 'AuthsNotAnObject') return "'auths' must be a non-empty object";
+  if (text.trim() === 'null') return "missing 'auths' key";
+  const at = position === undefined ? '' : ` at line ${position.line}, column ${position.column}`;
+  return `invalid JSON: the pull secret ${message}${at}`;
 }
 
-function judgeEntry(registry: string, entry: unknown): readonly string[] {
-  const shown = JSON.stringify(registry.slice(0, 200));
-  if (!/^[A-Za-z0-9*][A-Za-z0-9.*:/_[\]-]*$/.test(registry)) return [`entry ${shown} is no registry host`];
-  if (!isRecord(entry)) return [`entry ${shown} is not an object`];
-  const { auth } = entry;
-  if (typeof auth !== 'string' || auth === '') return [`entry ${shown} has no "auth"`];
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(auth) || auth.length % 4 !== 0)
-    return [`"auth" of entry ${shown} is not base64`];
-  const colon = Buffer.from(auth, 'base64').indexOf(':');
-  return colon > 0 ? [] : [`"auth" of entry ${shown} does not hold user:password`];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function entryProblem(entry: DockerConfigEntry): readonly string[] {
+  const shown = `entry ${JSON.stringify(entry.key.written.slice(0, 200))}`;
+  if (entry.fault !== undefined) return [`${shown} ${entry.fault.message}`];
+  if (entry.containers === undefined)
+    return [`${shown} has an "auth" that CRI-O cannot read: wanted padding`];
+  return entry.containers.username === '' ? [`${shown} has no "auth" with a user name`] : [];
 }

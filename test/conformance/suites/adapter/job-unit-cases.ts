@@ -130,7 +130,11 @@ export const suite: ConformanceSuite<Input> = {
         return retried(input.one);
     }
   },
-  mutation: { file: 'runtime/pull-secret-adapter/pull-secret.ts', replace: 'colon > 0', by: 'colon > 9999' },
+  mutation: {
+    file: 'runtime/pull-secret-adapter/pull-secret.ts',
+    replace: 'entry.fault !== undefined',
+    by: 'entry.fault === undefined',
+  },
 };
 
 function taskOf(env: Record<string, string>): string {
