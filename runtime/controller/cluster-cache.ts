@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
+import { isDenied, placeOf, SharedSource, type WideSource } from './shared-source.ts';
 import { kindKey, ObjectStore } from './store.ts';
 
 /** One collection, with what narrows it. A {@link Read} whose namespace is resolved. */
@@ -35,11 +36,16 @@ export interface SourceStatus {
   readonly error?: PullwrightError;
 }
 
+/** So many namespaces have a watch of their own before one for all is opened. */
+const NARROW_WATCHES = 3;
+
 export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
   readonly #client: KubeClient;
   readonly #timing: Partial<InformerTiming>;
   readonly #sources = new Map<string, CachedSource>();
+  /** By the watch over all namespaces: those with a watch of their own, or `denied` when the rights do not reach so far. */
+  readonly #narrow = new Map<string, Set<string> | 'denied'>();
 
   constructor(client: KubeClient, timing: Partial<InformerTiming> = {}) {
     this.#client = client;
@@ -48,8 +54,43 @@ export class ClusterCache {
 
   /** The source of `selection`, started when it is asked for the first time. */
   source(selection: Selection): Source {
-    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = selection;
-    const id = JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector]);
+    return this.#cached(selection);
+  }
+
+  /**
+   * As {@link source}, for what is read alike in many namespaces: the fourth namespace and all later ones share one watch of
+   * `wide`, if the rights allow it.
+   *
+   * @param selection what is read
+   * @param wide the same without the namespace, and without the name where it differs by namespace
+   */
+  sharedSource(selection: Selection & { readonly namespace: string }, wide: Selection): Source {
+    const [id, wideId] = [idOfSelection(selection), idOfSelection(wide)];
+    const narrow = this.#narrow.get(wideId) ?? new Set();
+    this.#narrow.set(wideId, narrow);
+    if (narrow === 'denied' || narrow.has(id)) return this.#cached(selection);
+    if (narrow.size < NARROW_WATCHES) {
+      narrow.add(id);
+      return this.#cached(selection);
+    }
+    const known = this.#sources.has(wideId);
+    const source = this.#cached(wide);
+    if (!known) this.#noticeDenial(wideId, source);
+    return new SharedSource({ selection, wide: source, alone: () => this.#cached(selection) });
+  }
+
+  #noticeDenial(wideId: string, source: CachedSource): void {
+    const end = source.onStatus(() => {
+      if (source.status.is !== 'new' || isDenied(source.status)) end();
+      if (!isDenied(source.status)) return;
+      this.#narrow.set(wideId, 'denied');
+      this.#sources.delete(wideId);
+      source.stop();
+    });
+  }
+
+  #cached(selection: Selection): CachedSource {
+    const id = idOfSelection(selection);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
     const source = new CachedSource(selection, {
@@ -122,7 +163,7 @@ interface SharedStore {
 /** Deleted objects that are remembered per source. */
 const REMEMBERED_DELETIONS = 1000;
 
-class CachedSource implements Source, InformerSink {
+class CachedSource implements WideSource, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
   readonly #shared: SharedStore;
@@ -130,7 +171,8 @@ class CachedSource implements Source, InformerSink {
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can tell of a deletion before the answer to our last write of the object is read. */
   readonly #deletedUids = new Set<string>();
-  readonly #listeners = new Set<ChangeListener>();
+  /** By what they want to hear of: '' for everything, else a {@link placeOf}. */
+  readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
 
@@ -140,7 +182,7 @@ class CachedSource implements Source, InformerSink {
   }
 
   get listeners(): number {
-    return this.#listeners.size;
+    return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
   }
 
   start(client: KubeClient, timing: Partial<InformerTiming>): void {
@@ -168,8 +210,16 @@ class CachedSource implements Source, InformerSink {
   }
 
   subscribe(listener: ChangeListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.subscribeAt('', listener);
+  }
+
+  subscribeAt(place: string, listener: ChangeListener): () => void {
+    const group = this.#listeners.get(place) ?? new Set();
+    this.#listeners.set(place, group.add(listener));
+    return () => {
+      group.delete(listener);
+      if (group.size === 0 && this.#listeners.get(place) === group) this.#listeners.delete(place);
+    };
   }
 
   onStatus(listener: () => void): () => void {
@@ -190,7 +240,10 @@ class CachedSource implements Source, InformerSink {
   }
 
   tell(object: KubeObject): void {
-    for (const listener of this.#listeners) listener(object);
+    const { namespace, name } = object.metadata;
+    const places =
+      namespace === undefined ? [''] : ['', placeOf(namespace, undefined), placeOf(namespace, name)];
+    for (const place of places) for (const listener of this.#listeners.get(place) ?? []) listener(object);
   }
 
   replace(objects: readonly KubeObject[]): void {
@@ -251,6 +304,11 @@ function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
     disposition: 'waiting',
     hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
   });
+}
+
+function idOfSelection(selection: Selection): string {
+  const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = selection;
+  return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector]);
 }
 
 function idOf({ apiVersion, kind, metadata }: KubeObject): string {

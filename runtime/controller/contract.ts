@@ -18,6 +18,9 @@ export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
 /** Stands in {@link Read.namespace} for the namespace of the HostedCluster and its NodePools. */
 export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
 
+/** Stands in {@link Read.name}, also within it, for the name of the HostedCluster. */
+export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
+
 /** Label and annotation that the engine puts on every object it creates; pruning goes by both. */
 export const OWNER_LABEL = 'pullwright.dev/owner';
 /** Holds `<scope>|<namespace>|<name>` of the key that wanted the object. */
@@ -48,6 +51,7 @@ export interface Read {
   readonly kind: string;
   /** Exact, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
   readonly namespace?: string;
+  /** Exact, or with {@link HOSTED_CLUSTER_NAME} in it. */
   readonly name?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

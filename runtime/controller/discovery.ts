@@ -4,6 +4,7 @@
  */
 import { backOffMs, jitterMs, pause } from '../kube/back-off.ts';
 import { asPullwrightError } from '../kube/failure.ts';
+import { Places } from '../kube/places.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -11,7 +12,6 @@ import type { Cluster } from './cluster.ts';
 import type { Source } from './cluster-cache.ts';
 import type { Scope } from './contract.ts';
 import type { Manager } from './manager.ts';
-import { Places } from './places.ts';
 import type { ObjectStore } from './store.ts';
 
 /** How to reach the hosted clusters. */

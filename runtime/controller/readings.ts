@@ -2,9 +2,16 @@
 import type { KubeObject } from '../rules/kube-object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Cluster } from './cluster.ts';
-import type { Selection, Source } from './cluster-cache.ts';
-import type { Read, Role, Scope } from './contract.ts';
-import { readNamespace } from './selection.ts';
+import type { ClusterCache, Selection, Source } from './cluster-cache.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Read,
+  type Role,
+  type Scope,
+} from './contract.ts';
+import { readName, readNamespace } from './selection.ts';
 
 export interface ReadingsOptions {
   readonly reads: readonly Read[];
@@ -48,9 +55,8 @@ export class Readings {
   start(): void {
     const { reads, scope, clusters, onChange } = this.#options;
     for (const read of reads) {
-      const selection = selectionOf(read, scope);
-      if (selection === undefined) continue;
-      const source = clusters[read.role].cache.source(selection);
+      const source = sourceOf(clusters[read.role].cache, read, scope);
+      if (source === undefined) continue;
       this.#readings.push({ read, source });
       this.#ends.push(
         source.subscribe((object) => {
@@ -68,10 +74,15 @@ export class Readings {
 
   /** Calls `visit` for every object that is there to read. */
   each(visit: (role: Role, object: KubeObject) => void): void {
-    const { clusters, scope } = this.#options;
-    for (const { read } of this.#readings)
-      for (const object of clusters[read.role].cache.store.list(read, readNamespace(read, scope)))
-        visit(read.role, object);
+    const { clusters } = this.#options;
+    for (const { read, source } of this.#readings) {
+      const { store } = clusters[read.role].cache;
+      const { apiVersion, kind, namespace, name } = source.selection;
+      const byName = namespace !== undefined && name !== undefined;
+      const one = byName ? store.get({ apiVersion, kind, namespace, name }) : undefined;
+      for (const object of byName ? [one] : store.list(read, namespace))
+        if (object !== undefined) visit(read.role, object);
+    }
   }
 
   /** Whether the cluster of `role` serves `kind` (`apiVersion/Kind`), as far as it is read. */
@@ -113,19 +124,26 @@ export class Readings {
   }
 }
 
-/** Undefined for a read that cannot cover anything in this scope. */
-function selectionOf(read: Read, scope: Scope): Selection | undefined {
-  const { apiVersion, kind, name, labelSelector, fieldSelector } = read;
+const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
+
+/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once. */
+function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undefined {
+  const { apiVersion, kind, labelSelector, fieldSelector } = read;
   const namespace = readNamespace(read, scope);
+  const name = readName(read, scope);
   if (namespace === '-') return undefined;
-  return {
+  const common: Selection = {
     apiVersion,
     kind,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
   };
+  const named = { ...common, ...(name === undefined ? {} : { name }) };
+  if (namespace === undefined) return cache.source(named);
+  const selection = { ...named, namespace };
+  if (scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
+    return cache.source(selection);
+  return cache.sharedSource(selection, read.name?.includes(HOSTED_CLUSTER_NAME) === true ? common : named);
 }
 
 function isSettled({ read, source }: Reading): boolean {

@@ -1,6 +1,12 @@
 /** Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster. */
 import type { KubeObject } from '../rules/kube-object.ts';
-import { CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE, type Read, type Scope } from './contract.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Read,
+  type Scope,
+} from './contract.ts';
 
 /** The namespace that `read` means in `scope`, or undefined for all. */
 export function readNamespace(read: Read, scope: Scope): string | undefined {
@@ -10,12 +16,17 @@ export function readNamespace(read: Read, scope: Scope): string | undefined {
   return read.namespace;
 }
 
+/** The name that `read` means in `scope`, or undefined for all. */
+export function readName(read: Read, scope: Scope): string | undefined {
+  return read.name?.replace(HOSTED_CLUSTER_NAME, scope.hostedCluster?.name ?? '-');
+}
+
 /** Whether `object`, of the cluster of `read.role`, is covered by `read`. */
 export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
   if (read.apiVersion !== object.apiVersion || read.kind !== object.kind) return false;
   const namespace = readNamespace(read, scope);
   if (namespace !== undefined && namespace !== (object.metadata.namespace ?? '')) return false;
-  if (read.name !== undefined && read.name !== object.metadata.name) return false;
+  if (read.name !== undefined && readName(read, scope) !== object.metadata.name) return false;
   return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
 }
 
@@ -42,8 +53,19 @@ function matchesFields(selector: string | undefined, object: KubeObject): boolea
   });
 }
 
+type Term = readonly [key: string, value: string | undefined];
+
+/** Selectors are those of the reads: few, and asked for with every look at an object. */
+const knownTerms = new Map<string, readonly Term[]>();
+
 /** Equality terms `a=b,c`, as reads use them; `c` alone means: is there. */
-function terms(selector: string): readonly (readonly [string, string | undefined])[] {
+function terms(selector: string): readonly Term[] {
+  const known = knownTerms.get(selector) ?? readTerms(selector);
+  knownTerms.set(selector, known);
+  return known;
+}
+
+function readTerms(selector: string): readonly Term[] {
   return selector
     .split(',')
     .filter((term) => term !== '')

@@ -1,6 +1,7 @@
 /** Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share. */
 import type { KubeObject } from '../rules/kube-object.ts';
 import { KEY_ANNOTATION, OWNER_LABEL } from './contract.ts';
+import { place, SortedObjects } from './sorted-objects.ts';
 
 /** Names one object within a cluster. */
 export interface ObjectName {
@@ -15,10 +16,12 @@ export function kindKey(kind: { readonly apiVersion: string; readonly kind: stri
   return `${kind.apiVersion}/${kind.kind}`;
 }
 
+const NONE: readonly KubeObject[] = [];
+
 interface KindTable {
   readonly objects: Map<string, KubeObject>;
-  /** Sorted lists by namespace ('*' for all), made when first asked for, dropped when the kind changes. */
-  readonly lists: Map<string, readonly KubeObject[]>;
+  /** Made when a list is asked for the first time, kept from then on. */
+  sorted?: SortedObjects;
 }
 
 export class ObjectStore {
@@ -34,7 +37,7 @@ export class ObjectStore {
     const id = place(object.metadata.namespace, object.metadata.name);
     this.#disown(table.objects.get(id));
     table.objects.set(id, object);
-    table.lists.clear();
+    table.sorted?.set(id, object);
     const owner = ownerKey(object);
     if (owner === undefined) return;
     const group = this.#owned.get(owner) ?? new Set();
@@ -46,24 +49,21 @@ export class ObjectStore {
     const id = place(ref.namespace, ref.name);
     this.#disown(table?.objects.get(id));
     table?.objects.delete(id);
-    table?.lists.clear();
+    table?.sorted?.delete(id);
   }
 
-  /** Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared: do not change it. */
+  /**
+   * Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared, do not change it: it
+   * stays the same one until something in it changes, and what was given out stays as it is.
+   */
   list(
     kind: { readonly apiVersion: string; readonly kind: string },
     namespace?: string,
   ): readonly KubeObject[] {
     const table = this.#kinds.get(kindKey(kind));
-    if (table === undefined) return [];
-    const known = table.lists.get(namespace ?? '*');
-    if (known !== undefined) return known;
-    const all = [...table.objects.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
-    if (namespace === undefined) table.lists.set('*', all);
-    else
-      for (const [name, group] of Map.groupBy(all, (object) => object.metadata.namespace ?? ''))
-        table.lists.set(name, group);
-    return table.lists.get(namespace ?? '*') ?? [];
+    if (table === undefined) return NONE;
+    table.sorted ??= new SortedObjects(table.objects);
+    return namespace === undefined ? table.sorted.all : table.sorted.of(namespace);
   }
 
   /** Objects that carry the marks of this owner and key. */
@@ -84,7 +84,7 @@ export class ObjectStore {
   #table(kind: string): KindTable {
     let table = this.#kinds.get(kind);
     if (table === undefined) {
-      table = { objects: new Map(), lists: new Map() };
+      table = { objects: new Map() };
       this.#kinds.set(kind, table);
     }
     return table;
@@ -92,7 +92,10 @@ export class ObjectStore {
 
   #disown(object: KubeObject | undefined): void {
     const owner = object === undefined ? undefined : ownerKey(object);
-    if (object !== undefined && owner !== undefined) this.#owned.get(owner)?.delete(object);
+    if (object === undefined || owner === undefined) return;
+    const group = this.#owned.get(owner);
+    group?.delete(object);
+    if (group?.size === 0) this.#owned.delete(owner);
   }
 }
 
@@ -100,9 +103,4 @@ function ownerKey(object: KubeObject): string | undefined {
   const owner = object.metadata.labels?.[OWNER_LABEL];
   const key = object.metadata.annotations?.[KEY_ANNOTATION];
   return owner === undefined || typeof key !== 'string' ? undefined : `${owner} ${key}`;
-}
-
-// A space cannot occur in either part and sorts before every character that can.
-function place(namespace: string | undefined, name: string): string {
-  return `${namespace ?? ''} ${name}`;
 }

@@ -17,30 +17,47 @@ export interface WorldInput {
 
 /** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
 export function worldView(input: WorldInput): World {
-  const visible = (role: Role, object: KubeObject | undefined): boolean =>
-    object !== undefined &&
-    input.reads.some((read) => sameCluster(read.role, role, input) && covers(read, object, input.scope));
+  const { scope, stores, reads } = input;
+  const readsOf = (role: Role, kind: string): readonly Read[] => {
+    const found = byKind(reads).get(kind) ?? [];
+    return stores.hosted === stores.management ? found : found.filter((read) => read.role === role);
+  };
   return {
-    scope: input.scope,
+    scope,
     now: input.now,
     get(ref: Ref) {
-      const object = input.stores[ref.role].get(ref);
-      if (!visible(ref.role, object)) return undefined;
-      return ref.uid === undefined || ref.uid === object?.metadata.uid ? object : undefined;
+      const object = stores[ref.role].get(ref);
+      if (object === undefined || (ref.uid !== undefined && ref.uid !== object.metadata.uid))
+        return undefined;
+      return readsOf(ref.role, kindKey(ref)).some((read) => covers(read, object, scope)) ? object : undefined;
     },
     list(query: Query) {
-      return input.stores[query.role]
-        .list(query, query.namespace)
-        .filter((object) => selected(query, object) && visible(query.role, object));
+      const objects = stores[query.role].list(query, query.namespace);
+      const found = readsOf(query.role, kindKey(query));
+      if (query.labels === undefined && found.some(coversAll)) return objects;
+      return objects.filter(
+        (object) => selected(query, object) && found.some((read) => covers(read, object, scope)),
+      );
     },
     fact: input.fact,
     serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };
 }
 
+const indexes = new WeakMap<readonly Read[], ReadonlyMap<string, readonly Read[]>>();
+
 /** In a stand-alone cluster both roles are one store, and a read of either role covers it. */
-function sameCluster(a: Role, b: Role, input: WorldInput): boolean {
-  return a === b || input.stores[a] === input.stores[b];
+function byKind(reads: readonly Read[]): ReadonlyMap<string, readonly Read[]> {
+  const known = indexes.get(reads) ?? Map.groupBy(reads, kindKey);
+  indexes.set(reads, known);
+  return known;
+}
+
+/** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
+function coversAll({ namespace, name, labelSelector, fieldSelector }: Read): boolean {
+  return (
+    namespace === undefined && name === undefined && labelSelector === undefined && fieldSelector === undefined
+  );
 }
 
 function selected(query: Query, object: KubeObject): boolean {

@@ -49,7 +49,7 @@ function newAgent(connection: Connection, { certificate, key }: Credentials): Ag
   return new Agent({
     keepAlive: true,
     keepAliveMsecs: 30_000,
-    maxFreeSockets: 8,
+    maxFreeSockets: 32,
     // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',

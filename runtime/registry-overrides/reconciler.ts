@@ -8,6 +8,8 @@
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
   type Outcome,
   type Problem,
   type Read,
@@ -48,7 +50,7 @@ const CATALOG_DEPLOYMENTS = [
 
 const READS: readonly Read[] = [
   ...SET_READS,
-  { ...CLUSTER, optional: true },
+  { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
     (name): Read => ({
       role: 'management',
@@ -77,6 +79,8 @@ const READS: readonly Read[] = [
     role: 'management',
     apiVersion: PULL_STATUS_API_VERSION,
     kind: PULL_STATUS_KIND,
+    namespace: HOSTED_CLUSTER_NAMESPACE,
+    name: `hostedcluster-${HOSTED_CLUSTER_NAME}`,
     labelSelector: `pullwright.dev/owner=${NAME}`,
     optional: true,
   },
