@@ -9,9 +9,10 @@ import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
-import type { Source } from './cluster-cache.ts';
+
 import type { Scope } from './contract.ts';
 import type { Manager } from './manager.ts';
+import type { Source } from './source.ts';
 import type { ObjectStore } from './store.ts';
 
 /** How to reach the hosted clusters. */

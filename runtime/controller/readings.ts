@@ -2,7 +2,7 @@
 import type { KubeObject } from '../rules/kube-object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Cluster } from './cluster.ts';
-import type { ClusterCache, Selection, Source } from './cluster-cache.ts';
+import type { ClusterCache } from './cluster-cache.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
@@ -12,6 +12,7 @@ import {
   type Scope,
 } from './contract.ts';
 import { readName, readNamespace } from './selection.ts';
+import type { Selection, Source } from './source.ts';
 
 export interface ReadingsOptions {
   readonly reads: readonly Read[];

@@ -3,7 +3,7 @@
  * connections per kind.
  */
 import { isApiError } from '../kube/api-error.ts';
-import type { ChangeListener, Selection, Source, SourceStatus } from './cluster-cache.ts';
+import type { ChangeListener, Selection, Source, SourceStatus } from './source.ts';
 
 /** The watch over all namespaces: a source that can tell of one place only. */
 export interface WideSource extends Source {

@@ -1,6 +1,7 @@
 /** The webhook as a running thing: caches of what the plan needs, and the handler over them. */
-import { ClusterCache, type Source } from '../controller/cluster-cache.ts';
+import { ClusterCache } from '../controller/cluster-cache.ts';
 import type { Read, World } from '../controller/contract.ts';
+import type { Source } from '../controller/source.ts';
 import { kindKey } from '../controller/store.ts';
 import { worldView } from '../controller/world.ts';
 import type { KubeClient } from '../kube/client.ts';

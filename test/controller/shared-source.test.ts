@@ -1,6 +1,7 @@
 /** What is read alike in many namespaces costs one watch, where the rights allow it. */
 import assert from 'node:assert/strict';
-import { ClusterCache, type Selection, type Source } from '../../runtime/controller/cluster-cache.ts';
+import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
+import type { Selection, Source } from '../../runtime/controller/source.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';

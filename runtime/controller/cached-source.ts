@@ -1,0 +1,164 @@
+/** One informer, the objects that it has, and who hears of them. */
+import type { KubeClient } from '../kube/client.ts';
+import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+import { placeOf, type WideSource } from './shared-source.ts';
+import type { ChangeListener, Selection, SourceStatus } from './source.ts';
+import { kindKey } from './store.ts';
+
+/** What a source does with the store that it shares. */
+export interface SharedStore {
+  keep(object: KubeObject): void;
+  release(object: KubeObject, whole: boolean): void;
+}
+
+/** Deleted objects that are remembered per source. */
+const REMEMBERED_DELETIONS = 1000;
+
+export class CachedSource implements WideSource, InformerSink {
+  readonly selection: Selection;
+  status: SourceStatus = { is: 'new' };
+  readonly #shared: SharedStore;
+  /** The objects that this source has, by name. */
+  readonly #objects = new Map<string, KubeObject>();
+  /** The watch can tell of a deletion before the answer to our last write of the object is read. */
+  readonly #deletedUids = new Set<string>();
+  /** By what they want to hear of: '' for everything, else a {@link placeOf}. */
+  readonly #listeners = new Map<string, Set<ChangeListener>>();
+  readonly #statusListeners = new Set<() => void>();
+  #informer: Informer | undefined;
+
+  constructor(selection: Selection, shared: SharedStore) {
+    this.selection = selection;
+    this.#shared = shared;
+  }
+
+  get listeners(): number {
+    return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
+  }
+
+  start(client: KubeClient, timing: Partial<InformerTiming>): void {
+    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
+    const byName = name === undefined ? [] : [`metadata.name=${name}`];
+    const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
+    this.#informer = new Informer({
+      client,
+      collection: { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) },
+      selector: {
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+        ...(fields === '' ? {} : { fieldSelector: fields }),
+      },
+      sink: this,
+      timing,
+    });
+    void this.#informer.run();
+  }
+
+  stop(): void {
+    this.#informer?.stop();
+    const objects = [...this.#objects.values()];
+    this.#objects.clear();
+    for (const object of objects) this.#shared.release(object, false);
+  }
+
+  subscribe(listener: ChangeListener): () => void {
+    return this.subscribeAt('', listener);
+  }
+
+  subscribeAt(place: string, listener: ChangeListener): () => void {
+    const group = this.#listeners.get(place) ?? new Set();
+    this.#listeners.set(place, group.add(listener));
+    return () => {
+      group.delete(listener);
+      if (group.size === 0 && this.#listeners.get(place) === group) this.#listeners.delete(place);
+    };
+  }
+
+  onStatus(listener: () => void): () => void {
+    this.#statusListeners.add(listener);
+    return () => this.#statusListeners.delete(listener);
+  }
+
+  has(object: KubeObject): boolean {
+    return this.#objects.has(idOf(object));
+  }
+
+  /** Whether the object is of the kind, namespace and name that are read here; selectors aside. */
+  concerns(object: KubeObject): boolean {
+    const { namespace, name } = this.selection;
+    if (kindKey(object) !== kindKey(this.selection)) return false;
+    if (namespace !== undefined && namespace !== object.metadata.namespace) return false;
+    return name === undefined || name === object.metadata.name;
+  }
+
+  tell(object: KubeObject): void {
+    const { namespace, name } = object.metadata;
+    const places =
+      namespace === undefined ? [''] : ['', placeOf(namespace, undefined), placeOf(namespace, name)];
+    for (const place of places) for (const listener of this.#listeners.get(place) ?? []) listener(object);
+  }
+
+  replace(objects: readonly KubeObject[]): void {
+    const present = new Set(objects.map(idOf));
+    const gone = [...this.#objects.values()].filter((object) => !present.has(idOf(object)));
+    for (const object of gone) this.delete(object);
+    for (const object of objects) this.set(object);
+  }
+
+  set(object: KubeObject): void {
+    this.#objects.set(idOf(object), object);
+    this.#shared.keep(object);
+  }
+
+  delete(object: KubeObject): void {
+    this.drop(object);
+    this.#rememberDeletion(object.metadata.uid);
+    this.#shared.release(object, !this.#narrowed);
+  }
+
+  drop(object: KubeObject): void {
+    this.#objects.delete(idOf(object));
+  }
+
+  state(state: Parameters<InformerSink['state']>[0]): void {
+    if (state.is === 'failing') this.status = { is: this.status.is, error: state.error };
+    // A kind that was there and is not found any more: an API server that starts says so for a moment. What is known stays.
+    else if (state.is === 'missing' && this.status.is === 'synced')
+      this.status = { is: 'synced', error: noLongerServed(this.selection) };
+    else this.status = { is: state.is };
+    for (const listener of this.#statusListeners) listener();
+  }
+
+  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. */
+  observe(object: KubeObject): boolean {
+    if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return false;
+    if (this.#narrowed && !this.has(object)) return false;
+    this.#objects.set(idOf(object), object);
+    return true;
+  }
+
+  get #narrowed(): boolean {
+    return this.selection.labelSelector !== undefined || this.selection.fieldSelector !== undefined;
+  }
+
+  #rememberDeletion(uid: string | undefined): void {
+    if (uid === undefined) return;
+    this.#deletedUids.add(uid);
+    const [oldest] = this.#deletedUids;
+    if (this.#deletedUids.size > REMEMBERED_DELETIONS && oldest !== undefined)
+      this.#deletedUids.delete(oldest);
+  }
+}
+
+function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
+  return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the cluster does not serve it any more`, {
+    code: 'KindNotServed',
+    disposition: 'waiting',
+    hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
+  });
+}
+
+function idOf({ apiVersion, kind, metadata }: KubeObject): string {
+  return `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
+}

@@ -1,0 +1,32 @@
+/** What readers of a cluster's objects see of an informer. */
+import type { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+
+/** One collection, with what narrows it. A {@link Read} whose namespace is resolved. */
+export interface Selection {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Told about every change of what a source covers. */
+export type ChangeListener = (object: KubeObject) => void;
+
+export interface Source {
+  readonly selection: Selection;
+  readonly status: SourceStatus;
+  /** Calls `listener` for every change from now on; gives the way to stop that. */
+  subscribe(listener: ChangeListener): () => void;
+  /** Calls back when the status changes. */
+  onStatus(listener: () => void): () => void;
+}
+
+export interface SourceStatus {
+  /** `new` until the first list, or until it is known that the kind is missing. */
+  readonly is: 'new' | 'synced' | 'missing';
+  /** Why it cannot be read at the moment. */
+  readonly error?: PullwrightError;
+}
