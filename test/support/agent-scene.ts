@@ -40,6 +40,27 @@ export function scene(
   });
 }
 
+/** The same, with an agent that runs, has nothing to do, and says so. */
+export function settledScene(
+  test: TestSuite,
+  name: string,
+  body: (node: TestNode, agent: RunningAgent, agents: Agents) => Promise<void>,
+  flags: readonly string[] = [],
+): void {
+  scene(test, name, async (node, agents) => {
+    node.original.swap(OLD);
+    const agent = agents.run(node, flags);
+    await inSync(agent);
+    await body(node, agent, agents);
+  });
+}
+
+/** Brings {@link NEW} and waits until the kubelet's second start has begun. */
+export async function restarting(node: TestNode): Promise<void> {
+  node.original.swap(NEW);
+  await until('the kubelet starts', () => node.machine.starts().length === 2);
+}
+
 export class Agents {
   readonly #all: RunningAgent[] = [];
 

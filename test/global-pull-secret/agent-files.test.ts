@@ -1,0 +1,189 @@
+// deadline: 180 s
+/** The compiled agent and the files around it: secrets that are no secrets, disks that are full, links, rights. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chownSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
+import { plantedPassword } from '../support/canary.ts';
+import type { LogLine, TestNode } from '../support/node-agent.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+import { digestOf, entriesOf, until } from '../support/systemd.ts';
+
+const test = suite('node agent and its files');
+
+settledScene(
+  test,
+  'bad secrets: the last good content stays, the reason is said, no value is shown',
+  async (node, agent) => {
+    const planted = plantedPassword('poison');
+    const bad: readonly (readonly [string | Uint8Array | undefined, RegExp])[] = [
+      [OLD.slice(0, -9), /no JSON/],
+      ['{}', /missing 'auths' key/],
+      ['[]', /no JSON object/],
+      [`"${planted}"`, /no JSON object/],
+      [`{"auths":"${planted}"}`, /"auths" is no object/],
+      [`{"auths":{"a.example.com":"${planted}"}}`, /entry 1 \("a.example.com"\) is no object/],
+      [
+        `{"auths":{"a.example.com":{"auth":["${planted}"]}}}`,
+        /"auth" of entry 1 \("a.example.com"\) is no text/,
+      ],
+      [`{"auths":{"a.example.com":{"auth":"${planted}"}}`, /no JSON/],
+      [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /no JSON/],
+      ['['.repeat(200_000), /no JSON/],
+      ['', /it is empty/],
+      [undefined, /does not exist/],
+    ];
+    for (const [content, words] of bad) {
+      const lines = agent.lines().length;
+      node.original.swap(content);
+      const said = (line: LogLine): boolean => words.test(String(line['detail']));
+      await until(`it says ${words.source}`, () => agent.lines().slice(lines).some(said));
+      node.original.swap(OLD);
+      await inSync(agent);
+    }
+    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+    assert.deepEqual(node.machine.starts(), [digestOf(OLD)]);
+    assert.ok(!agent.text().includes(planted));
+    node.original.swap(NEW);
+    await settled(node, agent, NEW);
+  },
+);
+
+scene(
+  test,
+  'a bad global secret is not passed over in silence: no fall-back to the original one',
+  async (node, agents) => {
+    node.original.swap(NEW);
+    node.global.swap('{');
+    const agent = agents.run(node);
+    await until('it is said', () => agent.reason() === 'SourceInvalid');
+    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
+    node.global.swap('');
+    await settled(node, agent, NEW);
+  },
+);
+
+scene(test, 'a secret of 900 KiB', async (node, agents) => {
+  const large = secret(...Array.from({ length: 10_000 }, (_, at) => `registry-${at}.example.com/team`));
+  assert.ok(large.length > 900 << 10 || large.length > 700_000);
+  node.original.swap(large);
+  await settled(node, agents.run(node), large);
+});
+
+scene(test, 'mode and owner of the file are kept', async (node, agents) => {
+  execFileSync('chmod', ['0640', node.machine.config]);
+  chownSync(node.machine.config, 123, 456);
+  node.original.swap(NEW);
+  await settled(node, agents.run(node), NEW);
+  const { mode, uid, gid } = statSync(node.machine.config);
+  assert.deepEqual([mode & 0o7777, uid, gid], [0o640, 123, 456]);
+});
+
+scene(test, 'a symbolic link in place of the file is refused, and not followed', async (node, agents) => {
+  const target = join(node.machine.state, 'target');
+  writeFileSync(target, 'precious');
+  rmSync(node.machine.config);
+  symlinkSync(target, node.machine.config);
+  node.original.swap(NEW);
+  const agent = agents.run(node);
+  await until('it is said', () => agent.reason() === 'IsSymlink');
+  assert.equal(readFileSync(target, 'utf8'), 'precious');
+});
+
+/** Disks of their own, with the agent in `--once --restart=never`: whether it fits is all that is asked. */
+function disk(name: string, options: string, body: (node: TestNode, place: string) => Promise<void>): void {
+  scene(test, name, async (node) => {
+    const place = join(node.machine.state, 'disk');
+    mkdirSync(place);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', place]);
+    try {
+      await body(node, place);
+    } finally {
+      execFileSync('umount', ['-l', place]);
+    }
+  });
+}
+
+async function once(node: TestNode, file: string): Promise<{ code: number; text: string }> {
+  const ran = await runProcess(node.command([`--file=${file}`, '--once', '--restart=never']), {
+    deadlineMs: 10_000,
+  });
+  return { code: ran.code, text: ran.stdout + ran.stderr };
+}
+
+disk(
+  'a full disk: the old content stays, the reason is said, and freed space is used',
+  'size=100k',
+  async (node, place) => {
+    const file = join(place, 'config.json');
+    writeFileSync(file, OLD);
+    node.original.swap(NEW);
+    writeFileSync(join(place, 'ballast'), Buffer.alloc(92 << 10));
+    const agent = node.agent([`--file=${file}`, '--restart=never']);
+    await until('it is said', () => agent.reason() === 'DiskFull');
+    assert.equal(readFileSync(file, 'utf8'), OLD);
+    rmSync(join(place, 'ballast'));
+    await until('it is written', () => readFileSync(file, 'utf8') === NEW, 15_000);
+    await agent.stop();
+    assert.deepEqual(entriesOf(place), ['.pullwright', 'config.json']);
+  },
+);
+
+disk('no inode left: the old content stays, and the reason is said', 'nr_inodes=4', async (node, place) => {
+  const file = join(place, 'config.json');
+  writeFileSync(file, OLD);
+  writeFileSync(join(place, 'ballast'), '');
+  node.original.swap(NEW);
+  const { code, text } = await once(node, file);
+  assert.equal(code, 1);
+  assert.match(text, /no space or no inode left/);
+  assert.equal(readFileSync(file, 'utf8'), OLD);
+});
+
+disk('a read-only disk: the old content stays, and the reason is said', 'size=100k', async (node, place) => {
+  const file = join(place, 'config.json');
+  writeFileSync(file, OLD);
+  execFileSync('mount', ['-o', 'remount,ro', place]);
+  node.original.swap(NEW);
+  const { code, text } = await once(node, file);
+  assert.equal(code, 1);
+  assert.match(text, /the file system is read-only \(EROFS\)/);
+  assert.equal(readFileSync(file, 'utf8'), OLD);
+});
+
+scene(
+  test,
+  'nothing but the folder of the file is written: the whole file system is read-only',
+  async (node) => {
+    node.original.swap(NEW);
+    const confined = [
+      `mount --bind ${node.machine.state} ${node.machine.state}`,
+      'mount -o remount,ro,bind /',
+      // What is mounted below the root keeps its own switch.
+      'for place in /tmp /dev/shm /run /var; do mountpoint -q $place && mount -o remount,ro,bind $place; done',
+      `touch ${join(node.machine.state, '../probe')} 2>/dev/null && exit 77`,
+      'exec "$@"',
+    ].join('\n');
+    const ran = await runProcess(
+      [
+        '/usr/bin/unshare',
+        '--mount',
+        '--propagation',
+        'private',
+        '/bin/bash',
+        '-c',
+        confined,
+        'confined',
+        ...node.command(['--once']),
+      ],
+      { deadlineMs: 20_000 },
+    );
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
+    assert.equal(node.machine.starts().at(-1), digestOf(NEW));
+  },
+);
+
+test.run();
