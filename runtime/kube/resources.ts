@@ -16,7 +16,8 @@ export interface Collection {
   readonly namespace?: string;
 }
 
-interface Resource {
+/** How a cluster that serves a kind serves it. */
+export interface Resource {
   readonly plural: string;
   readonly namespaced: boolean;
 }
@@ -31,6 +32,11 @@ const WELL_KNOWN: Readonly<Record<string, Resource>> = Object.fromEntries(
     'v1 Namespace namespaces',
     'v1 Node nodes',
     'apps/v1 DaemonSet daemonsets ns',
+    'apps/v1 Deployment deployments ns',
+    'apps/v1 StatefulSet statefulsets ns',
+    'apps/v1 ReplicaSet replicasets ns',
+    'batch/v1 Job jobs ns',
+    'batch/v1 CronJob cronjobs ns',
     'rbac.authorization.k8s.io/v1 Role roles ns',
     'rbac.authorization.k8s.io/v1 RoleBinding rolebindings ns',
     'coordination.k8s.io/v1 Lease leases ns',
@@ -46,10 +52,12 @@ export type Discover = (path: string) => Promise<unknown>;
 
 export class ResourceMap {
   readonly #discover: Discover;
-  readonly #known = new Map<string, Resource>(Object.entries(WELL_KNOWN));
+  readonly #known: Map<string, Resource>;
 
-  constructor(discover: Discover) {
+  /** @param known more kinds, under `<apiVersion> <kind>`: a request for one that is not served is answered with 404 */
+  constructor(discover: Discover, known: Readonly<Record<string, Resource>> = {}) {
     this.#discover = discover;
+    this.#known = new Map(Object.entries({ ...WELL_KNOWN, ...known }));
   }
 
   /** Path of a collection, or undefined when the cluster does not serve the kind. */
