@@ -3,44 +3,20 @@ import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { parseImageOverrides } from '../../runtime/rules/registry-overrides.ts';
 import { suite, table } from '../support/suite.ts';
 import {
+  after,
   condition,
   DEPLOYMENTS,
+  DIGESTS,
+  documentOf,
   hostedCluster,
   mirrorSet,
-  NAMESPACE,
-  type RunOutput,
   run,
   statusOf,
+  TAGS,
   variable,
 } from './world.ts';
 
 const test = suite('registry-overrides bad input');
-
-const DIGESTS = mirrorSet('ImageDigestMirrorSet', 'release', [
-  { source: 'quay.io/ocp', mirrors: ['z.example.com/ocp', 'a.example.com/ocp'] },
-]);
-const TAGS = mirrorSet('ImageTagMirrorSet', 'team', [
-  {
-    source: 'registry.example.com/team',
-    mirrors: ['m.example.com/team'],
-    mirrorSourcePolicy: 'NeverContactSource',
-  },
-]);
-function documentOf(out: RunOutput): KubeObject {
-  const found = out.management.get({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: NAMESPACE,
-    name: 'registry-overrides',
-  });
-  assert.ok(found !== undefined);
-  return found;
-}
-
-/** Every object as it is after a run, to run again. */
-function after(out: RunOutput): readonly KubeObject[] {
-  return [...out.management];
-}
 
 const BAD: readonly {
   readonly name: string;

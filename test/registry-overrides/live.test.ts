@@ -6,23 +6,27 @@ import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
+import {
+  CLUSTERS,
+  controlPlane,
+  controlPlaneNamespace,
+  type Deployment,
+  DISCOVERY,
+  deployment,
+  documentOf,
+  hostedCluster,
+  kubeconfigSecret,
+  mirrors,
+  type Status,
+  statusOf,
+  variableOf,
+} from './live-objects.ts';
 
 const test = suite('registry-overrides on an API server');
 const missing = missingControlPlane();
-const NAMESPACE = 'clusters-prod';
-const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
-
-interface Deployment extends TestObject {
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
-}
-
-interface Container {
-  readonly name: string;
-  readonly env?: readonly { readonly name: string; readonly value: string }[];
-}
+const NAMESPACE = controlPlaneNamespace('prod');
 
 if (missing !== undefined) test.skip('everything', missing);
 else {
@@ -34,38 +38,24 @@ else {
       'pullstatuses.pullwright.dev',
     ],
   });
-  for (const name of ['clusters', NAMESPACE])
+  for (const name of [CLUSTERS, NAMESPACE])
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  const access = overridesAccess([{ hostedClusterNamespace: 'clusters', controlPlaneNamespace: NAMESPACE }]);
-  const secrets = {
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: ['admin-kubeconfig'],
-    verbs: ['get'],
-  };
-  const planes = {
-    apiGroups: ['hypershift.openshift.io'],
-    resources: ['hostedcontrolplanes'],
-    verbs: ['get', 'list', 'watch'],
-  };
+  const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
   const user = await plane.user({
     name: 'overrides',
-    cluster: [planes, ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules)],
+    cluster: [
+      DISCOVERY.planes,
+      ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules),
+    ],
     namespaces: {
       [NAMESPACE]: [
-        secrets,
+        DISCOVERY.kubeconfigs,
         ...access.filter((one) => one.namespace === NAMESPACE).flatMap((one) => one.rules),
       ],
-      clusters: access.filter((one) => one.namespace === 'clusters').flatMap((one) => one.rules),
+      [CLUSTERS]: access.filter((one) => one.namespace === CLUSTERS).flatMap((one) => one.rules),
     },
   });
-  const kubeconfig = Buffer.from(readFileSync(plane.kubeconfig, 'utf8')).toString('base64');
-  await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'admin-kubeconfig', namespace: NAMESPACE },
-    data: { kubeconfig },
-  });
+  await plane.apply(kubeconfigSecret('prod', readFileSync(plane.kubeconfig, 'utf8')));
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
   const process = new ReconcilerProcess(NODE, [
@@ -74,10 +64,11 @@ else {
     `--config=${config}`,
   ]);
 
-  const read = async (name: string): Promise<Deployment> => (await plane.get(deployment(name))) as Deployment;
+  const read = async (name: string): Promise<Deployment> =>
+    (await plane.get(deployment('prod', name))) as Deployment;
   const value = async (name: string): Promise<string | undefined> => variableOf(await read(name), name);
   const status = async (): Promise<Status> =>
-    ((await plane.get(STATUS)) as { status?: Status } | undefined)?.status ?? {
+    ((await plane.get(statusOf('prod'))) as { status?: Status } | undefined)?.status ?? {
       conditions: [],
       verdicts: [],
     };
@@ -87,16 +78,16 @@ else {
   };
 
   test('sets the variable on both Deployments, with exactly the rights of the charts', async () => {
-    await plane.apply(deployment('control-plane-operator'), 'somebody');
-    await plane.apply(deployment('ignition-server'), 'somebody');
+    await plane.apply(deployment('prod', 'control-plane-operator'), 'somebody');
+    await plane.apply(deployment('prod', 'ignition-server'), 'somebody');
     await plane.apply(
       mirrors([
         ['quay.io/b', ['m2.example.com', 'm1.example.com']],
         ['quay.io/a', ['m.example.com']],
       ]),
     );
-    await plane.apply(hostedCluster({}));
-    await plane.apply(controlPlane());
+    await plane.apply(hostedCluster('prod'));
+    await plane.apply(controlPlane('prod'));
     const wanted = 'quay.io/a=m.example.com,quay.io/b=m1.example.com,quay.io/b=m2.example.com';
     await eventually(
       async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
@@ -108,7 +99,11 @@ else {
   });
 
   test('an unchanged set of mirrors writes nothing, whatever the order it is listed in', async () => {
-    const before = await Promise.all([read('ignition-server'), plane.get(DOCUMENT), plane.get(STATUS)]);
+    const before = await Promise.all([
+      read('ignition-server'),
+      plane.get(documentOf('prod')),
+      plane.get(statusOf('prod')),
+    ]);
     await plane.apply(
       mirrors([
         ['quay.io/a', ['m.example.com']],
@@ -120,7 +115,7 @@ else {
     await eventually(async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/c/));
     await plane.remove(mirrors([], 'later'));
     await eventually(async () => assert.doesNotMatch((await value('ignition-server')) ?? '', /quay\.io\/c/));
-    const after = await plane.get(DOCUMENT);
+    const after = await plane.get(documentOf('prod'));
     assert.deepEqual((after as { data?: unknown }).data, (before[1] as { data?: unknown }).data);
   });
 
@@ -142,9 +137,12 @@ else {
   });
 
   test('own: a writer that applies its object every second and we do not fight', async () => {
-    await plane.apply(hostedCluster({ 'pullwright.dev/registry-overrides-mode': 'own' }));
+    await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'own' }));
     const stand = setInterval(
-      () => void plane.apply(deployment('ignition-server'), 'control-plane-operator').catch(() => undefined),
+      () =>
+        void plane
+          .apply(deployment('prod', 'ignition-server'), 'control-plane-operator')
+          .catch(() => undefined),
       1000,
     );
     try {
@@ -165,7 +163,11 @@ else {
         resourceVersion,
         ...metadata
       } = now.metadata as Record<string, unknown>;
-      const body = { ...now, ...deployment('ignition-server'), metadata: { ...metadata, resourceVersion } };
+      const body = {
+        ...now,
+        ...deployment('prod', 'ignition-server'),
+        metadata: { ...metadata, resourceVersion },
+      };
       await plane.client.request(
         'PUT',
         `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/ignition-server`,
@@ -190,7 +192,7 @@ else {
   });
 
   test('observe: what an operator of HyperShift writes is left to it', async () => {
-    await plane.apply(hostedCluster({ 'pullwright.dev/registry-overrides-mode': 'auto' }));
+    await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'auto' }));
     await eventually(async () => assert.match(await condition('ManagedElsewhere'), /^True/));
     await plane.apply(mirrors([['quay.io/a', ['newest.example.com']]]));
     await eventually(async () =>
@@ -206,22 +208,6 @@ else {
   test.lastly('the control plane stops', () => plane.stop());
 }
 
-interface Status {
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
-  readonly verdicts: readonly { readonly reason: string }[];
-}
-
-const STATUS: TestObject = {
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullStatus',
-  metadata: { name: 'hostedcluster-prod', namespace: 'clusters' },
-};
-const DOCUMENT: TestObject = {
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name: 'registry-overrides', namespace: NAMESPACE },
-};
-
 /** Waits until the Deployment has not been written for five seconds. */
 async function stands(read: (name: string) => Promise<Deployment>): Promise<void> {
   let version = '';
@@ -235,87 +221,6 @@ async function stands(read: (name: string) => Promise<Deployment>): Promise<void
     },
     { withinMs: 25_000, everyMs: 200 },
   );
-}
-
-function variableOf(object: Deployment, container: string): string | undefined {
-  const found = object.spec.template.spec.containers.find((one) => one.name === container);
-  return found?.env?.find((one) => one.name === VARIABLE)?.value;
-}
-
-function deployment(name: string): TestObject {
-  const labels = { app: name };
-  const containers = [{ name, image: `quay.io/ocp/${name}:1`, env: [{ name: 'POD_NAME', value: name }] }];
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: NAMESPACE },
-    spec: {
-      replicas: 0,
-      selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers } },
-    },
-  };
-}
-
-function mirrors(entries: readonly (readonly [string, readonly string[]])[], name = 'release'): TestObject {
-  const imageDigestMirrors = entries.map(([source, list]) => ({ source, mirrors: list }));
-  return {
-    apiVersion: 'config.openshift.io/v1',
-    kind: 'ImageDigestMirrorSet',
-    metadata: { name },
-    spec: { imageDigestMirrors },
-  };
-}
-
-/** By it the hosted cluster is found. */
-function controlPlane(): TestObject {
-  const { spec } = hostedCluster({}) as { spec?: Readonly<Record<string, unknown>> };
-  const { release: _release, ...shared } = spec ?? {};
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
-      name: 'prod',
-      namespace: NAMESPACE,
-      annotations: { 'hypershift.openshift.io/cluster': 'clusters/prod' },
-    },
-    spec: {
-      ...shared,
-      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64',
-      infraID: 'prod',
-      issuerURL: 'https://kubernetes.default.svc',
-      controllerAvailabilityPolicy: 'SingleReplica',
-      infrastructureAvailabilityPolicy: 'SingleReplica',
-      dns: { baseDomain: 'example.com' },
-      etcd: {
-        managementType: 'Managed',
-        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
-      },
-      networking: {
-        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
-        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
-      },
-    },
-  };
-}
-
-/** As small as the real definition allows. */
-function hostedCluster(annotations: Readonly<Record<string, string>>): TestObject {
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name: 'prod', namespace: 'clusters', annotations },
-    spec: {
-      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64' },
-      pullSecret: { name: 'pull-secret' },
-      sshKey: { name: 'ssh-key' },
-      platform: { type: 'None' },
-      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
-        service,
-        servicePublishingStrategy: { type: 'Route' },
-      })),
-    },
-  };
 }
 
 test.run();

@@ -5,53 +5,29 @@ import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { parseOverridesDocument } from '../../runtime/rules/registry-overrides-document.ts';
 import { suite, table } from '../support/suite.ts';
 import {
+  after,
   condition,
   DEPLOYMENTS,
+  DIGESTS,
   deployment,
   deploymentOf,
+  documentOf,
   hostedCluster,
   mirrorSet,
-  NAMESPACE,
   podSpec,
-  type RunOutput,
   run,
   statusOf,
+  TAGS,
   variable,
 } from './world.ts';
 
 const test = suite('registry-overrides reconciler');
 
-const DIGESTS = mirrorSet('ImageDigestMirrorSet', 'release', [
-  { source: 'quay.io/ocp', mirrors: ['z.example.com/ocp', 'a.example.com/ocp'] },
-]);
-const TAGS = mirrorSet('ImageTagMirrorSet', 'team', [
-  {
-    source: 'registry.example.com/team',
-    mirrors: ['m.example.com/team'],
-    mirrorSourcePolicy: 'NeverContactSource',
-  },
-]);
 const POLICY = mirrorSet('ImageContentSourcePolicy', 'legacy', [
   { source: 'quay.io/ocp', mirrors: ['old.example.com/ocp'] },
 ]);
 const VALUE =
   'quay.io/ocp=a.example.com/ocp,quay.io/ocp=old.example.com/ocp,quay.io/ocp=z.example.com/ocp,registry.example.com/team=m.example.com/team';
-
-function documentOf(out: RunOutput): KubeObject {
-  const found = out.management.get({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: NAMESPACE,
-    name: 'registry-overrides',
-  });
-  assert.ok(found !== undefined);
-  return found;
-}
-
-/** Every object as it is after a run, to run again. */
-function after(out: RunOutput): readonly KubeObject[] {
-  return [...out.management];
-}
 
 test('sets one variable on both Deployments and leaves everything else alone', () => {
   const out = run([hostedCluster(), DIGESTS, TAGS, POLICY, ...DEPLOYMENTS]);

@@ -73,6 +73,19 @@ export const DEPLOYMENTS: readonly KubeObject[] = [
   deployment('ignition-server'),
 ];
 
+/** Mirrors for digests; the order is meant, and not the one of the alphabet. */
+export const DIGESTS: KubeObject = mirrorSet('ImageDigestMirrorSet', 'release', [
+  { source: 'quay.io/ocp', mirrors: ['z.example.com/ocp', 'a.example.com/ocp'] },
+]);
+/** Mirrors for tags, and a source that must not be contacted. */
+export const TAGS: KubeObject = mirrorSet('ImageTagMirrorSet', 'team', [
+  {
+    source: 'registry.example.com/team',
+    mirrors: ['m.example.com/team'],
+    mirrorSourcePolicy: 'NeverContactSource',
+  },
+]);
+
 export interface RunInput {
   readonly options?: Readonly<Record<string, unknown>>;
   readonly facts?: Readonly<Record<string, Fact>>;
@@ -138,6 +151,19 @@ interface PodSpec {
 export function podSpec(object: KubeObject | undefined): PodSpec {
   if (object === undefined) throw new Error('there is no such Deployment');
   return (object.spec as { template: { spec: PodSpec } }).template.spec;
+}
+
+/** The ConfigMap with the whole truth. */
+export function documentOf(out: RunOutput): KubeObject {
+  const metadata = { namespace: NAMESPACE, name: 'registry-overrides' };
+  const found = out.management.get({ apiVersion: 'v1', kind: 'ConfigMap', ...metadata });
+  if (found === undefined) throw new Error('there is no document');
+  return found;
+}
+
+/** Every object as it is after a run, to run again. */
+export function after(out: RunOutput): readonly KubeObject[] {
+  return [...out.management];
 }
 
 /** Value of the variable on a Deployment; undefined when it is not set. */

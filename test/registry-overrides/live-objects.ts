@@ -1,0 +1,149 @@
+/** Objects of a management cluster as its API server takes them, and what is read back. */
+import type { PolicyRule } from '../../charts/shared/objects.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+
+export const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
+/** Where the HostedClusters are. */
+export const CLUSTERS = 'clusters';
+
+export interface Deployment extends TestObject {
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+}
+
+interface Container {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+}
+
+export interface Status {
+  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  readonly verdicts: readonly { readonly reason: string }[];
+}
+
+/** What discovery needs beside the rights of the charts. */
+export const DISCOVERY: { readonly planes: PolicyRule; readonly kubeconfigs: PolicyRule } = {
+  planes: {
+    apiGroups: ['hypershift.openshift.io'],
+    resources: ['hostedcontrolplanes'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  kubeconfigs: {
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: ['admin-kubeconfig'],
+    verbs: ['get'],
+  },
+};
+
+export function controlPlaneNamespace(name: string): string {
+  return `${CLUSTERS}-${name}`;
+}
+
+/** Where the status of a hosted cluster is. */
+export function statusOf(name: string): TestObject {
+  return {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullStatus',
+    metadata: { name: `hostedcluster-${name}`, namespace: CLUSTERS },
+  };
+}
+
+/** Where its document is. */
+export function documentOf(name: string): TestObject {
+  const metadata = { name: 'registry-overrides', namespace: controlPlaneNamespace(name) };
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+}
+
+export function kubeconfigSecret(name: string, kubeconfig: string): TestObject & { readonly data: object } {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'admin-kubeconfig', namespace: controlPlaneNamespace(name) },
+    data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+  };
+}
+
+export function variableOf(object: Deployment, container: string): string | undefined {
+  const found = object.spec.template.spec.containers.find((one) => one.name === container);
+  return found?.env?.find((one) => one.name === VARIABLE)?.value;
+}
+
+/** A Deployment of the control plane, as HyperShift would make it. */
+export function deployment(cluster: string, name: string): TestObject {
+  const labels = { app: name };
+  const containers = [{ name, image: `quay.io/ocp/${name}:1`, env: [{ name: 'POD_NAME', value: name }] }];
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: controlPlaneNamespace(cluster) },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  };
+}
+
+export function mirrors(
+  entries: readonly (readonly [source: string, mirrors: readonly string[]])[],
+  name = 'release',
+): TestObject {
+  const imageDigestMirrors = entries.map(([source, list]) => ({ source, mirrors: list }));
+  return {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name },
+    spec: { imageDigestMirrors },
+  };
+}
+
+/** By it the hosted cluster is found. */
+export function controlPlane(cluster: string): TestObject {
+  const { spec } = hostedCluster(cluster) as { spec?: Readonly<Record<string, unknown>> };
+  const { release: _release, ...shared } = spec ?? {};
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name: cluster,
+      namespace: controlPlaneNamespace(cluster),
+      annotations: { 'hypershift.openshift.io/cluster': `${CLUSTERS}/${cluster}` },
+    },
+    spec: {
+      ...shared,
+      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64',
+      infraID: cluster,
+      issuerURL: 'https://kubernetes.default.svc',
+      controllerAvailabilityPolicy: 'SingleReplica',
+      infrastructureAvailabilityPolicy: 'SingleReplica',
+      dns: { baseDomain: 'example.com' },
+      etcd: {
+        managementType: 'Managed',
+        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
+      },
+      networking: {
+        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
+        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
+      },
+    },
+  };
+}
+
+/** As small as the real definition allows. */
+export function hostedCluster(name: string, annotations: Readonly<Record<string, string>> = {}): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name, namespace: CLUSTERS, annotations },
+    spec: {
+      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64' },
+      pullSecret: { name: 'pull-secret' },
+      sshKey: { name: 'ssh-key' },
+      platform: { type: 'None' },
+      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
+        service,
+        servicePublishingStrategy: { type: 'Route' },
+      })),
+    },
+  };
+}
