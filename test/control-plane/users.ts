@@ -25,6 +25,8 @@ export interface UserInput {
    * @default {'certificate'}
    */
   readonly by?: 'certificate' | 'token';
+  /** Groups, with a certificate: `system:nodes` for a kubelet. @default {[]} */
+  readonly groups?: readonly string[];
   /** A token ends after this many seconds. @default {3600} */
   readonly tokenSeconds?: number;
 }
@@ -99,7 +101,10 @@ export async function makeUser(host: UserHost, input: UserInput): Promise<User> 
     };
   }
   rmSync(tokenFile, { force: true });
-  const identity = host.authority.issue({ commonName: input.name });
+  const identity = host.authority.issue({
+    commonName: input.name,
+    ...(input.groups === undefined ? {} : { organizations: input.groups }),
+  });
   const user = {
     'client-certificate-data': base64(identity.certificate),
     'client-key-data': base64(identity.key),

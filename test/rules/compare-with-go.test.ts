@@ -24,6 +24,7 @@ import { kubeletImageError, parseImageReference, pullTag } from '../../runtime/r
 import { matchesImage } from '../../runtime/rules/match-images.ts';
 import { apiServerSecretFault, pullSecretSource } from '../../runtime/rules/pull-secret-text.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { buildGoProgram, missingGo } from '../support/go-program.ts';
 import { suite } from '../support/suite.ts';
 import { type AskedSecret, QUESTION, type Question } from './go-oracle/questions.ts';
 
@@ -154,20 +155,17 @@ function compareAll(binary: string): void {
   }
 }
 
-if (spawnSync('go', ['version']).status === 0) {
+const noGo = missingGo();
+if (noGo === undefined) {
   const folder = mkdtempSync(join(tmpdir(), 'pullwright-oracle-'));
   test(`${cases} random questions get the same answers`, () => {
     const binary = join(folder, 'oracle');
-    const module = join(here, '..', 'control-plane');
-    const built = spawnSync('go', ['build', '-C', module, '-o', binary, join(here, 'go-oracle', 'main.go')], {
-      encoding: 'utf8',
-    });
-    assert.equal(built.status, 0, built.stderr);
+    buildGoProgram(join(here, 'go-oracle', 'main.go'), binary);
     compareAll(binary);
   });
   test.lastly('the binary is removed', () => rmSync(folder, { recursive: true }));
 } else {
-  test.skip('random questions get the same answers', 'no Go tool chain');
+  test.skip('random questions get the same answers', noGo);
 }
 
 test.run();
