@@ -13,6 +13,18 @@ const verdict = z.strictObject({
   verdict: z.enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending']),
   reason: z.string().max(1024).describe('CamelCase, stable'),
   message: z.string().max(4096).describe('What is the case and what to do; never a credential'),
+  expiresAt: z
+    .string()
+    .max(32)
+    .meta({ format: 'date-time' })
+    .exactOptional()
+    .describe('Of a credential: when it ends'),
+  lastOk: z
+    .string()
+    .max(32)
+    .meta({ format: 'date-time' })
+    .exactOptional()
+    .describe('Of a credential: when a registry last took it'),
 });
 
 const status = z

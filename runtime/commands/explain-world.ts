@@ -1,9 +1,9 @@
 /** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
-import type { ObjectStore } from '../controller/store.ts';
+import type { ObjectName, ObjectStore } from '../controller/store.ts';
 import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { mergePullSecrets } from '../rules/docker-config-merge.ts';
-import { PullwrightError } from '../rules/errors.ts';
 import {
+  type ExplainInput,
   type Explanation,
   explainImage,
   type ListedSecret,
@@ -17,60 +17,78 @@ import type { MirrorRule } from '../rules/mirrors.ts';
 import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
 import { pullSecretSource, secretDataText } from '../rules/pull-secret-text.ts';
 import { pullFile } from './explain-pull-file.ts';
-import type { SourceKind } from './object-source.ts';
-
-/** Whose pull is explained. */
-export interface Puller {
-  readonly namespace: string;
-  readonly serviceAccount: string;
-  /** A Pod, or an object with a pod template. */
-  readonly pod?: { readonly kind: string; readonly name: string };
-  readonly node?: string;
-}
-
-/** Kinds that hold a pod template, by the names that kubectl knows. */
-const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
-  pod: { apiVersion: 'v1', kind: 'Pod' },
-  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
-  deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
-  statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
-  sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
-  daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
-  ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
-  replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
-  job: { apiVersion: 'batch/v1', kind: 'Job' },
-  cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
-};
-
-/** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
-export function parsePodName(text: string): Puller['pod'] | undefined {
-  const [first = '', second] = text.split('/', 2);
-  if (second === undefined) return { kind: 'Pod', name: first };
-  const kind = first.toLowerCase();
-  const found = Object.hasOwn(WORKLOADS, kind) ? WORKLOADS[kind] : undefined;
-  return found === undefined ? undefined : { kind: found.kind, name: second };
-}
+import type { NextKinds, SourceKind } from './object-source.ts';
+import {
+  accountName,
+  findPod,
+  imagesOf,
+  listedNames,
+  ownSecrets,
+  type Puller,
+  podSpecIn,
+  podSpecOf,
+  WORKLOADS,
+} from './pod-spec.ts';
 
 const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
-/** What to read of a cluster: eight requests, and one for the node. */
+const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+
+/** What to read of a cluster first: seven requests with a node, six without. */
 export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): readonly SourceKind[] {
   const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   const owner: SourceKind =
     workload === undefined || pod === undefined
       ? { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: serviceAccount }
       : { ...workload, namespace, name: pod.name };
-  const secret = { apiVersion: 'v1', kind: 'Secret' } as const;
   return [
     owner,
-    { ...secret, namespace },
-    { ...secret, namespace: NAMES.namespace, name: NAMES.global },
-    // Hosted clusters have a copy of the platform's pull secret at the place where the others keep it.
-    { ...secret, namespace: NAMES.configNamespace, name: NAMES.platform },
-    { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
+    { ...SECRET, namespace },
     ...(node === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name: node }]),
-    ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+    ...CLUSTER_KINDS,
   ];
+}
+
+/** What concerns every pull of a cluster. */
+export const CLUSTER_KINDS: readonly SourceKind[] = [
+  { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
+  ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+];
+
+/**
+ * What to read next: the file of the node, and the ServiceAccount of a template that lists no Secrets. One request as a rule,
+ * so that there are eight at most.
+ */
+export function nextKindsFor(puller: Puller): readonly NextKinds[] {
+  const { namespace, pod, node } = puller;
+  const synced = (store: ObjectStore): boolean => node === undefined || isSynced(store, node, []);
+  const steps: readonly NextKinds[] = [
+    (store) => [
+      ...(synced(store) ? [GLOBAL_SECRET] : [PLATFORM_SECRET]),
+      ...(pod === undefined || pod.kind === 'Pod' ? [] : accountOf(store, puller)),
+    ],
+    (store) => (synced(store) && store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+  ];
+  // The Secrets of the namespace are there already.
+  const known = (one: SourceKind): boolean => one.kind === 'Secret' && one.namespace === namespace;
+  return steps.map((step) => (store) => step(store).filter((one) => !known(one)));
+}
+
+/** The content of the nodes' file. */
+export const GLOBAL_SECRET: ObjectName = { ...SECRET, namespace: NAMES.namespace, name: NAMES.global };
+
+/** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
+export const PLATFORM_SECRET: ObjectName = {
+  ...SECRET,
+  namespace: NAMES.configNamespace,
+  name: NAMES.platform,
+};
+
+function accountOf(store: ObjectStore, puller: Puller): readonly SourceKind[] {
+  const found = findPod(store, puller);
+  if (found === undefined || ownSecrets(podSpecIn(found)).length > 0) return [];
+  const name = accountName(podSpecIn(found), puller.serviceAccount);
+  return [{ apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name }];
 }
 
 /** Kinds to look for in a folder. */
@@ -130,72 +148,22 @@ export function findWorld(store: ObjectStore, puller: Puller, complete = true): 
 
 /** Explains a pull of `image`. `given` stands in for the node's file. */
 export function explainIn(world: FoundWorld, image: ImageReference, given?: AuthSource): Explanation {
+  return explainImage(inputIn(world, image, given));
+}
+
+/** What an explanation of `image` is made from. */
+export function inputIn(world: FoundWorld, image: ImageReference, given?: AuthSource): ExplainInput {
   const { secrets, mirrors, merge } = world;
   const node = given ?? world.node;
   const pullFile = world.pullFileFor(image.repository);
-  return explainImage({
+  return {
     image,
     secrets,
     mirrors,
     ...(node === undefined ? {} : { node }),
     ...(merge === undefined || given !== undefined ? {} : { merge }),
     ...(pullFile === undefined ? {} : { pullFile }),
-  });
-}
-
-type Raw = Readonly<Record<string, unknown>>;
-
-/** What is there may be hand-written: everything but an object counts as an empty one. */
-function record(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
-}
-
-/** The texts under `field` of a list of objects. */
-function texts(list: unknown, field: string): readonly string[] {
-  const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  return items
-    .map((item) => record(item)[field])
-    .filter((text) => typeof text === 'string' && text !== '') as string[];
-}
-
-function podSpecOf(store: ObjectStore, { namespace, pod }: Puller): Raw | undefined {
-  if (pod === undefined) return undefined;
-  const kind = Object.values(WORKLOADS).find((one) => one.kind === pod.kind);
-  const found = kind === undefined ? undefined : store.get({ ...kind, namespace, name: pod.name });
-  if (found === undefined) {
-    throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
-      code: 'PodMissing',
-      disposition: 'terminal',
-      hint: 'Name its namespace with -n, or another kind as in deploy/web',
-    });
-  }
-  const spec = record(found.spec);
-  const job = record(record(spec['jobTemplate'])['spec']);
-  const template = record(spec['template'] ?? job['template']);
-  return template['spec'] === undefined ? spec : record(template['spec']);
-}
-
-function imagesOf(spec: Raw | undefined): readonly string[] {
-  return [...new Set([...texts(spec?.['initContainers'], 'image'), ...texts(spec?.['containers'], 'image')])];
-}
-
-/** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
-function listedNames(
-  store: ObjectStore,
-  { namespace, serviceAccount, pod }: Puller,
-  spec: Raw | undefined,
-): readonly { readonly name: string; readonly listedBy: string }[] {
-  const own = texts(spec?.['imagePullSecrets'], 'name');
-  if (own.length > 0) {
-    return own.map((name) => ({ name, listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}` }));
-  }
-  const named = spec?.['serviceAccountName'];
-  const account = typeof named === 'string' && named !== '' ? named : serviceAccount;
-  const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
-  return texts(found?.['imagePullSecrets'], 'name').map((name) => ({
-    name,
-    listedBy: `ServiceAccount/${namespace}/${account}`,
-  }));
+  };
 }
 
 function listedSecret(

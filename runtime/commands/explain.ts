@@ -9,8 +9,9 @@ import { type ImageReference, parseImageReference } from '../rules/image-referen
 import { redact } from '../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type ReadWorld, readFolders } from './explain-folders.ts';
-import { explainIn, findWorld, kindsFor, type Puller, parsePodName } from './explain-world.ts';
+import { explainIn, findWorld, kindsFor, nextKindsFor } from './explain-world.ts';
 import { readObjects } from './object-source.ts';
+import { type Puller, parsePodName } from './pod-spec.ts';
 
 const HELP = `
 Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at
@@ -102,7 +103,7 @@ function pullerOf(values: Values): Puller {
 async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
     const flags = values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig };
-    return { ...(await readObjects(flags, kindsFor(puller), io)), places: new Map() };
+    return { ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))), places: new Map() };
   }
   return readFolders(values.from);
 }

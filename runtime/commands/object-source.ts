@@ -3,7 +3,9 @@
  * give a store; what could not be read is said, and the rest is there.
  */
 import { readFolder } from '../controller/folder.ts';
+import { inParallel } from '../controller/parallel.ts';
 import { ObjectStore } from '../controller/store.ts';
+import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
@@ -34,8 +36,11 @@ export interface SourceObjects {
   readonly problems: readonly string[];
 }
 
+/** What to read next, once the objects so far are there; empty when that was all. */
+export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
+
 /**
- * Reads the objects of `kinds`.
+ * Reads the objects of `kinds`, then in a cluster what `next` names in turn, until it names nothing.
  *
  * @throws UsageError, PullwrightError when there is no folder or no cluster to ask
  */
@@ -43,8 +48,10 @@ export async function readObjects(
   flags: SourceFlags,
   kinds: readonly SourceKind[],
   io: CommandIo,
+  next: readonly NextKinds[] = [],
 ): Promise<SourceObjects> {
-  if (flags.from === undefined) return readCluster(flags.kubeconfig, kinds, io);
+  if (flags.from === undefined)
+    return withClient(flags.kubeconfig, io, async (client) => readSteps(client, kinds, next));
   const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)));
   return {
     store: folder.store,
@@ -52,39 +59,87 @@ export async function readObjects(
   };
 }
 
-async function readCluster(
+/** Kinds of OpenShift: where they are served, they are served so, and elsewhere the answer is 404. */
+const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly namespaced: boolean }>> =
+  Object.fromEntries(
+    Object.entries({
+      'config.openshift.io/v1 ImageDigestMirrorSet': 'imagedigestmirrorsets',
+      'config.openshift.io/v1 ImageTagMirrorSet': 'imagetagmirrorsets',
+      'config.openshift.io/v1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
+      'operator.openshift.io/v1alpha1 ImageContentSourcePolicy': 'imagecontentsourcepolicies',
+    }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
+  );
+
+/** Opens the cluster of a kubeconfig for `work`. */
+export async function withClient<T>(
   kubeconfig: string | undefined,
-  kinds: readonly SourceKind[],
   io: CommandIo,
-): Promise<SourceObjects> {
+  work: (client: KubeClient) => Promise<T>,
+): Promise<T> {
   const connection = await loadConnection(kubeconfig, io.env);
-  const client = new HttpKubeClient({
+  const options = {
     connection,
     transport: await openTransport(connection),
     userAgent: `pullwright/${VERSION}`,
-  });
+    // Somebody waits for the answer: two tries of ten seconds say whether there will be one.
+    timeoutMs: 10_000,
+    tries: 2,
+  };
+  const client = new HttpKubeClient(options, NO_DISCOVERY);
   try {
-    return await readKinds(client, kinds);
+    return await work(client);
   } finally {
     client.close();
   }
 }
 
-/** One request a kind (more where a list has pages), all at once. */
-export async function readKinds(client: KubeClient, kinds: readonly SourceKind[]): Promise<SourceObjects> {
+/** Reads `kinds`, then what each of `next` names, each step in view of the ones before. */
+export async function readSteps(
+  client: KubeClient,
+  kinds: readonly SourceKind[],
+  next: readonly NextKinds[],
+): Promise<SourceObjects> {
   const store = new ObjectStore();
+  const problems = await readKinds(client, kinds, store);
+  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), store)));
+  return { store, problems: [...new Set(problems)].sort() };
+}
+
+/** Requests at once. */
+const CONCURRENCY = 16;
+
+/** The cluster as a whole does not answer, or does not know us: nothing else can be read either. */
+const HOPELESS: readonly string[] = [
+  'Timeout',
+  'ConnectionRefused',
+  'ConnectionLost',
+  'CertificateNotTrusted',
+  'HostNotFound',
+  'Unauthorized',
+];
+
+/**
+ * One request a kind (more where a list has pages). Gives what could not be read.
+ *
+ * @throws PullwrightError when the cluster does not answer
+ */
+async function readKinds(
+  client: KubeClient,
+  kinds: readonly SourceKind[],
+  store: ObjectStore,
+): Promise<string[]> {
   const problems: string[] = [];
-  await Promise.all(
-    kinds.map(async (kind) => {
-      try {
-        for await (const object of objectsOf(client, kind)) store.set(object);
-      } catch (error) {
-        if (!(error instanceof PullwrightError && error.code === 'KindNotServed'))
-          problems.push(describeError(error));
-      }
-    }),
-  );
-  return { store, problems: problems.sort() };
+  await inParallel(kinds, CONCURRENCY, async (kind) => {
+    try {
+      for await (const object of objectsOf(client, kind)) store.set(object);
+    } catch (error) {
+      const code = error instanceof PullwrightError ? error.code : '';
+      if (code === 'KindNotServed' || isApiError(error, 404)) return;
+      if (HOPELESS.includes(code)) throw error;
+      problems.push(describeError(error));
+    }
+  });
+  return problems;
 }
 
 async function* objectsOf(client: KubeClient, kind: SourceKind) {

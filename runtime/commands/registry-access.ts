@@ -32,15 +32,29 @@ export interface AccessValues {
   readonly timeout?: string | undefined;
 }
 
-export const ACCESS_HELP: string = `
-  --authfile FILE          docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does
+const AUTHFILE_HELP =
+  '  --authfile FILE          docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does';
+
+export const REACH_HELP: string = `
   --timeout SECONDS        for one answer of a registry; default 15
   --ca FILE                certificates (PEM) to trust instead of the system's
   --allow-host HOST[:PORT] a host that may have a loopback, link-local or metadata address; may be given more than once
   --plain-host HOST:PORT   a host to speak to without TLS; may be given more than once`.slice(1);
 
+export const ACCESS_HELP: string = `${AUTHFILE_HELP}\n${REACH_HELP}`;
+
 /** Makes the client. Environment variables for proxies and TLS do not count. */
 export async function registryClient(values: AccessValues): Promise<RegistryClient> {
+  const { transport, timeoutMs } = await registryTransport(values);
+  const credentialFor =
+    values.authfile === undefined ? () => undefined : await credentialsIn(values.authfile);
+  return new RegistryClient({ transport, credentialFor, timeoutMs });
+}
+
+/** The way to registries, and how long to wait for an answer. */
+export async function registryTransport(
+  values: AccessValues,
+): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
   const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
   const seconds = Number(values.timeout ?? 15);
   if (!(seconds > 0 && seconds <= 3600))
@@ -50,9 +64,7 @@ export async function registryClient(values: AccessValues): Promise<RegistryClie
     plainHosts: values['plain-host'] ?? [],
     ...(ca === undefined ? {} : { ca }),
   });
-  const credentialFor =
-    values.authfile === undefined ? () => undefined : await credentialsIn(values.authfile);
-  return new RegistryClient({ transport, credentialFor, timeoutMs: seconds * 1000 });
+  return { transport, timeoutMs: seconds * 1000 };
 }
 
 async function credentialsIn(path: string): Promise<(repository: string) => RegistryCredentials | undefined> {

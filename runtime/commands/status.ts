@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
-import { UsageError } from '../rules/errors.ts';
+import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
 import { conditionRow, jobRow, nodesRow, renderStatus, type StatusRow } from '../rules/status-table.ts';
@@ -75,7 +75,12 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (values.output !== 'text' && values.output !== 'json')
     throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
   for (;;) {
-    const { rows, problems } = await look(values, io);
+    const { rows, problems } = await look(values, io).catch((error: unknown) => {
+      // Whoever watches wants to see when the cluster answers again.
+      if (values.watch && error instanceof PullwrightError)
+        return { rows: [], problems: [describeError(error)] };
+      throw error;
+    });
     print(rows, { json: values.output === 'json', redraw: values.watch && io.stdout.isTTY === true }, io);
     for (const problem of problems) io.stderr.write(`${problem}\n`);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');

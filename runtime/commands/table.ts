@@ -67,6 +67,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
     load: async () => (await import('./validate.ts')).command,
   },
+  verify: {
+    summary: 'Ask the registries whether credentials are taken and images are there',
+    load: async () => (await import('./verify.ts')).command,
+  },
   webhook: {
     summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
     load: async () => (await import('./webhook.ts')).command,

@@ -9,7 +9,8 @@ import { type Expectation, judgeExpectation, readExpectations } from '../rules/e
 import { parseImageReference } from '../rules/image-reference.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { readFolders } from './explain-folders.ts';
-import { explainIn, findWorld, type Puller, parsePodName } from './explain-world.ts';
+import { explainIn, findWorld } from './explain-world.ts';
+import { type Puller, parsePodName } from './pod-spec.ts';
 
 const HELP = `
 Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image

@@ -108,5 +108,5 @@ export async function guardedAddresses(
 async function resolved(host: string, resolve: Resolve): Promise<readonly string[]> {
   const addresses = await resolve(host).catch(() => []);
   if (addresses.length > 0) return addresses;
-  throw new RegistryError('Unreachable', `"${host}" has no address`);
+  throw new RegistryError('Unreachable', `"${host}" has no address`, undefined, true);
 }

@@ -13,6 +13,8 @@ export interface ProbeResult {
   readonly message: string;
   readonly digest?: string;
   readonly retryAfterSeconds?: number;
+  /** Nobody answered at all. */
+  readonly silence?: true;
 }
 
 /**
@@ -33,12 +35,13 @@ export async function probe(
   } catch (error) {
     if (!(error instanceof RegistryError))
       return { reference, verdict: 'Unreachable', message: 'no answer that can be read' };
-    const { failure, message, retryAfterSeconds } = error;
+    const { failure, message, retryAfterSeconds, silence } = error;
     return {
       reference,
       verdict: failure,
       message,
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(silence ? { silence } : {}),
     };
   }
 }
@@ -58,16 +61,25 @@ export async function probeAll(
   options: ProbeOptions = {},
 ): Promise<readonly ProbeResult[]> {
   const answers = new Map<string, ProbeResult>();
-  const queue = [...new Set(references)];
-  const worker = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const result = await probe(client, next, options.signal);
-      answers.set(next, result);
-      options.onResult?.(result, answers.size);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(options.concurrency ?? 16, queue.length) }, worker));
+  await eachOf([...new Set(references)], options.concurrency ?? 16, async (reference) => {
+    const result = await probe(client, reference, options.signal);
+    answers.set(reference, result);
+    options.onResult?.(result, answers.size);
+  });
   return references.flatMap((reference) => answers.get(reference) ?? []);
+}
+
+/** Does `work` for each item, at most `limit` at once. */
+export async function eachOf<T>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of rest) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
 }
 
 /**

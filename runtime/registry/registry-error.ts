@@ -20,11 +20,14 @@ export class RegistryError extends Error {
   readonly failure: RegistryFailure;
   /** For `RateLimited`: what the registry asked for, in seconds. */
   readonly retryAfterSeconds: number | undefined;
+  /** Whether nobody answered at all, so that other questions to the same host need not be asked. */
+  readonly silence: boolean;
 
-  constructor(failure: RegistryFailure, message: string, retryAfterSeconds?: number) {
+  constructor(failure: RegistryFailure, message: string, retryAfterSeconds?: number, silence = false) {
     super(message);
     this.name = 'RegistryError';
     this.failure = failure;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.silence = silence;
   }
 }

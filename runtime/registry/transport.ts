@@ -2,8 +2,8 @@
  * One HTTP request to a registry: TLS verified, addresses guarded, no redirect followed, no environment read. Runs on Node and
  * on Bun.
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { guardedAddresses, type Resolve } from './address.ts';
 import { RegistryError } from './registry-error.ts';
@@ -30,15 +30,26 @@ export interface Response {
   readonly status: number;
   header(name: string): string | undefined;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Ends the connection without reading on. */
+  /** The body is not wanted: the connection ends, or is used again. */
   discard(): void;
 }
 
+/** Node keys its idle connections by address, server name and trust; Bun does not, so that there each request has its own. */
+const REUSES_CONNECTIONS = process.versions['bun'] === undefined;
+
 export class RegistryTransport {
   readonly #options: TransportOptions;
+  readonly #plain = new HttpAgent({ keepAlive: true });
+  readonly #secure = new HttpsAgent({ keepAlive: true });
 
   constructor(options: TransportOptions = {}) {
     this.#options = options;
+  }
+
+  /** Ends idle connections. They do not keep the process alive. */
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
   }
 
   /** Whether `host` (with its port, if any) is spoken to without TLS. */
@@ -72,9 +83,20 @@ export class RegistryTransport {
     throw failure ?? new RegistryError('Unreachable', `"${url.host}" has no address`);
   }
 
-  #connect(request: Request, host: string, address: string): Promise<Response> {
+  async #connect(request: Request, host: string, address: string): Promise<Response> {
+    try {
+      return await this.#once(request, host, address);
+    } catch (error) {
+      // The server may close an idle connection at the moment in which it is used again.
+      if (!(error instanceof StaleConnection)) throw error;
+      return this.#once(request, host, address);
+    }
+  }
+
+  #once(request: Request, host: string, address: string): Promise<Response> {
     const { url, method, headers, body, signal } = request;
     const secure = url.protocol === 'https:';
+    const agent = secure ? this.#secure : this.#plain;
     return new Promise((resolve, reject) => {
       const call = (secure ? httpsRequest : httpRequest)({
         host: address,
@@ -87,21 +109,36 @@ export class RegistryTransport {
           ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
         },
         signal,
-        agent: false,
+        agent: REUSES_CONNECTIONS ? agent : false,
         // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
         ...(secure ? { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const } : {}),
         // An address has no server name; the certificate is then checked against the address.
         ...(secure && isIP(host) === 0 ? { servername: host } : {}),
         ...(this.#options.ca === undefined ? {} : { ca: [...this.#options.ca] }),
       });
-      call.once('error', reject);
-      call.once('response', (message) => resolve(responseOf(message)));
+      call.once('error', (error) => {
+        const stale = call.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
+        reject(stale && !signal.aborted ? new StaleConnection() : error);
+      });
+      call.once('response', (message) => resolve(responseOf(message, method)));
       call.end(body);
     });
   }
 }
 
-function responseOf(message: IncomingMessage): Response {
+class StaleConnection extends Error {}
+
+/** Rests of answers that are read to their end, so that the connection can be used again. */
+const SMALL_REST = 64 * 1024;
+
+function discard(message: IncomingMessage, method: Request['method']): void {
+  const length = Number(message.headers['content-length'] ?? Number.NaN);
+  const small = method === 'HEAD' || length <= SMALL_REST;
+  if (small && REUSES_CONNECTIONS) message.resume();
+  else message.destroy();
+}
+
+function responseOf(message: IncomingMessage, method: Request['method']): Response {
   // A body that breaks off is seen by whoever reads it; one that nobody reads must not end the process.
   message.on('error', () => undefined);
   return {
@@ -111,7 +148,7 @@ function responseOf(message: IncomingMessage): Response {
       return Array.isArray(value) ? value[0] : value;
     },
     body: message,
-    discard: () => message.destroy(),
+    discard: () => discard(message, method),
   };
 }
 
@@ -123,5 +160,5 @@ function explain(error: unknown, host: string, signal: AbortSignal): RegistryErr
   if (signal.aborted) return new RegistryError('Unreachable', `"${host}" did not answer in time`);
   if (TLS_CODES.test(code))
     return new RegistryError('Untrusted', `the certificate of "${host}" does not verify: ${code}`);
-  return new RegistryError('Unreachable', `"${host}" cannot be reached: ${code}`);
+  return new RegistryError('Unreachable', `"${host}" cannot be reached: ${code}`, undefined, true);
 }

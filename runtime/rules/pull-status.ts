@@ -18,6 +18,10 @@ export interface Verdict {
   readonly reason: string;
   /** What is the case and what to do; never a value. */
   readonly message: string;
+  /** Of a credential: when it ends, RFC 3339. */
+  readonly expiresAt?: string;
+  /** Of a credential: when a registry last took it, RFC 3339. */
+  readonly lastOk?: string;
 }
 
 /** The object that a PullStatus speaks of. */

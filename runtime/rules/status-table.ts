@@ -3,6 +3,7 @@ import type { Condition } from './conditions.ts';
 import { GLOBAL_PULL_SECRET } from './global-pull-secret.ts';
 import { describeObject, type KubeObject } from './kube-object.ts';
 import type { Verdict } from './pull-status.ts';
+import { textTable } from './text-table.ts';
 
 /** One line of the table. */
 export interface StatusRow {
@@ -127,11 +128,5 @@ export function renderStatus(rows: readonly StatusRow[], columns: number | undef
   if (rows.length === 0) return 'Nothing here is managed by Pullwright\n';
   const head = ['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'];
   const cells = [head, ...rows.map((row) => [row.state, row.system, row.object, row.reason, row.message])];
-  const widths = head.map((_, index) => Math.max(...cells.map((line) => line[index]?.length ?? 0)));
-  const lines = cells.map((line) =>
-    line
-      .map((cell, index) => (index === head.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
-      .join('  '),
-  );
-  return `${lines.map((line) => (columns === undefined || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`)).join('\n')}\n`;
+  return textTable(cells, columns);
 }

@@ -1,0 +1,119 @@
+/** Pods and what holds a pod template: which images they run, and which Secrets they list. */
+import type { ObjectStore } from '../controller/store.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
+
+/** Whose pull is explained. */
+export interface Puller {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** A Pod, or an object with a pod template. */
+  readonly pod?: { readonly kind: string; readonly name: string };
+  readonly node?: string;
+}
+
+/** Kinds that hold a pod template, by the names that kubectl knows. */
+export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
+  pod: { apiVersion: 'v1', kind: 'Pod' },
+  deployment: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  deploy: { apiVersion: 'apps/v1', kind: 'Deployment' },
+  statefulset: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  sts: { apiVersion: 'apps/v1', kind: 'StatefulSet' },
+  daemonset: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  ds: { apiVersion: 'apps/v1', kind: 'DaemonSet' },
+  replicaset: { apiVersion: 'apps/v1', kind: 'ReplicaSet' },
+  job: { apiVersion: 'batch/v1', kind: 'Job' },
+  cronjob: { apiVersion: 'batch/v1', kind: 'CronJob' },
+};
+
+/** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
+export function parsePodName(text: string): Puller['pod'] | undefined {
+  const [first = '', second] = text.split('/', 2);
+  if (second === undefined) return { kind: 'Pod', name: first };
+  const kind = first.toLowerCase();
+  const found = Object.hasOwn(WORKLOADS, kind) ? WORKLOADS[kind] : undefined;
+  return found === undefined ? undefined : { kind: found.kind, name: second };
+}
+
+/** As it was written: nothing about it is certain. */
+export type PodSpec = Readonly<Record<string, unknown>>;
+
+/** What is there may be hand-written: everything but an object counts as an empty one. */
+function record(value: unknown): PodSpec {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as PodSpec) : {};
+}
+
+/** The texts under `field` of a list of objects. */
+function texts(list: unknown, field: string): readonly string[] {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items
+    .map((item) => record(item)[field])
+    .filter((text) => typeof text === 'string' && text !== '') as string[];
+}
+
+/** The object that `puller` names; undefined when it names none, or it is not there. */
+export function findPod(store: ObjectStore, { namespace, pod }: Puller): KubeObject | undefined {
+  const kind = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
+  return kind === undefined || pod === undefined
+    ? undefined
+    : store.get({ ...kind, namespace, name: pod.name });
+}
+
+/**
+ * The pod's part of what `puller` names; undefined when it names nothing.
+ *
+ * @throws PullwrightError when it is not there
+ */
+export function podSpecOf(store: ObjectStore, puller: Puller): PodSpec | undefined {
+  const { namespace, pod } = puller;
+  if (pod === undefined) return undefined;
+  const found = findPod(store, puller);
+  if (found !== undefined) return podSpecIn(found);
+  throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
+    code: 'PodMissing',
+    disposition: 'terminal',
+    hint: 'Name its namespace with -n, or another kind as in deploy/web',
+  });
+}
+
+/** The pod's part of an object: of its template, where it has one. */
+export function podSpecIn(object: KubeObject): PodSpec {
+  const spec = record(object.spec);
+  const job = record(record(spec['jobTemplate'])['spec']);
+  const template = record(spec['template'] ?? job['template']);
+  return template['spec'] === undefined ? spec : record(template['spec']);
+}
+
+/** Images of the containers, init containers first, each once. */
+export function imagesOf(spec: PodSpec | undefined): readonly string[] {
+  return [...new Set([...texts(spec?.['initContainers'], 'image'), ...texts(spec?.['containers'], 'image')])];
+}
+
+/** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
+export function listedNames(
+  store: ObjectStore,
+  { namespace, serviceAccount, pod }: Puller,
+  spec: PodSpec | undefined,
+): readonly { readonly name: string; readonly listedBy: string }[] {
+  const own = ownSecrets(spec);
+  if (own.length > 0) {
+    return own.map((name) => ({ name, listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}` }));
+  }
+  const account = accountName(spec, serviceAccount);
+  const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  return texts(found?.['imagePullSecrets'], 'name').map((name) => ({
+    name,
+    listedBy: `ServiceAccount/${namespace}/${account}`,
+  }));
+}
+
+/** Names of the Secrets that a pod lists itself. */
+export function ownSecrets(spec: PodSpec | undefined): readonly string[] {
+  return texts(spec?.['imagePullSecrets'], 'name');
+}
+
+/** The ServiceAccount that a pod runs as. */
+export function accountName(spec: PodSpec | undefined, otherwise: string): string {
+  const named = spec?.['serviceAccountName'];
+  return typeof named === 'string' && named !== '' ? named : otherwise;
+}

@@ -1,0 +1,118 @@
+// deadline: 240 s
+/** What `pullwright verify` says of registries that misbehave. */
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import type { Seen } from '../registry/https-server.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { suite } from '../support/suite.ts';
+import { allow, asked, deployment, dump, LABEL, secret, serve, tidy } from './verify-scene.ts';
+
+const test = suite('pullwright verify and faults');
+
+/** A token that has ended, as an `auth` field. */
+function endedToken(): string {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const token = `${part({ alg: 'RS256' })}.${part({ exp: 1_600_000_000 })}.${part({ s: plantedAuth(LABEL) })}`;
+  return Buffer.from(`builder:${token}`).toString('base64');
+}
+
+interface Fault {
+  readonly name: string;
+  readonly reason: string;
+  readonly handle: (request: Seen, response: ServerResponse) => void;
+  readonly auth?: string;
+  readonly verdict: string;
+  readonly says: RegExp;
+}
+
+/** Asks for a credential. */
+const wants = (response: ServerResponse, challenge: string): void =>
+  void response.writeHead(401, { 'www-authenticate': challenge, 'content-length': '0' }).end();
+
+const faults: readonly Fault[] = [
+  {
+    name: '401 to the credential',
+    reason: 'it is wrong',
+    handle: (_, response) => wants(response, 'Basic realm="x"'),
+    verdict: 'Invalid',
+    says: /does not take the credential/,
+  },
+  {
+    name: '401 to a token that has ended',
+    reason: 'it can be said why',
+    handle: (_, response) => wants(response, 'Basic realm="x"'),
+    auth: endedToken(),
+    verdict: 'Expired',
+    says: /ended at 2020-09-13T12:26:40Z/,
+  },
+  {
+    name: '403',
+    reason: 'right, and not enough',
+    handle: (_, response) => response.writeHead(403).end(),
+    verdict: 'Forbidden',
+    says: /does not allow to pull/,
+  },
+  {
+    name: '404',
+    reason: 'absent',
+    handle: (_, response) => response.writeHead(404).end(),
+    verdict: 'NotFound',
+    says: /is not there/,
+  },
+  {
+    name: '429',
+    reason: 'too many questions',
+    handle: (_, response) => response.writeHead(429, { 'retry-after': '7' }).end(),
+    verdict: 'RateLimited',
+    says: /asks to wait/,
+  },
+  {
+    name: 'silence',
+    reason: 'the deadline holds',
+    handle: () => undefined,
+    verdict: 'Unreachable',
+    says: /did not answer in time/,
+  },
+  {
+    name: 'a token service without TLS elsewhere',
+    reason: 'a password would cross the network in clear',
+    handle: (_, response) => wants(response, 'Bearer realm="http://tokens.example.com/t",service="x"'),
+    verdict: 'Unreachable',
+    says: /token service that is no https URL/,
+  },
+  {
+    name: 'a token service at the metadata address',
+    reason: 'a tenant could reach it through us',
+    handle: (_, response) => wants(response, 'Bearer realm="https://169.254.169.254/latest",service="x"'),
+    verdict: 'Unreachable',
+    says: /169\.254\.169\.254.*metadata service/,
+  },
+];
+
+test('every fault of a registry has its verdict', async () => {
+  const started = await Promise.all(faults.map(({ handle }) => serve(handle)));
+  const images = started.map(({ host }) => `${host}/team/app:1`);
+  const from = dump(
+    'faults',
+    secret(
+      'web',
+      'pull',
+      Object.fromEntries(started.map(({ host }, at) => [host, faults[at]?.auth ?? plantedAuth(LABEL)])),
+    ),
+    deployment('web', 'all', images, ['pull']),
+  );
+  const { report } = await asked(
+    '--all-in-use',
+    '--from',
+    from,
+    ...allow(...started.map(({ host }) => host)),
+  );
+  faults.forEach(({ name, reason, verdict, says }, at) => {
+    const found = report.images.find(({ image }) => image === images[at])?.attempts[0];
+    assert.equal(found?.verdict, verdict, `${name}: ${reason}: ${found?.message}`);
+    assert.match(found.message, says, name);
+  });
+});
+
+test.lastly('servers stop', tidy);
+test.run();
