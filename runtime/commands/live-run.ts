@@ -14,6 +14,7 @@ import { connectionFromSecret } from '../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../kube/lease.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
+import { lineBuffer } from '../telemetry/line-buffer.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
@@ -124,7 +125,8 @@ function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
   };
   if (!settings.dryRun) process.on('SIGUSR2', toggle);
   const out = settings.dryRun ? io.stderr : io.stdout;
-  return createLogger({ write: (line) => out.write(line), format: settings.logFormat, level: () => level });
+  const write = lineBuffer((text) => out.write(text));
+  return createLogger({ write, format: settings.logFormat, level: () => level });
 }
 
 function configText(path: string | undefined): string {

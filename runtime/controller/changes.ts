@@ -4,6 +4,7 @@
  */
 import type { Difference } from '../kube/difference.ts';
 import { applied, drift } from '../kube/drift.ts';
+import { plainDrift } from '../kube/plain-patch.ts';
 import { describeObject, type KubeObject } from '../rules/kube-object.ts';
 import {
   type Apply,
@@ -28,7 +29,7 @@ export type Change =
       readonly before?: KubeObject;
       readonly differences: readonly Difference[];
       /** As in `ApplyObject`. */
-      readonly blind?: boolean;
+      readonly plain?: boolean;
     }
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: Problem };
@@ -83,6 +84,7 @@ function objectChange(
   stores: Readonly<Record<Role, ObjectStore>>,
 ): Change {
   const { object, role } = apply;
+  const plain = apply.plain === true ? { plain: true } : {};
   const ref = refOf(role, object);
   const before = stores[role].get(ref);
   const desired = marked(object, author);
@@ -92,7 +94,7 @@ function objectChange(
       ref,
       desired,
       differences: [],
-      ...(apply.blind === true ? { blind: true } : {}),
+      ...plain,
     };
   const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
   if (before.metadata.deletionTimestamp !== undefined)
@@ -105,15 +107,11 @@ function objectChange(
       'Delete or rename it, or move what it holds elsewhere',
     );
   }
-  const differences =
-    apply.createOnly === true ? [] : drift(desired, before, fieldManager(author.reconciler));
-  return {
-    verb: differences.length === 0 ? 'unchanged' : 'configured',
-    ref: seen,
-    desired,
-    before,
-    differences,
-  };
+  const manager = fieldManager(author.reconciler);
+  const judge = apply.plain === true ? plainDrift : drift;
+  const differences = apply.createOnly === true ? [] : judge(desired, before, manager);
+  const verb = differences.length === 0 ? 'unchanged' : 'configured';
+  return { verb, ref: seen, desired, before, differences, ...plain };
 }
 
 function refused(ref: Ref, code: string, state: string, hint: string): Change {

@@ -2,6 +2,7 @@
 import { isApiError } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { asPullwrightError } from '../kube/failure.ts';
+import { plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kube-object.ts';
@@ -47,7 +48,7 @@ export function problemOf(error: unknown, ref?: Ref): Problem {
 
 /** @throws PullwrightError `ManagedElsewhere` */
 function assertNoFight({ desired, before, ref }: Applying, cluster: Cluster): void {
-  if (cluster.fights.allows(describeObject(ref), digestObject(desired))) return;
+  if (cluster.fights.allows(describeObject(ref), () => digestObject(desired))) return;
   const others = (before?.metadata.managedFields ?? [])
     .map(({ manager }) => manager ?? '')
     .filter((manager) => !manager.startsWith('pullwright-'));
@@ -80,41 +81,58 @@ async function removeObject(
 
 /**
  * Server-side apply would merge into an object that is there and that the cache does not show yet; so look first, and never take
- * a field from another manager.
+ * a field from another manager. A plain create is refused by the API server itself.
  */
 async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
-  const { desired, ref } = change;
-  const present = change.blind === true ? undefined : await cluster.client.get(ref);
-  if (present !== undefined) {
-    cluster.cache.observe(present);
-    if (!isOurs(present, author)) throw seenLate(ref, cluster);
-    return configureObject({ ...change, before: present }, author, cluster);
+  const { desired, ref, plain = false } = change;
+  const manager = fieldManager(author.reconciler);
+  if (!plain) {
+    const present = await cluster.client.get(ref);
+    if (present !== undefined) return meetObject(change, present, author, cluster);
   }
   try {
     cluster.assertMayWrite();
-    cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
+    const { client } = cluster;
+    cluster.cache.observe(
+      await (plain ? client.create(desired, manager) : client.apply(desired, { manager })),
+    );
   } catch (error) {
-    // A blind create meets somebody's object there: its fields are claimed, or its type is fixed.
-    const met = isApiError(error, 409) || (change.blind === true && isImmutable(error));
-    throw met ? seenLate(ref, cluster) : error;
+    if (!isApiError(error, 409)) throw error;
+    if (!plain) throw seenLate(ref, cluster);
+    const present = await cluster.client.get(ref);
+    if (present === undefined) throw error;
+    return meetObject(change, present, author, cluster);
   }
   return { verb: 'created', ref };
+}
+
+/** An object is there that the cache did not show: ours, from a moment ago, or somebody's. */
+async function meetObject(
+  change: Applying,
+  present: KubeObject,
+  author: Author,
+  cluster: Cluster,
+): Promise<Committed> {
+  cluster.cache.observe(present);
+  if (!isOurs(present, author)) throw seenLate(change.ref, cluster);
+  return configureObject({ ...change, before: present }, author, cluster);
 }
 
 async function configureObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
   const { desired, before, ref } = change;
   const isPart = desired.metadata.labels?.[OWNER_LABEL] !== author.reconciler;
+  const manager = fieldManager(author.reconciler);
   try {
     cluster.cache.observe(
-      await cluster.client.apply(withUid(desired, before), {
-        manager: fieldManager(author.reconciler),
-        // What we made is ours whoever edits it; of what others made, only what nobody else claims.
-        force: !isPart,
-      }),
+      change.plain === true && before !== undefined
+        ? await cluster.client.mergePatch(ref, plainPatch(desired, before, manager), manager)
+        : // What we made is ours whoever edits it; of what others made, only what nobody else claims.
+          await cluster.client.apply(withUid(desired, before), { manager, force: !isPart }),
     );
     return { verb: 'configured', ref };
   } catch (error) {
     if (!isPart && before !== undefined && isImmutable(error)) return replaceObject(change, author, cluster);
+    if (change.plain === true && isApiError(error, 404)) throw vanished(ref);
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
   }
 }
@@ -145,6 +163,15 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
     code: 'MadeMeanwhile',
+    disposition: 'waiting',
+    afterMs: 50,
+  });
+}
+
+/** The watch will say so in a moment. */
+function vanished(ref: Ref): PullwrightError {
+  return new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
+    code: 'Gone',
     disposition: 'waiting',
     afterMs: 50,
   });

@@ -109,10 +109,10 @@ export interface ApplyObject {
   /** Create it when missing, then leave it alone. */
   readonly createOnly?: boolean;
   /**
-   * Do not look whether it is there before making it. Only for what the API server itself refuses to merge with an object of
-   * somebody else that the cache does not show: a Secret of another type, or with other data under the same key.
+   * Made by a plain create and changed by a merge patch, under the same field manager, which costs the API server two thirds of
+   * server-side apply. For objects by the thousand that are wholly ours and hold no lists.
    */
-  readonly blind?: boolean;
+  readonly plain?: boolean;
 }
 
 /** A few fields of an object that belongs to somebody else. Carries the uid that was seen, so that it never creates. */

@@ -56,7 +56,10 @@ function byKind(reads: readonly Read[]): ReadonlyMap<string, readonly Read[]> {
 /** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
 function coversAll({ namespace, name, labelSelector, fieldSelector }: Read): boolean {
   return (
-    namespace === undefined && name === undefined && labelSelector === undefined && fieldSelector === undefined
+    namespace === undefined &&
+    name === undefined &&
+    labelSelector === undefined &&
+    fieldSelector === undefined
   );
 }
 

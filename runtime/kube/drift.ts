@@ -27,8 +27,12 @@ type Map = Readonly<Record<string, unknown>>;
  * assert.deepEqual(drift(desired, live, 'pullwright-demo'), [{ path: 'data.x', before: '1', after: '3' }]);
  * ```
  */
-export function drift(desired: KubeObject, live: KubeObject, manager: string): readonly Difference[] {
-  const owned = ownedBy(live, manager);
+export function drift(
+  desired: KubeObject,
+  live: KubeObject,
+  manager: string,
+  owned: ReturnType<typeof ownedBy> = ownedBy(live, manager),
+): readonly Difference[] {
   const appliedBefore = Object.keys(owned).length > 0;
   const set = compareMap(contentOf(desired), contentOf(live), '').filter(
     (difference) => !(appliedBefore && isOmittedZero(difference)),

@@ -62,6 +62,22 @@ function applyEntry(object: KubeObject, manager: string): ManagedFieldsEntry | u
   );
 }
 
+/** The fields that `manager` owns on the main resource, whether it applied, created or patched them. */
+export function writtenBy(object: KubeObject, manager: string): Fields {
+  return (object.metadata.managedFields ?? [])
+    .filter((entry) => entry.manager === manager && (entry.subresource ?? '') === '')
+    .reduce<Fields>((fields, entry) => union(fields, entry.fieldsV1 ?? {}), {});
+}
+
+function union(a: Fields, b: Fields): Fields {
+  if (Object.keys(a).length === 0) return b;
+  const inner = Object.entries(b).map(([key, value]) => [
+    key,
+    union((a[key] ?? {}) as Fields, (value ?? {}) as Fields),
+  ]);
+  return { ...a, ...Object.fromEntries(inner) };
+}
+
 /** Managers that own the field at `path` (plain map keys), with their operation. */
 export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
   return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));

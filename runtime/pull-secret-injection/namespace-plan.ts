@@ -45,7 +45,7 @@ export function isTerminating(namespace: KubeObject): boolean {
 function applyOf(copy: Copy): readonly Apply[] {
   if (copy.object === undefined) return [];
   return [
-    { role: 'hosted', object: copy.object, blind: true, ...(copy.adopt === true ? { adopt: true } : {}) },
+    { role: 'hosted', object: copy.object, plain: true, ...(copy.adopt === true ? { adopt: true } : {}) },
   ];
 }
 

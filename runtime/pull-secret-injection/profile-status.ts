@@ -1,15 +1,14 @@
 /** The status of one profile: whether it can be read, whether pods get its names, how many namespaces hold its Secrets. */
 import type { Outcome, Ref, World } from '../controller/contract.ts';
 import { type Condition, type ConditionInput, nextConditions, readiness } from '../rules/conditions.ts';
-import type { KubeObject, SecretObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../rules/pull-secret-profile.ts';
 import { INJECTION_POLICY_NAME } from '../rules/pull-secret-profile-policy.ts';
-import { sameSecret } from '../rules/redacted.ts';
-import { type Copy, copyOf, grantOf, secretRef, sourceName } from './copies.ts';
-import { isTerminating } from './namespace-plan.ts';
+import { grantOf, secretRef, sourceName } from './copies.ts';
 import type { InjectionOptions } from './options.ts';
 import { policyVersion } from './policy-plan.ts';
-import { distributionIn, namespaceLabels, profileOf, serves } from './view.ts';
+import { type Count, countNamespaces } from './profile-count.ts';
+import { profileOf } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
 const COUNT_AGAIN_MS = 1000;
@@ -56,47 +55,6 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
     ],
     requeueAfterMs: settled ? RECOUNT_MS : COUNT_AGAIN_MS,
   };
-}
-
-interface Count {
-  readonly selected: number;
-  readonly current: number;
-  /** The first namespace that is behind. */
-  readonly behind: string | undefined;
-  /** The first trouble of each reason, and in how many namespaces it is. */
-  readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
-}
-
-function countNamespaces(world: World, profile: PullSecretProfile, options: InjectionOptions): Count {
-  const distribution = distributionIn(world);
-  const selected = world
-    .list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })
-    .filter((namespace) => serves(profile, namespaceLabels(namespace)) && !isTerminating(namespace));
-  if (!profile.distributes)
-    return { selected: selected.length, current: 0, behind: undefined, troubles: new Map() };
-  const troubles = new Map<string, { message: string; count: number }>();
-  let current = 0;
-  let behind: string | undefined;
-  for (const namespace of selected) {
-    const context = { world, distribution, namespace, options };
-    const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
-    if (copies.every((copy) => isCurrent(world, copy))) current += 1;
-    else behind ??= namespace.metadata.name;
-    for (const { trouble } of copies) {
-      if (trouble === undefined) continue;
-      const known = troubles.get(trouble.reason);
-      const message = known?.message ?? trouble.message;
-      troubles.set(trouble.reason, { message, count: (known?.count ?? 0) + 1 });
-    }
-  }
-  return { selected: selected.length, current, behind, troubles };
-}
-
-function isCurrent(world: World, copy: Copy): boolean {
-  if (copy.action !== 'write' || copy.trouble !== undefined) return false;
-  const present = world.get(copy.ref) as SecretObject | undefined;
-  const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
-  return has !== undefined && wants !== undefined && sameSecret(has, wants);
 }
 
 function summaryOf(

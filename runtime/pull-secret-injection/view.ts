@@ -28,24 +28,40 @@ export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configurati
 export type Distributor = PullSecretProfile;
 
 const readProfiles = new WeakMap<KubeObject, ReadProfile>();
+const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
+/** As many as one policy holds, and some more. */
+const REMEMBERED_PROFILES = 2000;
 const readSets = new WeakMap<KubeObject, { readonly set: SidecarSet; readonly distributor?: Distributor }>();
 
-/** Reads one profile, once per object. */
+/** Reads one profile, once per object, and gives the same again as long as it says the same: a new status is nothing new. */
 export function profileOf(object: KubeObject): ReadProfile {
-  const known = readProfiles.get(object) ?? readProfile(object);
-  readProfiles.set(object, known);
-  return known;
+  const known = readProfiles.get(object);
+  if (known !== undefined) return known;
+  const { name } = object.metadata;
+  const text = JSON.stringify(object.spec);
+  const before = readByName.get(name);
+  const read = before?.text === text ? before.read : readProfile(object);
+  readProfiles.set(object, read);
+  if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
+  readByName.set(name, { text, read });
+  return read;
 }
+
+const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
 
 /** The valid profiles, by order and name. */
 export function profilesIn(world: World): readonly PullSecretProfile[] {
-  return world
-    .list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
+  const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const known = sortedProfiles.get(objects);
+  if (known !== undefined) return known;
+  const profiles = objects
     .flatMap((object) => {
       const read = profileOf(object);
       return read.ok ? [read.profile] : [];
     })
     .sort(compareProfiles);
+  sortedProfiles.set(objects, profiles);
+  return profiles;
 }
 
 /** The SidecarSet objects in the newest version that the cluster serves; each once. */
@@ -123,10 +139,41 @@ export interface Distribution {
   readonly byName: ReadonlyMap<string, readonly Distributor[]>;
 }
 
-/** Everything that distributes. */
+/** By the lists that it was made from, and by its first member. */
+const madeFrom = new WeakMap<
+  object,
+  { readonly sets: readonly (readonly KubeObject[])[]; readonly made: Distribution }
+>();
+const lastWith = new WeakMap<Distributor, Distribution>();
+
+/** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
 export function distributionIn(world: World): Distribution {
+  const profiles = profilesIn(world);
+  const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
+    world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+  );
+  const known = madeFrom.get(profiles);
+  if (known !== undefined && known.sets.every((list, at) => list === sets[at])) return known.made;
+  const made = settle(makeDistribution(world, profiles));
+  madeFrom.set(profiles, { sets, made });
+  return made;
+}
+
+function settle(made: Distribution): Distribution {
+  const [first] = made.distributors;
+  if (first === undefined) return made;
+  const before = lastWith.get(first);
+  const same =
+    before?.distributors.length === made.distributors.length &&
+    before.distributors.every((one, at) => one === made.distributors[at]);
+  if (same) return before;
+  lastWith.set(first, made);
+  return made;
+}
+
+function makeDistribution(world: World, profiles: readonly PullSecretProfile[]): Distribution {
   const sets = sidecarSetObjects(world).flatMap((object) => sidecarSetOf(object).distributor ?? []);
-  const distributors = [...profilesIn(world), ...sets.sort(compareProfiles)].filter((one) => one.distributes);
+  const distributors = [...profiles, ...sets.sort(compareProfiles)].filter((one) => one.distributes);
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)
     for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))

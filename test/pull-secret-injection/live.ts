@@ -1,7 +1,7 @@
 /** The reconciler as a process of its own against a real control plane, with exactly the rights that the charts render. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
@@ -32,7 +32,17 @@ export async function startPlane(): Promise<ControlPlane> {
   });
   for (const object of [...consentPolicy(), ...sidecarSetConsentPolicy(), ...guard])
     await plane.apply(object);
+  await eventually(() => guarded(plane), { withinMs: 60_000, everyMs: 100 });
   return plane;
+}
+
+/** The API server takes policies in a moment after it stored them, the last one (the guard) last. */
+async function guarded(plane: ControlPlane): Promise<void> {
+  const account = ['--as=system:serviceaccount:kube-system:reconciler', '--as-group=system:masters'];
+  const probe = ['create', 'secret', 'generic', 'probe', '--namespace=default', '--dry-run=server'];
+  const { code, stderr } = await plane.kubectl(...probe, ...account);
+  if (code === 0 || !stderr.includes('writes only pull secrets'))
+    throw new Error(`the guard policy is not at work yet: ${stderr}`);
 }
 
 /** The reconciler's account: what the charts grant, nothing else. */
@@ -60,6 +70,9 @@ export function startReconciler(
   const config = join(plane.folder, 'reconcile.yaml');
   const off = Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, false]));
   writeFileSync(config, JSON.stringify({ systems: { ...off, 'pull-secret-injection': options } }));
+  // A file, as a container's log is one: a pipe would be as slow as whoever reads it.
+  const logPath = join(plane.folder, `reconcile-${Date.now()}.log`);
+  const log = openSync(logPath, 'a');
   const child = spawn(
     process.execPath,
     [
@@ -74,16 +87,12 @@ export function startReconciler(
       '--metrics-port',
       '0',
     ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', log, log] },
   );
-  let text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      text += chunk.toString('utf8');
-    });
+  closeSync(log);
   return {
     process: child,
-    log: () => text,
+    log: () => readFileSync(logPath, 'utf8'),
     stop: async () => {
       if (child.exitCode !== null) return;
       child.kill('SIGTERM');

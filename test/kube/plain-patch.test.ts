@@ -1,0 +1,146 @@
+/** Merge patches of objects that are wholly ours, and what the real API server makes of them. */
+import assert from 'node:assert/strict';
+import { plainDrift, plainPatch } from '../../runtime/kube/plain-patch.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { resourcePath } from '../control-plane/resource-path.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('plainPatch');
+const MANAGER = 'pullwright-demo';
+
+function configMap(data: Record<string, string>, metadata: object = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'default', ...metadata },
+    data,
+  };
+}
+
+const created = (...names: readonly string[]): object => ({
+  manager: MANAGER,
+  operation: 'Update',
+  fieldsV1: {
+    'f:data': Object.fromEntries(['.', ...names.map((name) => `f:${name}`)].map((key) => [key, {}])),
+  },
+});
+
+interface Row {
+  readonly name: string;
+  readonly reason: string;
+  readonly live: Record<string, string>;
+  readonly managed: object;
+  readonly desired: Record<string, string>;
+  readonly differs: readonly string[];
+  /** Set to null by the patch. */
+  readonly gone?: readonly string[];
+}
+
+table<Row>(
+  test,
+  [
+    {
+      name: 'nothing differs',
+      reason: 'a pass over what is well sends nothing',
+      live: { x: '1' },
+      managed: created('x'),
+      desired: { x: '1' },
+      differs: [],
+    },
+    {
+      name: 'a value differs',
+      reason: 'a rotation',
+      live: { x: '2' },
+      managed: created('x'),
+      desired: { x: '1' },
+      differs: ['data.x'],
+    },
+    {
+      name: 'what others added stays',
+      reason: 'it is a merge patch, not a replacement',
+      live: { x: '1', theirs: '1' },
+      managed: created('x'),
+      desired: { x: '1' },
+      differs: [],
+    },
+    {
+      name: 'what it created once and wants no longer goes',
+      reason: 'a create records its fields as Update, and they are given up all the same',
+      live: { x: '1', old: '1' },
+      managed: created('x', 'old'),
+      desired: { x: '1' },
+      differs: ['data.old'],
+      gone: ['old'],
+    },
+    {
+      name: 'what it applied once and wants no longer goes',
+      reason: 'copies that an older version applied',
+      live: { x: '1', old: '1' },
+      managed: { ...created('x', 'old'), operation: 'Apply' },
+      desired: { x: '1' },
+      differs: ['data.old'],
+      gone: ['old'],
+    },
+    {
+      name: 'fields of its status entry do not count',
+      reason: 'the status is another resource',
+      live: { x: '1', old: '1' },
+      managed: { ...created('old'), subresource: 'status' },
+      desired: { x: '1' },
+      differs: [],
+    },
+  ],
+  ({ live, managed, desired, differs, gone = [] }) => {
+    const present = configMap(live, { uid: 'u', managedFields: [managed] });
+    const found = plainDrift(configMap(desired), present, MANAGER).map(({ path }) => path);
+    assert.deepEqual(found, differs);
+    const patch = plainPatch(configMap(desired), present, MANAGER) as KubeObject;
+    assert.deepEqual(patch.metadata, { name: 'a', namespace: 'default', uid: 'u' });
+    assert.deepEqual(patch['data'], { ...desired, ...Object.fromEntries(gone.map((name) => [name, null])) });
+  },
+);
+
+const missing = missingControlPlane();
+if (missing !== undefined) test.skip('on a real API server', missing);
+else {
+  const plane = await startControlPlane();
+  const path = resourcePath(configMap({}));
+  const read = async (): Promise<KubeObject> => (await plane.get(configMap({}))) as KubeObject;
+  const patch = (desired: KubeObject, live: KubeObject): ReturnType<typeof plane.client.request> =>
+    plane.client.request(
+      'PATCH',
+      `${path}?fieldManager=${MANAGER}`,
+      plainPatch(desired, live, MANAGER),
+      'application/merge-patch+json',
+    );
+
+  test('created, applied, patched: each mends what the other left', async () => {
+    await plane.client.request(
+      'POST',
+      `/api/v1/namespaces/default/configmaps?fieldManager=${MANAGER}`,
+      configMap({ x: '1', old: '1' }),
+    );
+    const first = await read();
+    assert.deepEqual(plainDrift(configMap({ x: '1', old: '1' }), first, MANAGER), []);
+    await plane.apply(configMap({ x: '2', older: '1' }), MANAGER);
+    await plane.apply(configMap({ theirs: '1' }), 'somebody');
+    assert.equal((await patch(configMap({ x: '3' }), await read())).status, 200);
+    const last = await read();
+    assert.deepEqual(last['data'], { x: '3', theirs: '1' });
+    assert.equal(last.metadata.uid, first.metadata.uid);
+    assert.deepEqual(plainDrift(configMap({ x: '3' }), last, MANAGER), []);
+  });
+
+  test('it never hits another object of the name, and never makes one', async () => {
+    const live = await read();
+    const other = { ...live, metadata: { ...live.metadata, uid: '00000000-0000-0000-0000-000000000000' } };
+    assert.ok([409, 422].includes((await patch(configMap({ x: '4' }), other)).status));
+    await plane.remove(configMap({}));
+    assert.equal((await patch(configMap({ x: '4' }), live)).status, 404);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+test.run();
