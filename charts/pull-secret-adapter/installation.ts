@@ -171,7 +171,6 @@ function deployment(
 ): KubeObject {
   const { namespace, brokerSecret } = input;
   const volume = { name: 'broker', secret: { secretName: brokerSecret, defaultMode: 0o440 } };
-  const probes = name === ADAPTER_ACCOUNT ? PROBES : {};
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -197,7 +196,7 @@ function deployment(
               name: 'main',
               image: input.image,
               args,
-              ...probes,
+              ...PROBES,
               resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
               securityContext: {
                 allowPrivilegeEscalation: false,
@@ -257,10 +256,20 @@ function alerts(input: AdapterInstallation): KubeObject {
             ),
             rule(
               'PullSecretAdapterDeadLetters',
-              'pullwright_adapter_events{outcome="dead"} > 0',
-              '1m',
-              'Messages that are no cluster events are in the dead letter queue',
+              'increase(pullwright_adapter_events_total{outcome="dead"}[15m]) > 0',
+              '0m',
+              'Messages were moved to the dead letter queue',
             ),
+            ...(input.sentinel
+              ? [
+                  rule(
+                    'PullSecretSentinelStalled',
+                    'time() - pullwright_sentinel_last_poll_timestamp_seconds > 300',
+                    '5m',
+                    'Sentinel has not gone over all clusters for five minutes: no events are sent',
+                  ),
+                ]
+              : []),
             rule(
               'PullSecretJobsFailing',
               `count(kube_job_status_failed{namespace="${input.namespace}",job_name=~"pullsecret-.+"} > 0) > 0`,

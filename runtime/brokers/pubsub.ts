@@ -13,6 +13,9 @@ export interface PubSubOptions {
   readonly createIfMissing?: boolean;
 }
 
+/** Pause before a subscription that failed is opened again. */
+const REOPEN_MS = 10_000;
+
 /** Starts to consume. The client extends the lease of a message while it is being handled. */
 export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
   const { topology, note } = options;
@@ -25,18 +28,19 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   const dead = client.topic(topology.deadLetterTopic);
   const running = new Set<Promise<void>>();
   let connected = true;
+  let reopening: NodeJS.Timeout | undefined;
   const settle = async (message: Message): Promise<void> => {
     const handled: Handled = await handler({ body: message.data, attributes: message.attributes });
     if (handled.outcome === 'done') return message.ack();
     if (handled.outcome === 'again') return message.nack();
-    note('warn', 'A message was moved to the dead letters', {
-      reason: handled.reason,
-      bytes: message.data.length,
-    });
     try {
       await dead.publishMessage({
         data: message.data,
-        attributes: { 'x-pullwright-reason': handled.reason },
+        attributes: { ...message.attributes, 'x-pullwright-reason': handled.reason },
+      });
+      note('warn', 'A message was moved to the dead letters', {
+        reason: handled.reason,
+        bytes: message.data.length,
       });
       message.ack();
     } catch {
@@ -53,11 +57,18 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     note('warn', 'The Pub/Sub subscription failed', {
       code: typeof error.code === 'number' ? error.code : 'unknown',
     });
+    // The client gives up for good on what it takes for final, such as a right that is missing or a subscription that is not there.
+    clearTimeout(reopening);
+    reopening = setTimeout(() => {
+      subscription.open();
+      connected = true;
+    }, REOPEN_MS);
   });
   note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription });
   return {
     connected: () => connected,
     close: async () => {
+      clearTimeout(reopening);
       await Promise.all(running);
       await subscription.close();
       await client.close();

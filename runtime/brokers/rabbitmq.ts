@@ -2,7 +2,13 @@
  * RabbitMQ: durable exchange and queue as the existing broker library declares them, publisher confirms, and dead letters, which that
  * library lacks: there one message that is no JSON stops the queue for good.
  */
-import { type AsyncMessage, Connection, ConsumerStatus } from 'rabbitmq-client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type AsyncMessage,
+  Connection,
+  ConsumerStatus,
+  type Publisher as DeadLetters,
+} from 'rabbitmq-client';
 import { type Redacted, reveal } from '../rules/redacted.ts';
 import type { BrokerNote, Consumer, Handler, Publisher } from './broker.ts';
 import { MESSAGE_ID_HEADER, type RabbitMqTopology } from './topology.ts';
@@ -16,6 +22,9 @@ export interface RabbitMqOptions {
   readonly prefetch?: number;
 }
 
+/** Pause before a message goes back that could not be moved to the dead letters: without it, it would come again at once. */
+const PAUSE_MS = 5000;
+
 /** Starts to consume. Reconnects and declares again by itself. */
 export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Consumer {
   const { topology, note } = options;
@@ -26,6 +35,7 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
     maxAttempts: 3,
     queues: [{ queue: topology.deadLetterQueue, durable: true }],
   });
+  const closing = new AbortController();
   let connected = false;
   const subscription = connection.createConsumer(
     {
@@ -38,22 +48,27 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
       ],
       qos: { prefetchCount: prefetch },
       concurrency: prefetch,
+      requeue: true,
     },
     async (message) => {
       const body = bytesOf(message);
       const handled = await handler({ body, attributes: attributesOf(message) });
       if (handled.outcome === 'done') return ConsumerStatus.ACK;
       if (handled.outcome === 'again') return ConsumerStatus.REQUEUE;
-      note('warn', 'A message was moved to the dead letters', { reason: handled.reason, bytes: body.length });
-      await dead.send(
-        {
-          routingKey: topology.deadLetterQueue,
-          durable: true,
-          headers: { 'x-pullwright-reason': handled.reason },
-        },
-        body,
-      );
-      return ConsumerStatus.ACK;
+      const moved = await bury(message, handled.reason, { dead, queue: topology.deadLetterQueue });
+      if (moved === undefined) {
+        note('warn', 'A message was moved to the dead letters', {
+          reason: handled.reason,
+          bytes: body.length,
+        });
+        return ConsumerStatus.ACK;
+      }
+      note('warn', 'A message could not be moved to the dead letters', {
+        reason: handled.reason,
+        code: moved,
+      });
+      await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      return ConsumerStatus.REQUEUE;
     },
   );
   subscription.on('ready', () => {
@@ -70,11 +85,34 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
   return {
     connected: () => connected,
     close: async () => {
+      closing.abort();
       await subscription.close();
       await dead.close();
       await connection.close();
     },
   };
+}
+
+/** Whole, with what it carried, so that it can be moved back. Undefined: done; else the code of what went wrong. */
+async function bury(
+  message: AsyncMessage,
+  reason: string,
+  to: { readonly dead: DeadLetters; readonly queue: string },
+): Promise<string | undefined> {
+  const { contentType, messageId } = message;
+  const envelope = {
+    routingKey: to.queue,
+    durable: true,
+    ...(contentType === undefined ? {} : { contentType }),
+    ...(messageId === undefined ? {} : { messageId }),
+    headers: { ...(message.headers as object | undefined), 'x-pullwright-reason': reason },
+  };
+  try {
+    await to.dead.send(envelope, bytesOf(message));
+    return undefined;
+  } catch (error) {
+    return codeOf(error);
+  }
 }
 
 /** Publishes durable messages, each confirmed. */

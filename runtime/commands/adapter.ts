@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
-import { apiOf, BROKER_HELP, BROKER_OPTIONS, consumerOf, oneOf, seconds } from './broker-flags.ts';
+import { apiOf, BROKER_HELP, BROKER_OPTIONS, consumerOf, oneOf, portOf, seconds } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
 const HELP = `
@@ -28,6 +28,7 @@ ${BROKER_HELP}
   --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
   --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
   --job-env NAME=VALUE     further environment of Jobs; may be repeated
+  --repeat-seconds N       an event is answered with an unchanged report only if that is this old (10, Sentinel's debounce)
   --sweep-seconds N        pause between two goes over all clusters (60)
   --lease-seconds N        (15)
   --concurrency N          clusters looked at at the same time (20)
@@ -78,6 +79,7 @@ const OPTIONS = {
   'on-deletion': { type: 'string' },
   adopt: { type: 'boolean', default: false },
   'job-env': { type: 'string', multiple: true },
+  'repeat-seconds': { type: 'string', default: '10' },
   'sweep-seconds': { type: 'string', default: '60' },
   'lease-seconds': { type: 'string', default: '15' },
   concurrency: { type: 'string', default: '20' },
@@ -117,7 +119,6 @@ async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): 
 }
 
 async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
-  const api = apiOf(flags, io);
   const { runAdapter } = await import('../pull-secret-adapter/adapter-process.ts');
   const { createLogger } = await import('../telemetry/logger.ts');
   const { createMetrics } = await import('../telemetry/metrics.ts');
@@ -131,6 +132,8 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
     level: () => level,
   });
   const metrics = createMetrics();
+  const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics });
+  const concurrency = seconds('--concurrency', flags.concurrency, 1);
   const connection = await loadConnection(flags.kubeconfig, io.env);
   const { host } = new URL(connection.server);
   const kube = new HttpKubeClient({
@@ -144,13 +147,19 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
       api,
       kube,
       settings,
-      consume: (handler) => consumerOf(flags, (at, message, fields) => logger[at](message, fields), handler),
+      // More than are looked at at the same time: events of one cluster become one look, and one that waits holds up no other.
+      consume: (handler) =>
+        consumerOf(
+          flags,
+          { note: (at, message, fields) => logger[at](message, fields), prefetch: concurrency * 5 },
+          handler,
+        ),
       logger,
       metrics,
       signal: io.signal,
       sweepSeconds: seconds('--sweep-seconds', flags['sweep-seconds'], 1),
       leaseSeconds: seconds('--lease-seconds', flags['lease-seconds'], 1),
-      concurrency: seconds('--concurrency', flags.concurrency, 1),
+      concurrency,
       instance: io.env['HOSTNAME'] ?? hostname(),
       ports: {
         health: portOf('--health-port', flags['health-port']),
@@ -160,12 +169,6 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
   } finally {
     kube.close();
   }
-}
-
-function portOf(flag: string, text: string): number | undefined {
-  if (text === 'off') return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new UsageError(`Cannot use ${flag} "${text}": wanted a port, or off`);
 }
 
 function settingsOf(flags: Flags): AdapterSettings {
@@ -193,6 +196,7 @@ function settingsOf(flags: Flags): AdapterSettings {
         ? undefined
         : oneOf('--on-deletion', flags['on-deletion'], ['delete', 'retain'] as const),
     adopt: flags.adopt,
+    repeatSeconds: seconds('--repeat-seconds', flags['repeat-seconds'], 0),
     jobEnv: jobEnvOf(flags['job-env'] ?? []),
   };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

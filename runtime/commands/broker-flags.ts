@@ -9,6 +9,7 @@ import { HyperfleetApi } from '../pull-secret-adapter/hyperfleet-api.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { type Redacted, redact } from '../rules/redacted.ts';
 import { VERSION } from '../rules/version.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
 
 export const BROKER_OPTIONS = {
@@ -56,31 +57,42 @@ export interface BrokerFlags {
   readonly 'create-topics': boolean;
 }
 
-/** The API that the flags name. @throws UsageError */
-export function apiOf(flags: BrokerFlags, io: CommandIo): HyperfleetApi {
+/** The API that the flags name; its answers are counted. @throws UsageError */
+export function apiOf(
+  flags: BrokerFlags,
+  io: CommandIo,
+  client: { readonly name: string; readonly metrics: Pick<Metrics, 'request'> },
+): HyperfleetApi {
   const { api = '' } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
     throw new UsageError('Cannot reach the HyperFleet API: wanted --api with an http or https URL');
   }
+  const { host } = new URL(api);
   const method = oneOf('--status-method', flags['status-method'], ['auto', 'PUT', 'POST'] as const);
   const file = flags['api-token-file'];
   return new HyperfleetApi({
     baseUrl: new URL(api).href.replace(/\/+$/, ''),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
     statusMethod: method,
-    userAgent: `pullwright/${VERSION} (pull-secret-adapter)`,
+    userAgent: `pullwright/${VERSION} (${client.name})`,
+    onAnswer: ({ method: verb, status }) =>
+      client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
   });
 }
 
 /** @throws UsageError */
-export async function consumerOf(flags: BrokerFlags, note: BrokerNote, handler: Handler): Promise<Consumer> {
+export async function consumerOf(
+  flags: BrokerFlags,
+  { note, prefetch }: { readonly note: BrokerNote; readonly prefetch: number },
+  handler: Handler,
+): Promise<Consumer> {
   if (kindOf(flags) === 'pubsub') {
     const { consumePubSub } = await import('../brokers/pubsub.ts');
-    return consumePubSub(pubSubOptions(flags, note), handler);
+    return consumePubSub({ ...pubSubOptions(flags, note), prefetch }, handler);
   }
   const { consumeRabbitMq } = await import('../brokers/rabbitmq.ts');
-  return consumeRabbitMq(await rabbitOptions(flags, note), handler);
+  return consumeRabbitMq({ ...(await rabbitOptions(flags, note)), prefetch }, handler);
 }
 
 /** @throws UsageError */
@@ -146,4 +158,11 @@ export function oneOf<T extends string>(flag: string, value: string, allowed: re
 export function seconds(flag: string, value: string, least: number): number {
   if (/^\d{1,9}$/.test(value) && Number(value) >= least) return Number(value);
   throw new UsageError(`Cannot use ${flag} "${value}": wanted a whole number of seconds, at least ${least}`);
+}
+
+/** Undefined: off. @throws UsageError */
+export function portOf(flag: string, text: string): number | undefined {
+  if (text === 'off') return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`Cannot use ${flag} "${text}": wanted a port, or off`);
 }

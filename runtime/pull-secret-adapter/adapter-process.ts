@@ -47,7 +47,12 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const looks = new Looks({
     look: (id, always) => measured(process, id, always),
     concurrency: process.concurrency,
-    onError: (id, error) => logger.warn('look failed', { cluster: id, error: describeError(error) }),
+    onError: (id, error, pauseMs) =>
+      logger.warn('A cluster could not be looked at', {
+        cluster: id,
+        error: describeError(error),
+        retryAfterMs: pauseMs,
+      }),
   });
   const consumer = await process.consume(
     eventHandler({
@@ -94,19 +99,12 @@ async function measured(
 }
 
 function eventCounter(metrics: Metrics): (outcome: string) => void {
-  const counts = new Map<string, number>();
-  return (outcome) => {
-    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-    metrics.samples(
-      `${NAME}-events`,
-      [...counts].map(([label, value]) => ({
-        name: 'pullwright_adapter_events',
-        help: 'Events since the start, by what became of them',
-        value,
-        labels: { outcome: label },
-      })),
-    );
-  };
+  return (outcome) =>
+    metrics.count({
+      name: 'pullwright_adapter_events_total',
+      help: 'Events by what became of them',
+      labels: { outcome },
+    });
 }
 
 async function startServers(
@@ -179,7 +177,7 @@ function watchJobs({ kube, settings, logger }: AdapterProcess, looks: Looks): In
   return informer;
 }
 
-/** Clusters that we have not reported on at their generation, and those that are being deleted. */
+/** Whatever is not known to be in order: a look that finds nothing new reports nothing. */
 async function sweep(
   { api, settings, logger, sweepSeconds }: AdapterProcess,
   looks: Looks,
@@ -187,8 +185,7 @@ async function sweep(
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      const wanted = (await api.clusters('')).filter((cluster) => wantsLook(cluster, settings));
-      for (const { id } of wanted) looks.hint(id);
+      await goOver({ api, settings }, looks);
     } catch (error) {
       logger.warn('The clusters could not be listed', { error: describeError(error) });
     }
@@ -196,10 +193,17 @@ async function sweep(
   }
 }
 
+async function goOver(
+  { api, settings }: Pick<AdapterProcess, 'api' | 'settings'>,
+  looks: Looks,
+): Promise<void> {
+  for await (const cluster of api.clusters('')) if (wantsLook(cluster, settings)) looks.hint(cluster.id);
+}
+
 /** @param cluster an item of the list */
 export function wantsLook(cluster: Cluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
   if (cluster.deleting) return true;
   const type = mirroredType(settings.adapterName);
   const own = cluster.conditions.find((condition) => condition.type === type);
-  return own === undefined || own.observed_generation !== cluster.generation;
+  return own?.status !== 'True' || own.observed_generation !== cluster.generation;
 }

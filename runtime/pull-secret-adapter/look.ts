@@ -2,20 +2,21 @@
 import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
-import type { Cluster } from './cluster.ts';
+import type { AdapterStatus, Cluster } from './cluster.ts';
 import { decide } from './decide.ts';
 import { contentHash, type Decision, type Step } from './decision.ts';
+import { faultReport } from './fault-report.ts';
 import type { HyperfleetApi } from './hyperfleet-api.ts';
 import { bindingName, clusterSelector, dataSecretName } from './names.ts';
 import { type JobView, type SecretView, viewJob, viewSecret } from './observe.ts';
 import { bindingObject, dataSecret, jobObject, managementNamespace } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
-import { sameReport } from './status-report.ts';
+import { type StatusReport, sameReport } from './status-report.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
 export interface LookContext {
-  readonly api: HyperfleetApi;
+  readonly api: Pick<HyperfleetApi, 'cluster' | 'statuses' | 'report'>;
   readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'remove'>;
   readonly settings: AdapterSettings;
   readonly now: () => Date;
@@ -28,43 +29,73 @@ export interface LookResult {
   readonly requeueAfterMs?: number;
 }
 
+/** Pause after a report that the API discarded: another replica with a faster clock was first. */
+const DISCARDED_MS = 2000;
+
 /**
- * @param always report even if the API holds the same: an event wants an answer, which is what slows Sentinel down
+ * @param asked by an event, which wants an answer even if nothing has changed: the age of the report is what slows Sentinel down. Not more
+ *   often than `repeatSeconds`, however many events there are
  * @throws PullwrightError when the API or the cluster cannot be reached
  */
-export async function look(id: string, context: LookContext, always: boolean): Promise<LookResult> {
+export async function look(id: string, context: LookContext, asked: boolean): Promise<LookResult> {
   const { api, settings } = context;
   // Before anything is read: of two looks, the API keeps the one that saw more.
   const lookedAt = context.now();
   const cluster = await api.cluster(id);
   if (cluster === undefined) return forget(id, context);
-  const [statuses, jobs, secret] = await Promise.all([
-    api.statuses(id),
-    readJobs(id, context),
-    readSecret(id, context),
-  ]);
-  const decision = decide({ cluster, statuses, jobs, secret, settings, now: lookedAt });
-  for (const step of decision.steps) await run(step, cluster, context);
-  const stored = statuses.find((status) => status.adapter === settings.adapterName);
-  const wanted = always || !sameReport(decision.report, stored);
-  const answer = wanted
-    ? await api.report(id, { ...decision.report, observed_time: lookedAt.toISOString() })
-    : 'stored';
-  if (answer === 'stored') for (const step of decision.afterReport) await run(step, cluster, context);
-  const available = decision.report.conditions[0];
+  const [told, seen] = await Promise.allSettled([api.statuses(id), observe(id, context)]);
+  if (told.status === 'rejected') throw told.reason;
+  const own = told.value.find((status) => status.adapter === settings.adapterName);
+  const report = async (body: StatusReport): Promise<'stored' | 'discarded' | 'gone' | 'same'> =>
+    sameReport(body, own) && !(asked && isOld(own, lookedAt, settings))
+      ? 'same'
+      : api.report(id, { ...body, observed_time: lookedAt.toISOString() });
+  let decision: Decision;
+  try {
+    if (seen.status === 'rejected') throw seen.reason;
+    decision = decide({ cluster, statuses: told.value, ...seen.value, settings, now: lookedAt });
+    for (const step of decision.steps) await run(step, cluster, context);
+  } catch (error) {
+    // What failed first counts, also when it cannot be reported.
+    await report(faultReport(cluster, own, settings, error)).catch(() => undefined);
+    throw error;
+  }
+  const answer = await report(decision.report);
+  const known = answer === 'stored' || answer === 'same';
+  if (known) for (const step of decision.afterReport) await run(step, cluster, context);
+  return resultOf(decision, answer);
+}
+
+function resultOf(decision: Decision, answer: 'stored' | 'discarded' | 'gone' | 'same'): LookResult {
   const again = decision.afterReport.some((step) => step.do === 'remove-job') && decision.phase === 'failed';
-  const requeueAfterMs = again ? 100 : decision.requeueAfterMs;
+  const requeueAfterMs =
+    answer === 'discarded' ? DISCARDED_MS : again && answer !== 'gone' ? 100 : decision.requeueAfterMs;
   return {
     phase: decision.phase,
-    reported: wanted,
-    reason: available?.reason ?? '',
+    reported: answer === 'stored',
+    reason: decision.report.conditions[0]?.reason ?? '',
     ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
 }
 
+function isOld(own: AdapterStatus | undefined, now: Date, { repeatSeconds }: AdapterSettings): boolean {
+  const age = now.getTime() - Date.parse(own?.last_report_time ?? '');
+  return !(age < repeatSeconds * 1000);
+}
+
+interface Observed {
+  readonly jobs: readonly JobView[];
+  readonly secret: SecretView | undefined;
+}
+
+async function observe(id: string, context: LookContext): Promise<Observed> {
+  const [jobs, secret] = await Promise.all([readJobs(id, context), readSecret(id, context)]);
+  return { jobs, secret };
+}
+
 /** The API does not know the cluster any more: what is left of it here goes. */
 async function forget(id: string, context: LookContext): Promise<LookResult> {
-  const [jobs, secret] = await Promise.all([readJobs(id, context), readSecret(id, context)]);
+  const { jobs, secret } = await observe(id, context);
   if (secret !== undefined) await removeSecret(id, secret.uid, context);
   for (const job of jobs) await removeJob(job.name, job.uid, false, context);
   return { phase: 'gone', reported: false, reason: 'ClusterGone' };

@@ -37,6 +37,8 @@ export interface AdapterSettings {
   readonly verifyEverySeconds: number;
   /** Try again after a refused permission; 0 never. @default {3600} */
   readonly deniedRetrySeconds: number;
+  /** An event is answered with an unchanged report only if that is at least this old. Sentinel's debounce. @default {10} */
+  readonly repeatSeconds: number;
   /** Further environment of the Job, such as endpoints in a test. */
   readonly jobEnv: Readonly<Record<string, string>>;
 }
@@ -61,6 +63,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   jobDeadlineSeconds: 310,
   verifyEverySeconds: 86_400,
   deniedRetrySeconds: 3600,
+  repeatSeconds: 10,
   jobEnv: {},
 };
 

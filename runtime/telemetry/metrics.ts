@@ -9,6 +9,17 @@ export interface GaugeSample {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** Something that happened. */
+export interface CounterSample {
+  /** Ends with `_total`. */
+  readonly name: string;
+  readonly help: string;
+  /** The same names every time. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** @default {1} */
+  readonly by?: number;
+}
+
 export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 export interface Metrics {
@@ -21,6 +32,8 @@ export interface Metrics {
   applied(controller: string, verb: string): void;
   /** One answer of an admission webhook, and how long the handler took. */
   admitted(webhook: string, outcome: string, seconds: number): void;
+  /** Adds to a counter, which is defined when it is first seen. */
+  count(counter: CounterSample): void;
   /** Replaces what `source` reported before. */
   samples(source: string, samples: readonly GaugeSample[]): void;
   queue: {
@@ -105,9 +118,21 @@ export function createMetrics(): Metrics {
     },
     applied: (name, verb) => writes.inc({ controller: name, verb }),
     admitted: (webhook, outcome, time) => admissions.observe({ webhook, outcome }, time),
+    count: sampleCounters(counter),
     samples: sampleGauges(registry),
     queue: queueMetrics({ counter, gauge, histogram }, registry),
     render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
+  };
+}
+
+function sampleCounters(
+  define: (name: string, help: string, labelNames: string[]) => Counter,
+): Metrics['count'] {
+  const counters = new Map<string, Counter>();
+  return ({ name, help, labels, by = 1 }) => {
+    const found = counters.get(name) ?? define(name, help, Object.keys(labels));
+    counters.set(name, found);
+    found.inc({ ...labels }, by);
   };
 }
 

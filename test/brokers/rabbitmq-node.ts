@@ -54,19 +54,21 @@ export async function startRabbitMq(): Promise<RabbitMqNode> {
     RABBITMQ_LOGS: '-',
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'enabled_plugins'),
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+S 1:1',
+    // What Erlang leaves when it is killed stays in the node's own folder: this, and MnesiaCore.* where it was started.
+    ERL_CRASH_DUMP: join(folder, 'erl_crash.dump'),
   };
   const settings = Object.entries(env).map(([key, value]) => `${key}=${value ?? ''}`);
   const daemon = new Daemon({
     name: 'rabbitmq',
     folder,
-    command: ['env', '-i', ...settings, `${BIN}/rabbitmq-server`],
+    command: ['env', '-i', '-C', folder, ...settings, `${BIN}/rabbitmq-server`],
     ready: () => speaksAmqp(port),
   });
   // In the foreground, so that it can be ended like the node; the node would start one of its own and leave it behind.
   const portMapper = new Daemon({
     name: 'epmd',
     folder,
-    command: ['epmd', '-port', String(names), '-address', '127.0.0.1'],
+    command: ['env', '-C', folder, 'epmd', '-port', String(names), '-address', '127.0.0.1'],
     ready: () => answers(names),
   });
   await portMapper.start();

@@ -1,0 +1,230 @@
+/**
+ * A cluster in one small HTTPS server, for what a real control plane is too slow or too obedient: it keeps what is applied, watches can
+ * be held open, and every Job ends by itself after `jobMs`, with the result that `end` gives it.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
+import type { KubeObject } from '../../../runtime/rules/kube-object.ts';
+import { kubeconfigText } from '../../control-plane/users.ts';
+import { Authority } from '../../control-plane/x509.ts';
+
+const SERVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '/api/v1': { secrets: 'Secret', pods: 'Pod' },
+  '/apis/batch/v1': { jobs: 'Job' },
+  '/apis/coordination.k8s.io/v1': { leases: 'Lease' },
+  '/apis/rbac.authorization.k8s.io/v1': { rolebindings: 'RoleBinding' },
+};
+
+const STORED: JobResult = {
+  status: 'success',
+  reason: 'SecretStored',
+  message: 'Stored',
+  details: { secretVersion: '1' },
+};
+
+export class JobCluster {
+  readonly kubeconfig: string;
+  readonly objects: Map<string, KubeObject> = new Map();
+  /** Names of the Jobs that were made, in order. */
+  readonly started: string[] = [];
+  /** When each Job ended, by its name, in `performance.now()`. */
+  readonly ended: Map<string, number> = new Map();
+  jobMs = 0;
+  end: (job: KubeObject) => JobResult = () => STORED;
+  /** Answers a request with this status instead. */
+  refuse: ((method: string, path: string) => number | undefined) | undefined;
+  readonly #folder: string;
+  readonly #server: Server;
+  readonly #watches = new Map<string, Set<ServerResponse>>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #version = 1000;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.#folder = mkdtempSync(join(tmpdir(), 'pullwright-jobs-'));
+    this.kubeconfig = join(this.#folder, 'kubeconfig');
+  }
+
+  static async start(): Promise<JobCluster> {
+    const authority = new Authority('job-cluster-ca');
+    const { certificate, key } = authority.issue({ commonName: 'jobs', hosts: ['127.0.0.1'] });
+    const server = createServer({ cert: certificate, key });
+    const cluster = new JobCluster(server);
+    server.on('request', (request, response) => void cluster.#serve(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    writeFileSync(
+      cluster.kubeconfig,
+      kubeconfigText(`https://127.0.0.1:${port}`, authority.certificate, { token: 'test' }),
+      { mode: 0o600 },
+    );
+    return cluster;
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** Every object of a plural. */
+  all(plural: string): readonly KubeObject[] {
+    return [...this.objects]
+      .filter(([path]) => path.split('/').at(-2) === plural)
+      .map(([, object]) => object);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const body = (text === '' ? {} : JSON.parse(text)) as KubeObject;
+    const url = new URL(request.url ?? '/', 'https://stub');
+    const { method = 'GET' } = request;
+    const refused = this.refuse?.(method, url.pathname);
+    if (refused !== undefined) return send(response, refused, { kind: 'Status', reason: 'Refused' });
+    if (url.searchParams.has('watch')) return this.#watch(url.pathname, response);
+    const [status, answer] = this.#answer(method, url, body);
+    send(response, status, answer);
+  }
+
+  #answer(method: string, url: URL, body: KubeObject): readonly [number, object] {
+    const path = url.pathname;
+    if (method === 'GET') return this.#read(path, url.searchParams.get('labelSelector') ?? '');
+    if (method === 'DELETE') return this.#remove(path, body);
+    if (method === 'POST') return this.#create(`${path}/${body.metadata.name}`, body);
+    const before = this.objects.get(path);
+    if (method === 'PUT') {
+      if (before?.metadata['resourceVersion'] !== body.metadata['resourceVersion'])
+        return [409, { kind: 'Status', reason: 'Conflict' }];
+      return [200, this.#store(path, { ...before, ...body })];
+    }
+    if (before === undefined) return this.#create(path, body);
+    const wanted = { ...before, ...body, metadata: { ...before.metadata, ...body.metadata } };
+    const same = JSON.stringify(wanted) === JSON.stringify(before);
+    return [200, same ? before : this.#store(path, wanted)];
+  }
+
+  #create(path: string, body: KubeObject): readonly [number, object] {
+    if (this.objects.has(path)) return [409, { kind: 'Status', reason: 'AlreadyExists' }];
+    this.#version += 1;
+    const stored = this.#store(path, {
+      ...body,
+      metadata: { ...body.metadata, uid: `uid-${this.#version}` },
+    });
+    if (body.kind === 'Job') this.#startJob(path, stored);
+    return [201, stored];
+  }
+
+  #read(path: string, selector: string): readonly [number, object] {
+    const kinds = SERVED[path];
+    if (kinds !== undefined) {
+      const resources = Object.entries(kinds).map(([name, kind]) => ({ name, kind, namespaced: true }));
+      return [200, { resources }];
+    }
+    const found = this.objects.get(path);
+    if (found !== undefined) return [200, found];
+    if (!isCollection(path)) return [404, { kind: 'Status', reason: 'NotFound' }];
+    const wanted = selector.split(',').filter(Boolean);
+    const items = [...this.objects]
+      .filter(([at]) => at.startsWith(`${path}/`))
+      .map(([, object]) => object)
+      .filter(({ metadata }) => wanted.every((term) => matches(term, metadata.labels ?? {})));
+    return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
+  }
+
+  #store(path: string, object: KubeObject): KubeObject {
+    this.#version += 1;
+    const before = this.objects.has(path);
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.objects.set(path, stored);
+    this.#tell(path, before ? 'MODIFIED' : 'ADDED', stored);
+    return stored;
+  }
+
+  #remove(path: string, body: unknown): readonly [number, object] {
+    const found = this.objects.get(path);
+    if (found === undefined) return [404, { kind: 'Status', reason: 'NotFound' }];
+    const { preconditions } = body as { readonly preconditions?: { readonly uid?: string } };
+    const uid = preconditions?.uid;
+    if (uid !== undefined && uid !== found.metadata.uid) return [409, { kind: 'Status', reason: 'Conflict' }];
+    this.objects.delete(path);
+    this.#tell(path, 'DELETED', found);
+    for (const [at, object] of this.objects)
+      if (object.metadata.ownerReferences?.some((owner) => owner.uid === found.metadata.uid))
+        this.#remove(at, {});
+    return [200, { kind: 'Status', status: 'Success' }];
+  }
+
+  #startJob(path: string, job: KubeObject): void {
+    this.started.push(job.metadata.name);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (this.objects.get(path)?.metadata.uid === job.metadata.uid) this.#endJob(path, job);
+    }, this.jobMs);
+    this.#timers.add(timer);
+  }
+
+  #endJob(path: string, job: KubeObject): void {
+    const result = this.end(job);
+    const time = new Date().toISOString();
+    const failed = result.status === 'failure';
+    const terminated = { exitCode: failed ? 1 : 0, message: JSON.stringify(result), finishedAt: time };
+    const { name, namespace, labels, uid = '' } = job.metadata;
+    this.#store(`/api/v1/namespaces/${namespace}/pods/${name}`, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        labels: { ...labels },
+        ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid }],
+      },
+      status: { containerStatuses: [{ state: { terminated } }] },
+    });
+    const condition = { type: failed ? 'Failed' : 'Complete', status: 'True', lastTransitionTime: time };
+    this.ended.set(name, performance.now());
+    const current = this.objects.get(path) ?? job;
+    this.#store(path, {
+      ...current,
+      status: { startTime: time, completionTime: time, conditions: [condition] },
+    });
+  }
+
+  #watch(path: string, response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    const open = this.#watches.get(path) ?? new Set();
+    this.#watches.set(path, open.add(response));
+    response.once('close', () => open.delete(response));
+  }
+
+  #tell(path: string, type: string, object: KubeObject): void {
+    const collection = path.slice(0, path.lastIndexOf('/'));
+    for (const response of this.#watches.get(collection) ?? [])
+      response.write(`${JSON.stringify({ type, object })}\n`);
+  }
+}
+
+function isCollection(path: string): boolean {
+  const last = path.split('/').at(-1) ?? '';
+  return Object.values(SERVED).some((kinds) => last in kinds);
+}
+
+function matches(term: string, labels: Readonly<Record<string, string>>): boolean {
+  const [key = '', value = ''] = term.split('=');
+  return labels[key] === value;
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

@@ -1,0 +1,109 @@
+/** The adapter inside this process: events in, the double of the API and a cluster whose Jobs end by themselves on the other side. */
+import type { Handled, Handler } from '../../runtime/brokers/broker.ts';
+import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
+import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { openTransport } from '../../runtime/kube/transport.ts';
+import { eventHandler } from '../../runtime/pull-secret-adapter/handle-event.ts';
+import { HyperfleetApi, type HyperfleetOptions } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { look } from '../../runtime/pull-secret-adapter/look.ts';
+import { Looks } from '../../runtime/pull-secret-adapter/looks.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
+import { createLogger } from '../../runtime/telemetry/logger.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { JobCluster } from './doubles/job-cluster.ts';
+import { pullSecret } from './run-job.ts';
+
+/** The `spec` of a cluster that can work. */
+export function goodSpec(label: string): Record<string, unknown> {
+  return { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data: pullSecret(label) } };
+}
+
+/** A message as Sentinel sends it. */
+export function eventFor(clusterId: string, eventId: string, generation = 1): Parameters<Handler>[0] {
+  const body = encodeCloudEvent({
+    specversion: '1.0',
+    id: eventId,
+    source: 'test',
+    type: 'com.redhat.hyperfleet.cluster.reconcile',
+    data: { id: clusterId, generation },
+    extensions: {},
+  });
+  return { body: new TextEncoder().encode(body), attributes: {} };
+}
+
+export class Scene {
+  readonly api: HyperfleetDouble;
+  readonly cluster: JobCluster;
+  readonly settings: AdapterSettings;
+  /** Log lines of level warn and above. */
+  readonly log: string[] = [];
+  readonly counts: Record<string, number> = {};
+  /** Pauses that were asked for, in ms; none is made. */
+  readonly pauses: number[] = [];
+  readonly looks: Looks;
+  readonly #kube: HttpKubeClient;
+  readonly #handler: Handler;
+
+  private constructor(
+    parts: { readonly api: HyperfleetDouble; readonly cluster: JobCluster; readonly kube: HttpKubeClient },
+    options: Partial<HyperfleetOptions>,
+    settings: Partial<AdapterSettings>,
+  ) {
+    this.api = parts.api;
+    this.cluster = parts.cluster;
+    this.#kube = parts.kube;
+    this.settings = { ...DEFAULT_SETTINGS, ...settings };
+    const pause = async (ms: number): Promise<void> => {
+      this.pauses.push(ms);
+    };
+    const client = new HyperfleetApi({
+      baseUrl: this.api.url,
+      userAgent: 'test',
+      timeoutMs: 5000,
+      pause,
+      ...options,
+    });
+    const context = { api: client, kube: parts.kube, settings: this.settings, now: () => new Date() };
+    this.looks = new Looks({ look: (id, asked) => look(id, context, asked), onError: () => undefined });
+    const logger = createLogger({ write: (line) => this.log.push(line), level: () => 'warn' });
+    this.#handler = eventHandler({
+      ask: (id) => this.looks.ask(id, true),
+      logger,
+      count: (outcome) => {
+        this.counts[outcome] = (this.counts[outcome] ?? 0) + 1;
+      },
+      pause,
+      tries: 2,
+    });
+  }
+
+  static async start(
+    options: Partial<HyperfleetOptions> | ((api: HyperfleetDouble) => Partial<HyperfleetOptions>) = {},
+    settings: Partial<AdapterSettings> = {},
+  ): Promise<Scene> {
+    const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
+    const connection = await loadConnection(cluster.kubeconfig, {});
+    const transport = await openTransport(connection);
+    const kube = new HttpKubeClient({ connection, transport, userAgent: 'test' });
+    const given = typeof options === 'function' ? options(api) : options;
+    return new Scene({ api, cluster, kube }, given, settings);
+  }
+
+  handle(message: Parameters<Handler>[0]): Promise<Handled> {
+    return this.#handler(message);
+  }
+
+  /** Status and reason of a condition of the last report; `nothing` when there is none. */
+  reported(id: string, type: 'Available' | 'Health' | 'Finalized'): string {
+    const found = this.api.last(id)?.conditions.find((one) => one.type === type);
+    return found === undefined ? 'nothing' : `${found.status} ${found.reason}`;
+  }
+
+  async close(): Promise<void> {
+    await this.looks.close();
+    this.#kube.close();
+    await this.api.close();
+    await this.cluster.close();
+  }
+}
