@@ -36,6 +36,10 @@ export interface CredentialProviderInput {
     readonly nodeSelector?: Readonly<Record<string, string>>;
     /** Restarts of kubelets are spread over so many seconds. @default {300} */
     readonly restartWindowSeconds?: number;
+    /** Write a PullStatus and Events about each node. @default {false} */
+    readonly report?: boolean;
+    /** Take everything back from the nodes; remove `installer` when all pods are ready. @default {false} */
+    readonly uninstall?: boolean;
   };
 }
 
@@ -89,6 +93,11 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
         .max(86_400)
         .exactOptional()
         .describe('Spread the restarts of kubelets over so many seconds'),
+      report: z.boolean().exactOptional().describe('Write a PullStatus and Events about each node'),
+      uninstall: z
+        .boolean()
+        .exactOptional()
+        .describe('Take everything back from the nodes; remove the installer when all pods are ready'),
     })
     .exactOptional()
     .describe(

@@ -6,6 +6,9 @@ import {
   clusterRoleBinding,
   daemonSet,
   labels,
+  type PolicyRule,
+  role,
+  roleBinding,
   serviceAccount,
   type Volume,
   type VolumeMount,
@@ -18,6 +21,10 @@ export interface InstallerOptions {
   /** Restarts of kubelets are spread over so many seconds. @default {300} */
   readonly restartWindowSeconds?: number;
   readonly secretAnnotation?: boolean;
+  /** Write a PullStatus and Events about each node. @default {false} */
+  readonly report?: boolean;
+  /** Take everything back from the nodes instead. @default {false} */
+  readonly uninstall?: boolean;
 }
 
 const NAME = 'credential-provider-installer';
@@ -25,7 +32,7 @@ const NAMESPACE = 'kube-system';
 const CLUSTER_NAME = `pullwright-${NAME}`;
 const HEALTH_PORT = 9448;
 
-/** ServiceAccount, ClusterRole, ClusterRoleBinding, DaemonSet. */
+/** ServiceAccount, ClusterRole, ClusterRoleBinding, DaemonSet; with reports a Role and its RoleBinding. */
 export function installerObjects(options: InstallerOptions): readonly KubeObject[] {
   const own = labels({ name: NAME, component: 'credential-provider' });
   const metadata = { name: NAME, namespace: NAMESPACE, labels: own };
@@ -40,11 +47,23 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
         resourceNames: [CREDENTIAL_PROVIDER.objectName],
         verbs: ['get'],
       },
+      ...(options.report === true
+        ? [{ apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] } as const]
+        : []),
     ]),
+    ...(options.report === true
+      ? [role(metadata, STATUS_RULES), roleBinding(metadata, [{ name: NAME, namespace: NAMESPACE }])]
+      : []),
     clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
     workload(options, metadata),
   ];
 }
+
+/** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */
+const STATUS_RULES: readonly PolicyRule[] = [
+  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['get', 'create', 'patch'] },
+  { apiGroups: ['pullwright.dev'], resources: ['pullstatuses/status'], verbs: ['get', 'patch'] },
+];
 
 interface HostFolder {
   readonly name: string;
@@ -106,6 +125,8 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
                 ? []
                 : [`--restart-window=${options.restartWindowSeconds}`]),
               ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
+              ...(options.report === true ? ['--report'] : []),
+              ...(options.uninstall === true ? ['--uninstall'] : []),
             ],
             env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
             securityContext: { privileged: true, readOnlyRootFilesystem: true },

@@ -8,7 +8,8 @@ const HELP = `Usage: pullwright install-provider [flags]
 
 Puts executable, kubelet file and systemd drop-in of the credential provider on this node, for the entries of
 CRIOCredentialProviderConfig/cluster, and restarts the kubelet. When the kubelet does not come up, the old drop-in is
-put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newer and the kubelet would take the file.
+put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newer and the kubelet would take the file,
+nor on nodes that the Machine Config Operator manages.
 
   --root DIR               where the host's files are mounted (none: this is the host)
   --unit NAME              the kubelet's unit (kubelet.service)
@@ -21,15 +22,23 @@ put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newe
   --secret-annotation      hand pullwright.dev/image-pull-secrets of service accounts over
   --bus-socket PATH        (/var/run/dbus/system_bus_socket)
   --restart-window TIME    spread the restarts of the nodes over this time, in seconds (300)
+  --max-restarts N         at most so many changes restart the kubelet within 10 minutes; 0: no limit (6)
   --settle TIME            how long the kubelet must stay up, in seconds (5)
   --kubelet-healthz URL    must answer 200 after a restart; auto: if it did before (default); off
   --node-name NAME         (NODE_NAME of the environment, else the host name)
-  --health-port PORT       /readyz and /healthz on loopback; off for none (9448)
+  --health-address HOST    (127.0.0.1)
+  --health-port PORT       /readyz, /healthz and /metrics; off for none (9448)
+  --auth-dir DIR           CRI-O's auth files, for /metrics (/etc/crio/auth)
+  --report                 write a PullStatus and Events about the node
   --poll TIME              look at least so often, in seconds (30)
   --service-account-dir DIR  (/var/run/secrets/kubernetes.io/serviceaccount)
   --once                   go on until nothing is to be done, then exit: 0 in sync, 1 not
+  --dry-run                print what would be done, and touch nothing: 0 nothing, 1 something
+  --output FORMAT          text, json or yaml: form of what --once and --dry-run print (text)
+  --uninstall              take everything back instead; the API server is not asked
+  --take-over              also where the Machine Config Operator manages the node, or the drop-in is somebody else's
 
-Example: pullwright install-provider --root /host --once
+Example: pullwright install-provider --root /host --dry-run
 `;
 
 export const command: Command = {
@@ -37,10 +46,14 @@ export const command: Command = {
   summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
   help: HELP,
   permissions: {
-    reads: ['<--root>', '<--unit-path>', '<--service-account-dir>', '<--executable>'],
+    reads: ['<--root>', '<--unit-path>', '<--service-account-dir>', '<--executable>', '<--auth-dir>'],
     writes: ['<--drop-in-dir>', '<--config-dir>', '<--state-dir>', '<--bin-dir>', '<--bus-socket>'],
-    hosts: ['the API server; listens on 127.0.0.1:<--health-port>; asks <--kubelet-healthz>'],
-    api: ['get nodes', 'get criocredentialproviderconfigs/cluster'],
+    hosts: ['the API server; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
+    api: [
+      'get nodes',
+      'get criocredentialproviderconfigs/cluster',
+      'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); create,patch events; with --report only',
+    ],
   },
   run,
 };
@@ -64,40 +77,53 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       'secret-annotation': { type: 'boolean', default: false },
       'bus-socket': text('/var/run/dbus/system_bus_socket'),
       'restart-window': text('300'),
+      'max-restarts': text('6'),
       settle: text('5'),
       'kubelet-healthz': text('auto'),
       'node-name': { type: 'string' },
+      'health-address': text('127.0.0.1'),
       'health-port': text('9448'),
+      'auth-dir': text('/etc/crio/auth'),
+      report: { type: 'boolean', default: false },
       poll: text('30'),
       'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
       once: { type: 'boolean', default: false },
+      'dry-run': { type: 'boolean', default: false },
+      output: text('text'),
+      uninstall: { type: 'boolean', default: false },
+      'take-over': { type: 'boolean', default: false },
     },
   });
   const port = values['health-port'];
-  const { runInstaller } = await import('../credential-provider/installer.ts');
-  return runInstaller(
-    {
-      root: values.root,
-      unit: values.unit,
-      unitPath: values['unit-path'].split(':'),
-      configDir: values['config-dir'],
-      dropInDir: values['drop-in-dir'] ?? `/etc/systemd/system/${values.unit}.d`,
-      stateDir: values['state-dir'] ?? `${values['config-dir']}/.pullwright`,
-      binDir: values['bin-dir'],
-      executable: values.executable,
-      secretAnnotation: values['secret-annotation'],
-      busSocket: values['bus-socket'],
-      windowMs: seconds('restart-window', values['restart-window']),
-      settleMs: seconds('settle', values.settle),
-      healthz: values['kubelet-healthz'],
-      nodeName: values['node-name'] ?? io.env['NODE_NAME'] ?? hostname(),
-      healthPort: port === 'off' ? undefined : portOf(port),
-      pollMs: Math.max(100, seconds('poll', values.poll)),
-      serviceAccountDir: values['service-account-dir'],
-      once: values.once,
-    },
-    io,
-  );
+  const options = {
+    root: values.root,
+    unit: values.unit,
+    unitPath: values['unit-path'].split(':'),
+    configDir: values['config-dir'],
+    dropInDir: values['drop-in-dir'] ?? `/etc/systemd/system/${values.unit}.d`,
+    stateDir: values['state-dir'] ?? `${values['config-dir']}/.pullwright`,
+    binDir: values['bin-dir'],
+    executable: values.executable,
+    secretAnnotation: values['secret-annotation'],
+    busSocket: values['bus-socket'],
+    windowMs: seconds('restart-window', values['restart-window']),
+    maxRestarts: countOf('max-restarts', values['max-restarts']),
+    settleMs: seconds('settle', values.settle),
+    healthz: values['kubelet-healthz'],
+    nodeName: values['node-name'] ?? io.env['NODE_NAME'] ?? hostname(),
+    healthAddress: values['health-address'],
+    healthPort: port === 'off' ? undefined : portOf(port),
+    pollMs: Math.max(100, seconds('poll', values.poll)),
+    authDir: values['auth-dir'],
+    report: values.report,
+    output: formatOf(values.output),
+    uninstall: values.uninstall,
+    takeOver: values['take-over'],
+    serviceAccountDir: values['service-account-dir'],
+    once: values.once,
+  };
+  const installer = await import('../credential-provider/installer.ts');
+  return values['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
 }
 
 function seconds(flag: string, value: string): number {
@@ -105,7 +131,17 @@ function seconds(flag: string, value: string): number {
   throw new UsageError(`Flag --${flag} is "${value}": wanted seconds, from 0 to 86400`);
 }
 
+function countOf(flag: string, value: string): number {
+  if (/^\d{1,4}$/.test(value)) return Number(value);
+  throw new UsageError(`Flag --${flag} is "${value}": wanted a count, from 0 to 9999`);
+}
+
 function portOf(value: string): number {
   if (/^\d{1,5}$/.test(value) && Number(value) <= 65_535) return Number(value);
   throw new UsageError(`Flag --health-port is "${value}": wanted a port, or off`);
+}
+
+function formatOf(value: string): 'text' | 'json' | 'yaml' {
+  if (value === 'text' || value === 'json' || value === 'yaml') return value;
+  throw new UsageError(`Flag --output is "${value}": wanted text, json or yaml`);
 }

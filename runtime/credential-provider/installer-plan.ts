@@ -15,6 +15,7 @@ import { kubeletRefusal } from '../rules/credential-provider-config-check.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../rules/credential-provider-merge.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
+import { isOwnDropIn, managedBy, NEUTRAL } from './installer-managed.ts';
 import { type NodeObject, tooOld } from './pools.ts';
 import { configText, dropIn } from './render.ts';
 
@@ -35,6 +36,12 @@ export interface InstallInput {
   readonly pointers: KubeletPointers;
   /** Text of the file at `pointers.config`. */
   readonly present?: string;
+  /** Text of the drop-in of our name. */
+  readonly presentDropIn?: string;
+  /** Files of the host that show that the Machine Config Operator manages it. @default {[]} */
+  readonly marks?: readonly string[];
+  /** Also where somebody else manages the node, or wrote the drop-in. @default {false} */
+  readonly takeOver?: boolean;
   /** Folder of our file. */
   readonly configDir: string;
   /** Lower-case hexadecimal digest of a text. */
@@ -51,12 +58,11 @@ export type InstallPlan =
       readonly config?: NodeFile;
       /** Where the executable must be before the drop-in. */
       readonly binDir: string;
+      /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
+      readonly pointedAt?: string;
       readonly verdicts: readonly MatchImageVerdict[];
     }
   | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
-
-/** A drop-in without effect: the unit's own command line counts again. */
-export const NEUTRAL: string = '# No image pattern is configured\n';
 
 /** The last value of each flag in the texts that make the kubelet's command line. */
 export function kubeletPointers(texts: readonly string[]): KubeletPointers {
@@ -70,8 +76,38 @@ function lastFlag(texts: readonly string[], name: string): string | undefined {
   return texts.flatMap((text) => [...text.replace(/\\\n/g, ' ').matchAll(pattern)]).at(-1)?.[1];
 }
 
+/** What takes everything back: a drop-in without effect, whatever the node runs. One of somebody else is not ours to take. */
+export function planUninstall(
+  presentDropIn: string | undefined,
+  binDir: string,
+  takeOver = false,
+): InstallPlan & { readonly ok: true } {
+  const isForeign = presentDropIn !== undefined && !isOwnDropIn(presentDropIn);
+  return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };
+}
+
 /** Decides. */
 export function planInstall(input: InstallInput): InstallPlan {
+  const { presentDropIn, takeOver = false } = input;
+  const manager = takeOver ? undefined : managedBy(input.node, input.marks ?? []);
+  if (manager !== undefined)
+    return refused(
+      'ManagedElsewhere',
+      manager,
+      'Leave this node out of nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs all the same',
+    );
+  // Taking back must work on every node, also on one that could not be installed on.
+  if (input.matchImages.length === 0) return planUninstall(presentDropIn, binDirOf(input), takeOver);
+  if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
+    return refused(
+      'ForeignDropIn',
+      `somebody else wrote the drop-in "${nameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
+      'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
+    );
+  return planEntries(input);
+}
+
+function planEntries(input: InstallInput): InstallPlan {
   const [old] = tooOld(input.node as NodeObject);
   if (old !== undefined)
     return refused(
@@ -83,7 +119,7 @@ export function planInstall(input: InstallInput): InstallPlan {
   if (!present.ok) return present;
   const unitProblem = unitFault(input.unit);
   if (unitProblem !== undefined) return unitProblem;
-  const binDir = input.pointers.binDir ?? CREDENTIAL_PROVIDER.binDir;
+  const binDir = binDirOf(input);
   const { config, verdicts } = mergeCredentialProviderConfig(
     present.config,
     input.matchImages,
@@ -101,16 +137,27 @@ export function planInstall(input: InstallInput): InstallPlan {
   const path = `${input.configDir}/pullwright-${input.digest(text).slice(0, 16)}.yaml`;
   const flags = `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
   const unit = input.unit.map((file) => file.text).join('\n');
-  return { ok: true, dropIn: dropIn(flags, unit), config: { path, text }, binDir, verdicts };
+  return {
+    ok: true,
+    dropIn: dropIn(flags, unit),
+    config: { path, text },
+    binDir,
+    ...(input.pointers.config === undefined ? {} : { pointedAt: input.pointers.config }),
+    verdicts,
+  };
 }
+
+function binDirOf({ pointers }: InstallInput): string {
+  return pointers.binDir ?? CREDENTIAL_PROVIDER.binDir;
+}
+
+type Refusal = InstallPlan & { readonly ok: false };
 
 function presentConfig({
   pointers,
   present,
   parseYaml,
-}: InstallInput):
-  | { readonly ok: true; readonly config: CredentialProviderConfig | undefined }
-  | (InstallPlan & { readonly ok: false }) {
+}: InstallInput): { readonly ok: true; readonly config: CredentialProviderConfig | undefined } | Refusal {
   if (pointers.config === undefined) return { ok: true, config: undefined };
   const hint = 'Nothing is changed until the file is one that this kubelet takes';
   if (present === undefined)
@@ -129,7 +176,7 @@ function presentConfig({
   );
 }
 
-function unitFault(unit: readonly NodeFile[]): (InstallPlan & { readonly ok: false }) | undefined {
+function unitFault(unit: readonly NodeFile[]): Refusal | undefined {
   const command = /^\s*ExecStart=.+$/m;
   if (!unit.some(({ text }) => command.test(text)))
     return refused(
@@ -151,6 +198,6 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-function refused(code: string, message: string, hint: string): InstallPlan & { readonly ok: false } {
+function refused(code: string, message: string, hint: string): Refusal {
   return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
 }

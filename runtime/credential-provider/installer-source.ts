@@ -1,14 +1,10 @@
-/** What the installer wants of a node, asked of API server and host, and put beside the drop-in before the drop-in is. */
+/** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
+import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { parse } from 'yaml';
-import { removeFile, replaceFile } from '../host/atomic-file.ts';
+import { dirname, join } from 'node:path';
+import { removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import { fileError } from '../host/file-errors.ts';
 import { sha256Hex } from '../host/sha256.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { HttpKubeClient } from '../kube/http-client.ts';
-import { openTransport } from '../kube/transport.ts';
-import { podConnection } from '../node/pod-connection.ts';
 import type { Look } from '../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
@@ -16,53 +12,40 @@ import { redact } from '../rules/redacted.ts';
 import { ABSENT } from '../rules/rollout-journal.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { read, readEnvironment, readUnit } from './installer-host.ts';
-import { type InstallPlan, kubeletPointers, NEUTRAL, planInstall } from './installer-plan.ts';
+import { read } from './installer-host.ts';
+import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './installer-managed.ts';
+import type { InstallPlan } from './installer-plan.ts';
+import { storeRecord } from './installer-record.ts';
+import { askWanted, dropInFile, type Env, recordFile, type WantedOptions } from './installer-wanted.ts';
 
-/** How the installer runs. Times are milliseconds. */
-export interface InstallerOptions {
-  readonly root: string;
-  readonly unit: string;
-  readonly unitPath: readonly string[];
-  readonly configDir: string;
-  readonly dropInDir: string;
-  readonly stateDir: string;
-  readonly binDir: string | undefined;
+export interface SourceOptions extends WantedOptions {
+  /** What is copied to the node. */
   readonly executable: string;
-  readonly secretAnnotation: boolean;
-  readonly busSocket: string;
-  readonly windowMs: number;
-  readonly settleMs: number;
-  readonly healthz: string;
-  readonly nodeName: string;
-  readonly healthPort: number | undefined;
-  readonly pollMs: number;
-  readonly serviceAccountDir: string;
-  readonly once: boolean;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
-
-const OWN_FILE = /^pullwright-[0-9a-f]{16}\.yaml$/;
 
 /** What is wanted, from the API server and the host; the last good answer stays while there is none. */
 export class Source {
-  readonly #options: InstallerOptions;
+  readonly #options: SourceOptions;
   readonly #env: Env;
   readonly #log: Logger;
   #plan: InstallPlan | PullwrightError | undefined;
   #copiedTo = '';
   #said = '';
 
-  constructor(options: InstallerOptions, env: Env, log: Logger) {
+  constructor(options: SourceOptions, env: Env, log: Logger) {
     this.#options = options;
     this.#env = env;
     this.#log = log;
   }
 
+  /** The last good plan; undefined when there was none yet. */
+  get plan(): InstallPlan | undefined {
+    return this.#plan instanceof PullwrightError ? undefined : this.#plan;
+  }
+
   async refresh(): Promise<void> {
     try {
-      const plan = await this.#ask();
+      const plan = await askWanted(this.#options, this.#env);
       this.#prepare(plan);
       this.#plan = plan;
     } catch (error) {
@@ -71,76 +54,37 @@ export class Source {
           ? error
           : new PullwrightError(describeError(error), { code: 'Unknown' });
       this.#log.warn('Cannot find out what is wanted', { error: describeError(problem) });
-      this.#plan ??= problem;
+      this.#plan = this.plan ?? problem;
     }
   }
 
   look(present: string | undefined): Look {
-    const digest = present === undefined ? ABSENT : sha256Hex(present);
-    const plan = this.#plan;
-    if (plan === undefined || plan instanceof PullwrightError)
-      return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };
-    if (!plan.ok) {
-      const { code, message, hint } = plan;
-      return { present: digest, wanted: undefined, problem: new PullwrightError(message, { code, hint }) };
-    }
-    const isNothing = plan.dropIn === NEUTRAL && present === undefined;
-    const wanted = isNothing ? ABSENT : sha256Hex(plan.dropIn);
-    return {
-      present: digest,
-      from: plan.config?.path ?? '',
-      entries: plan.verdicts.filter(({ verdict }) => verdict === 'Rendered').length,
-      wanted: {
-        digest: wanted,
-        source: wanted,
-        removes: plan.config === undefined,
-        bytes: redact(new Uint8Array(Buffer.from(plan.dropIn))),
-        ledgerDuring: {},
-        ledgerAfter: {},
-      },
-    };
+    return lookAt(this.#plan, present);
+  }
+
+  /** Removes what killed runs left. To be called while the lock is held: another installer may be writing until then. */
+  sweep(): void {
+    const { root, configDir } = this.#options;
+    removeConfigs(root + configDir, (name) => OWN_LEFTOVER.test(name));
+    const plan = this.plan;
+    if (plan?.ok !== true || !existsSync(root + plan.binDir)) return;
+    sweepLeftovers(join(root + plan.binDir, CREDENTIAL_PROVIDER.name));
   }
 
   /** Files of earlier entries: once the node is in sync nothing points at them. */
   removeOld(): void {
     const plan = this.#plan;
     if (plan === undefined || plan instanceof PullwrightError || !plan.ok) return;
-    const folder = this.#options.root + this.#options.configDir;
     try {
-      for (const name of readdirSync(folder))
-        if (OWN_FILE.test(name) && name !== basename(plan.config?.path ?? '')) removeFile(join(folder, name));
+      // The plan may be newer than the drop-in: what that points at stays in any case.
+      const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''}`;
+      removeConfigs(
+        this.#options.root + this.#options.configDir,
+        (name) => OWN_FILE.test(name) && !used.includes(name),
+      );
     } catch {
       // It costs a few hundred bytes; the next look tries again.
     }
-  }
-
-  async #ask(): Promise<InstallPlan> {
-    const { root, unit, unitPath, nodeName, configDir, secretAnnotation } = this.#options;
-    const client = await connect(this.#env, this.#options.serviceAccountDir);
-    const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-    if (node === undefined)
-      throw new PullwrightError(`Cannot find Node "${nodeName}"`, {
-        code: 'NodeMissing',
-        hint: 'Set --node-name to the name of the Node object',
-      });
-    const matchImages = await readMatchImages(client);
-    const files = readUnit({ root, unit, unitPath, ownDropIn: basename(CREDENTIAL_PROVIDER.dropIn) });
-    const pointers = kubeletPointers([...readEnvironment(root, files), ...files.map(({ text }) => text)]);
-    const present = pointers.config === undefined ? undefined : read(root, pointers.config)?.text;
-    return planInstall({
-      node,
-      matchImages,
-      ...(secretAnnotation ? { annotationKeys: ['pullwright.dev/image-pull-secrets'] } : {}),
-      unit: files,
-      pointers: {
-        binDir: this.#options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
-        ...(pointers.config === undefined ? {} : { config: pointers.config }),
-      },
-      ...(present === undefined ? {} : { present }),
-      configDir,
-      digest: sha256Hex,
-      parseYaml: (text) => parse(text) as unknown,
-    });
   }
 
   /** What the drop-in points at is there before the drop-in is. */
@@ -149,21 +93,26 @@ export class Source {
     this.#sayVerdicts(plan);
     if (plan.config === undefined) return;
     const { root } = this.#options;
-    this.#copyExecutable(root + plan.binDir);
+    this.#copyExecutable(plan.binDir);
     const path = root + plan.config.path;
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+    makeFolder(dirname(path), 0o755);
     if (read('', path)?.text !== plan.config.text)
       replaceFile(path, Buffer.from(plan.config.text), { mode: 0o644 });
   }
 
   #copyExecutable(folder: string): void {
-    const path = join(folder, CREDENTIAL_PROVIDER.name);
+    const { root, executable } = this.#options;
+    const hostPath = join(folder, CREDENTIAL_PROVIDER.name);
+    const path = root + hostPath;
     if (this.#copiedTo === path && isExecutable(path)) return;
-    const wanted = bytesOf(this.#options.executable);
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
-    const isThere = existsSync(path) && Buffer.compare(bytesOf(path), wanted) === 0;
-    if (!isThere) replaceFile(path, wanted, { mode: 0o755 });
+    makeFolder(dirname(path), 0o755);
+    const sha256 = digestOf(executable);
+    if (!isExecutable(path) || digestOf(path) !== sha256)
+      replaceFile(path, bytesOf(executable), { mode: 0o755 });
     if (!isExecutable(path)) chmodSync(path, 0o755);
+    const file = recordFile(this.#options);
+    makeFolder(dirname(file), 0o700);
+    storeRecord(file, { path: hostPath, sha256, version: VERSION });
     this.#copiedTo = path;
   }
 
@@ -177,6 +126,52 @@ export class Source {
   }
 }
 
+/** What the engine is told: the drop-in as it should be, or why nothing is wanted. */
+export function lookAt(plan: InstallPlan | PullwrightError | undefined, present: string | undefined): Look {
+  const digest = present === undefined ? ABSENT : sha256Hex(present);
+  if (plan === undefined || plan instanceof PullwrightError)
+    return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };
+  if (!plan.ok) {
+    const { code, message, hint } = plan;
+    return { present: digest, wanted: undefined, problem: new PullwrightError(message, { code, hint }) };
+  }
+  const isNothing = plan.dropIn === NEUTRAL && present === undefined;
+  const wanted = isNothing ? ABSENT : sha256Hex(plan.dropIn);
+  return {
+    present: digest,
+    from: plan.config?.path ?? '',
+    entries: plan.verdicts.filter(({ verdict }) => verdict === 'Rendered').length,
+    wanted: {
+      digest: wanted,
+      source: wanted,
+      removes: plan.config === undefined,
+      bytes: redact(new Uint8Array(Buffer.from(plan.dropIn))),
+      ledgerDuring: {},
+      ledgerAfter: {},
+    },
+  };
+}
+
+/** Makes a folder and those above it. */
+export function makeFolder(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { recursive: true, mode });
+  } catch (error) {
+    throw fileError('make', path, error);
+  }
+}
+
+/** Removes the files in `folder` for whose names `isOld` holds; a folder that is not there is fine. */
+export function removeConfigs(folder: string, isOld: (name: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) if (isOld(name)) removeFile(join(folder, name));
+}
+
+/** Lower-case hexadecimal SHA-256 of a file's bytes. */
+export function digestOf(path: string): string {
+  return createHash('sha256').update(bytesOf(path)).digest('hex');
+}
+
 function bytesOf(path: string): Buffer {
   try {
     return readFileSync(path);
@@ -185,32 +180,12 @@ function bytesOf(path: string): Buffer {
   }
 }
 
-function isExecutable(path: string): boolean {
+/** Whether there is a file that may be run. */
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
     return false;
   }
-}
-
-async function connect(env: Env, folder: string): Promise<KubeClient> {
-  const connection = podConnection(env, folder);
-  return new HttpKubeClient({
-    connection,
-    transport: await openTransport(connection),
-    userAgent: `pullwright-installer/${VERSION}`,
-  });
-}
-
-async function readMatchImages(client: KubeClient): Promise<readonly string[]> {
-  const { group, kind, objectName: name } = CREDENTIAL_PROVIDER;
-  for (const version of ['v1', 'v1alpha1']) {
-    const object = await client.get({ apiVersion: `${group}/${version}`, kind, name });
-    if (object !== undefined)
-      return (
-        (object as { readonly spec?: { readonly matchImages?: readonly string[] } }).spec?.matchImages ?? []
-      );
-  }
-  return [];
 }

@@ -1,17 +1,10 @@
 /** What the API server is told about a node: the state as a PullStatus, what happened as Events on the Node. Pure. */
-import type { EventInput } from '../kube/events.ts';
-import type { NodeEvent, NodeState } from '../node/events.ts';
-import { type ConditionInput, readiness } from '../rules/conditions.ts';
+import { type NodeEvent, type NodeState, stateConditions } from '../node/events.ts';
+import type { NodeIdentity, NodeWords, Said } from '../node/reporter.ts';
 import { describeError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { pullStatus } from '../rules/pull-status.ts';
-
-/** The node, as references to it need it. */
-export interface NodeIdentity {
-  readonly name: string;
-  readonly uid: string;
-}
 
 /** Gives the PullStatus of a node and its status. The Node owns it, so that it goes when the Node goes. */
 export function nodeStatus(
@@ -23,7 +16,7 @@ export function nodeStatus(
   const { object, status } = pullStatus({
     reporter: 'global-pull-secret-agent',
     about: { apiVersion: 'v1', kind: 'Node', namespace: GLOBAL_PULL_SECRET.namespace, name: node.name },
-    conditions: conditionsOf(state),
+    conditions: stateConditions(state),
     verdicts: [],
     present,
     now,
@@ -31,15 +24,6 @@ export function nodeStatus(
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
   return { object: { ...object, metadata: { ...object.metadata, ownerReferences } }, status };
 }
-
-/** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */
-function conditionsOf({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
-  const said = { reason, message };
-  if (ready) return readiness({ ready: said });
-  return readiness({ ready: said, ...(busy === true ? { progressing: said } : { stalled: said }) });
-}
-
-type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'>;
 
 /** The Event for what happened, or undefined when it is not worth one. */
 export function eventOf(happened: NodeEvent): Said | undefined {
@@ -78,3 +62,11 @@ export function eventOfState(state: NodeState): Said | undefined {
   if (state.reason !== 'BreakerOpen') return undefined;
   return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: state.message };
 }
+
+export const AGENT_WORDS: NodeWords = {
+  manager: 'pullwright-agent',
+  controller: 'pullwright.dev/global-pull-secret-agent',
+  status: nodeStatus,
+  eventOf,
+  eventOfState,
+};

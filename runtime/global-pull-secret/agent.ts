@@ -5,9 +5,10 @@ import { collectGarbage } from '../host/memory.ts';
 import { systemdOverBus } from '../host/systemd.ts';
 import { type EngineOptions, NodeEngine } from '../node/engine.ts';
 import type { NodeEvent, NodeState } from '../node/events.ts';
-import { removeStaleAuthFiles } from '../node/janitor.ts';
+import { oldestAuthFileMs, removeStaleAuthFiles } from '../node/janitor.ts';
 import { runLoop } from '../node/loop.ts';
-import { NodeMetrics } from '../node/metrics.ts';
+import { authFileAge, type Gauge, NodeMetrics } from '../node/metrics.ts';
+import type { NodeReporter } from '../node/reporter.ts';
 import type { Slots } from '../node/slots.ts';
 import { StateFolder } from '../node/state-folder.ts';
 import { KUBELET_HEALTHZ, unitHealth } from '../node/unit-health.ts';
@@ -18,7 +19,6 @@ import { spreadDelay } from '../rules/spread.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
 import { logEvent, logState } from './agent-log.ts';
 import { renderPreview } from './agent-preview.ts';
-import type { NodeReporter } from './agent-reporter.ts';
 import { type AgentTaskOptions, agentTask } from './agent-task.ts';
 
 /** How the agent runs. Times are milliseconds. */
@@ -190,11 +190,13 @@ async function openSlots(
 
 /** Imported only here, as the slots are. A report that takes long is no longer worth it. */
 async function openReporter(options: AgentOptions, env: AgentIo['env'], log: Logger): Promise<NodeReporter> {
-  const [{ NodeReporter }, { podClient }] = await Promise.all([
-    import('./agent-reporter.ts'),
+  const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
+    import('../node/reporter.ts'),
+    import('./agent-report.ts'),
     import('./agent-client.ts'),
   ]);
   return new NodeReporter({
+    words: AGENT_WORDS,
     client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
     nodeName: options.nodeName,
     clock,
@@ -236,6 +238,10 @@ function health(text: string): ReturnType<typeof unitHealth> {
   return unitHealth({ url: required ? text : KUBELET_HEALTHZ, required, withinMs: HEALTHY_WITHIN_MS, clock });
 }
 
+function authFileGauge({ janitorFolder }: AgentOptions): readonly Gauge[] {
+  return janitorFolder === undefined ? [] : [authFileAge(oldestAuthFileMs(janitorFolder, clock.now()))];
+}
+
 /** Serves the probes, once the first look is under way. Gives what stops it. */
 async function probes(options: AgentOptions, watched: Watched): Promise<(() => void) | undefined> {
   if (options.healthPort === undefined || options.once) return undefined;
@@ -248,7 +254,7 @@ async function probes(options: AgentOptions, watched: Watched): Promise<(() => v
     port: options.healthPort,
     state: () => watched.state,
     alive: () => clock.monotonic() - watched.at < patienceMs,
-    metrics: () => watched.metrics.text(),
+    metrics: () => watched.metrics.text(authFileGauge(options)),
   });
   return () => {
     server.close();

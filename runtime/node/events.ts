@@ -1,4 +1,5 @@
 /** What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it. */
+import { type ConditionInput, readiness } from '../rules/conditions.ts';
 import { describeError, type PullwrightError } from '../rules/errors.ts';
 import type { Step } from '../rules/rollout.ts';
 import type { Look } from './task.ts';
@@ -83,4 +84,11 @@ export function stateOf(step: Step, look: Look): NodeState {
   const { problem } = look;
   if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
   return { ready: false, reason: problem.code, message: describeError(problem) };
+}
+
+/** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */
+export function stateConditions({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
+  const said = { reason, message };
+  if (ready) return readiness({ ready: said });
+  return readiness({ ready: said, ...(busy === true ? { progressing: said } : { stalled: said }) });
 }

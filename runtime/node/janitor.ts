@@ -38,6 +38,17 @@ function removeIn(folder: string, ageMs: number, nowMs: number): number {
   return removed;
 }
 
+/** Age of the oldest auth file that waits for its pull in `folder`, in milliseconds; 0 when there is none. */
+export function oldestAuthFileMs(folder: string, nowMs: number): number {
+  let oldest = nowMs;
+  for (const name of namesIn(folder)) {
+    if (!NAME.test(name)) continue;
+    const stat = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (stat?.isFile() === true) oldest = Math.min(oldest, stat.mtimeMs);
+  }
+  return nowMs - oldest;
+}
+
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

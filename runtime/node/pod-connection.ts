@@ -19,7 +19,7 @@ export function podConnection(env: Readonly<Record<string, string | undefined>>,
   if (host === undefined) {
     throw new PullwrightError('Cannot find the API server: KUBERNETES_SERVICE_HOST is not set', {
       code: 'NoApiServer',
-      hint: '--restart-slots and --report need a pod with automountServiceAccountToken',
+      hint: 'It is set in every pod; the token needs automountServiceAccountToken',
     });
   }
   return {

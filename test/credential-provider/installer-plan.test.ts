@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { parse } from 'yaml';
+import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer-managed.ts';
 import {
   type InstallInput,
   kubeletPointers,
-  NEUTRAL,
   planInstall,
+  planUninstall,
 } from '../../runtime/credential-provider/installer-plan.ts';
 import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
 import { suite, table } from '../support/suite.ts';
@@ -46,6 +47,14 @@ function input(
   };
 }
 
+/** The node with these annotations and labels. */
+function nodeWith(metadata: Partial<InstallInput['node']['metadata']>): InstallInput['node'] {
+  const { node } = input();
+  return { ...node, metadata: { ...node.metadata, ...metadata } };
+}
+
+const MCO = 'machineconfiguration.openshift.io';
+const FOREIGN = '[Service]\nEnvironment="KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS=--v=2"\n';
 const test = suite('plan of the installer');
 const pointed = { config: '/etc/ecr.yaml', binDir: '/opt/plugins' };
 const late = {
@@ -122,14 +131,70 @@ table(
       input: input({ annotationKeys: ['not a key!'] }),
       code: 'ConfigRefused',
     },
+    {
+      name: 'nothing is written: the Machine Config Operator has rendered the node',
+      input: input({ node: nodeWith({ annotations: { [`${MCO}/currentConfig`]: 'rendered-worker-1' } }) }),
+      code: 'ManagedElsewhere',
+    },
+    {
+      name: 'nothing is written: the Machine Config Operator is about to',
+      input: input({ node: nodeWith({ annotations: { [`${MCO}/desiredConfig`]: 'rendered-worker-1' } }) }),
+      code: 'ManagedElsewhere',
+    },
+    {
+      name: 'nothing is written: the daemon has left its state on the host',
+      input: input({ marks: ['/etc/machine-config-daemon/currentconfig'] }),
+      code: 'ManagedElsewhere',
+    },
+    {
+      name: 'nothing is written: the node belongs to a NodePool',
+      input: input({ node: nodeWith({ labels: { 'hypershift.openshift.io/nodePool': 'east' } }) }),
+      code: 'ManagedElsewhere',
+    },
+    {
+      name: "nothing is written: the drop-in is somebody else's",
+      input: input({ presentDropIn: FOREIGN }),
+      code: 'ForeignDropIn',
+    },
   ].map((row) => ({ ...row, reason: 'a kubelet that does not start takes the whole node down' })),
   ({ input: given, code }) => {
     const plan = planInstall(given);
     assert.ok(!plan.ok);
     assert.equal(plan.code, code);
     assert.match(plan.message, /^Cannot install the provider: ./);
+    assert.ok(plan.hint.length > 10);
   },
 );
+
+test('who says so takes a node over', () => {
+  const annotations = { [`${MCO}/currentConfig`]: 'rendered-worker-1' };
+  const plan = planInstall(
+    input({ node: nodeWith({ annotations }), presentDropIn: FOREIGN, takeOver: true }),
+  );
+  assert.ok(plan.ok && isOwnDropIn(plan.dropIn));
+});
+
+test('our own drop-ins are known as such, and those of others are not', () => {
+  const plan = planInstall(input());
+  assert.ok(plan.ok && isOwnDropIn(plan.dropIn));
+  assert.ok(isOwnDropIn(NEUTRAL));
+  for (const text of ['', FOREIGN, '# a comment\n', '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet\n'])
+    assert.equal(isOwnDropIn(text), false, text);
+});
+
+test('what is installed can be taken back whatever the node runs', () => {
+  const present = planInstall(input());
+  assert.ok(present.ok);
+  for (const changes of [{}, { unit: [] }, { pointers: pointed }]) {
+    const plan = planInstall(
+      input({ ...changes, matchImages: [], presentDropIn: present.dropIn }, 'v1.30.0', 'containerd://2.0.0'),
+    );
+    assert.ok(plan.ok && plan.dropIn === NEUTRAL, JSON.stringify(changes));
+  }
+  assert.equal(planUninstall(present.dropIn, '/p').dropIn, NEUTRAL);
+  assert.equal(planUninstall(FOREIGN, '/p').dropIn, FOREIGN, 'what somebody else wrote stays');
+  assert.equal(planUninstall(FOREIGN, '/p', true).dropIn, NEUTRAL);
+});
 
 test('the file has its digest in its name, the kubelet takes it, and the drop-in is the whole command line', () => {
   const plan = planInstall(input());

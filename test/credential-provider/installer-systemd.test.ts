@@ -1,156 +1,36 @@
-// deadline: 180 s
-/** The compiled installer on a real systemd and a real API server, with exactly the rights that the charts give. */
+// deadline: 240 s
+/** The compiled installer on a real systemd and a real API server: installs, follows, takes back, gives up, reports. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { installerObjects } from '../../charts/credential-provider/installer.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import type { Rule } from '../control-plane/users.ts';
-import { executable } from '../support/executable.ts';
-import { RunningAgent } from '../support/node-agent.ts';
+import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { entriesOf, PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+import { entriesOf, systemdMissing, until } from '../support/systemd.ts';
+import {
+  GOOD_VERSIONS,
+  InstallerCluster,
+  type InstallerNode,
+  inSync,
+  installerScene,
+} from './support/installer-scene.ts';
 
 const test = suite('installer of the credential provider');
 const missing = systemdMissing() ?? missingControlPlane();
-
-/** Logs its arguments; ends before it is ready when it has some and `refuse` is there. */
-const KUBELET = `#!/bin/bash
-echo "start \${*:-plain}" >> STATE/log
-trap 'exit 0' TERM
-[ -n "$*" ] && [ -e STATE/refuse ] && exit 1
-systemd-notify --ready
-while :; do sleep 1000 & wait $!; done
-`;
+const GOOD = GOOD_VERSIONS;
 
 if (missing !== undefined) test.skip('a node', missing);
 else {
-  const plane = await startControlPlane();
-  const program = await executable();
-  const objects = installerObjects({ image: 'registry.example.com/pullwright:1' });
-  const rules = (objects.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: readonly Rule[] })
-    .rules;
-  const user = await plane.user({ name: 'installer', by: 'token', cluster: rules });
-  const account = join(plane.folder, 'account');
-  mkdirSync(account);
-  writeFileSync(join(account, 'ca.crt'), plane.ca);
-  symlinkSync(user.tokenFile, join(account, 'token'));
-  const { port } = new URL(plane.server);
-  await plane.apply(credentialProviderCrd());
-
-  async function entries(...matchImages: readonly string[]): Promise<void> {
-    await eventually(() =>
-      plane.apply({
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'CRIOCredentialProviderConfig',
-        metadata: { name: 'cluster' },
-        spec: { matchImages },
-      }),
-    );
-  }
-
-  class Scene {
-    readonly machine: PrivateSystemd;
-    readonly agents: RunningAgent[] = [];
-    readonly node: string;
-    constructor(machine: PrivateSystemd, node: string) {
-      this.machine = machine;
-      this.node = node;
-    }
-    get units(): string {
-      return join(this.machine.state, '../units');
-    }
-    get dropIn(): string {
-      return join(this.units, 'kubelet.service.d/40-kubelet-crio-image-credential-provider.conf');
-    }
-    get configs(): readonly string[] {
-      return entriesOf(join(this.machine.state, 'providers')).filter((name) => name.endsWith('.yaml'));
-    }
-    get plugin(): string {
-      return join(this.machine.state, 'plugins/crio-credential-provider');
-    }
-    run(flags: readonly string[] = []): RunningAgent {
-      const { state } = this.machine;
-      const agent = new RunningAgent(
-        [
-          program,
-          'install-provider',
-          `--unit-path=${this.units}`,
-          `--drop-in-dir=${this.units}/kubelet.service.d`,
-          `--config-dir=${state}/providers`,
-          `--bin-dir=${state}/plugins`,
-          `--bus-socket=${this.machine.bus}`,
-          `--node-name=${this.node}`,
-          '--restart-window=0',
-          '--settle=0.3',
-          '--kubelet-healthz=off',
-          '--health-port=off',
-          '--poll=0.2',
-          `--service-account-dir=${account}`,
-          ...flags,
-        ],
-        { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port },
-      );
-      this.agents.push(agent);
-      return agent;
-    }
-    /** Arguments of the kubelet, start by start. */
-    starts(): readonly string[] {
-      return this.machine.starts();
-    }
-  }
-
-  let count = 0;
-  function scene(
+  const cluster = await InstallerCluster.start({ report: true });
+  const { plane, program } = cluster;
+  const entries = (...images: readonly string[]): Promise<void> => cluster.entries(...images);
+  const scene = (
     name: string,
     versions: readonly [string, string],
-    body: (scene: Scene) => Promise<void>,
-  ): void {
-    test(name, async () => {
-      const node = `node-${(count += 1)}`;
-      await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: node } });
-      const status = {
-        nodeInfo: {
-          kubeletVersion: versions[0],
-          containerRuntimeVersion: versions[1],
-          machineID: '',
-          systemUUID: '',
-          bootID: '',
-          kernelVersion: '',
-          osImage: '',
-          kubeProxyVersion: '',
-          operatingSystem: '',
-          architecture: '',
-        },
-      };
-      const patched = await plane.client.request(
-        'PATCH',
-        `/api/v1/nodes/${node}/status`,
-        { apiVersion: 'v1', kind: 'Node', status },
-        'application/merge-patch+json',
-      );
-      assert.equal(patched.status, 200, JSON.stringify(patched.body));
-      const machine = await PrivateSystemd.start({ kubelet: false });
-      const made = new Scene(machine, node);
-      try {
-        writeFileSync(join(machine.state, 'kubelet'), KUBELET.replaceAll('STATE', machine.state));
-        machine.systemctl('start', 'kubelet.service');
-        await body(made);
-      } catch (error) {
-        if (error instanceof Error)
-          error.message += `\n${made.agents.map((agent) => agent.text()).join('---\n')}`;
-        throw error;
-      } finally {
-        for (const agent of made.agents) await agent.kill();
-        await machine.stop();
-      }
-    });
-  }
-  const inSync = (agent: RunningAgent): Promise<void> =>
-    until('in sync', () => agent.reason() === 'InSync', 20_000);
+    body: (node: InstallerNode) => Promise<void>,
+  ): void => installerScene({ test, cluster }, name, versions, body);
 
   scene(
     'installs, restarts the kubelet with the flags, follows the entries, and takes everything back',
@@ -178,11 +58,7 @@ else {
       const second = node.run(['--once']);
       assert.equal(await second.ended, 0);
       assert.equal(node.starts().length, 3, 'nothing to do restarts nothing');
-      await plane.remove({
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'CRIOCredentialProviderConfig',
-        metadata: { name: 'cluster' },
-      });
+      await entries();
       assert.equal(await node.run(['--once']).ended, 0);
       assert.deepEqual([node.starts().at(-1), node.configs], ['plain', []]);
     },
@@ -224,7 +100,7 @@ else {
         const agent = node.run(['--once']);
         assert.equal(await agent.ended, 1);
         assert.equal(agent.reason(), 'UnsupportedVersion');
-        assert.match(agent.text(), new RegExp(`there is ${node.node} \\(kubelet ${versions[0]}`));
+        assert.match(agent.text(), new RegExp(`there is ${node.name} \\(kubelet ${versions[0]}`));
         assert.deepEqual(
           [existsSync(node.dropIn), node.configs, existsSync(node.plugin), node.starts()],
           [false, [], false, ['plain']],
@@ -232,6 +108,170 @@ else {
       },
     );
   }
+  scene(
+    '--uninstall takes back all of it without the API server, and leaves what others did',
+    GOOD,
+    async (node) => {
+      await entries('docker.io');
+      assert.equal(await node.run(['--once']).ended, 0);
+      assert.equal(node.starts().length, 2);
+      assert.ok(existsSync(node.plugin) && node.configs.length === 1);
+      const offline = ['--uninstall', '--once', '--service-account-dir=/nowhere'];
+      const preview = await runProcess(node.command([...offline, '--dry-run']));
+      assert.match(
+        preview.stdout,
+        /would replace \S+40-kubelet\S+\n +--image-credential-provider-config: \S+ -> none/,
+      );
+      assert.match(preview.stdout, /would remove +\S+pullwright-[0-9a-f]{16}\.yaml/);
+      const agent = node.run(offline);
+      assert.equal(await agent.ended, 0);
+      assert.equal(agent.reason(), 'Uninstalled');
+      assert.deepEqual(
+        [existsSync(node.dropIn), existsSync(node.plugin), node.configs, entriesOf(node.folder)],
+        [false, false, [], []],
+      );
+      assert.equal(node.starts().at(-1), 'plain');
+      assert.equal(node.machine.systemctl('show', '-P', 'NeedDaemonReload', 'kubelet.service'), 'no');
+      const starts = node.starts().length;
+      assert.equal(await node.run(offline).ended, 0, 'a second time there is nothing to do');
+      assert.equal(await node.run(['--once']).ended, 0, 'and it can be installed again');
+      assert.equal(node.starts().length, starts + 1);
+      writeFileSync(node.plugin, 'somebody else put this here');
+      assert.equal(await node.run(offline).ended, 0);
+      assert.ok(existsSync(node.plugin), 'an executable of somebody else stays');
+    },
+  );
+
+  scene('nodes of the Machine Config Operator are left alone, unless told otherwise', GOOD, async (node) => {
+    await entries('docker.io');
+    const annotations = { 'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1' };
+    await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: node.name, annotations } });
+    const agent = node.run(['--once']);
+    assert.equal(await agent.ended, 1);
+    assert.equal(agent.reason(), 'ManagedElsewhere');
+    assert.match(
+      agent.text(),
+      /currentConfig is \\"rendered-worker-1\\".*Leave this node out of nodeSelector/,
+    );
+    assert.deepEqual(
+      [node.starts(), existsSync(node.plugin), existsSync(node.dropIn)],
+      [['plain'], false, false],
+    );
+    assert.equal(await node.run(['--once', '--take-over']).ended, 0);
+    assert.equal(node.starts().length, 2);
+  });
+
+  scene(
+    'a drop-in of somebody else stays; taken over, it comes back when the kubelet does not',
+    GOOD,
+    async (node) => {
+      await entries('docker.io');
+      const foreign = '[Service]\nEnvironment="KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS="\n';
+      mkdirSync(join(node.units, 'kubelet.service.d'));
+      writeFileSync(node.dropIn, foreign);
+      const agent = node.run(['--once']);
+      assert.equal(await agent.ended, 1);
+      assert.equal(agent.reason(), 'ForeignDropIn');
+      assert.equal(await node.run(['--once', '--uninstall']).ended, 0);
+      assert.equal(readFileSync(node.dropIn, 'utf8'), foreign);
+      writeFileSync(join(node.machine.state, 'refuse'), '');
+      const second = node.run(['--once', '--take-over']);
+      assert.equal(await second.ended, 1);
+      assert.equal(second.reason(), 'BreakerOpen');
+      assert.equal(readFileSync(node.dropIn, 'utf8'), foreign);
+      assert.equal(node.machine.activeState(), 'active');
+    },
+  );
+
+  scene('reports to PullStatus and Events, and counts', GOOD, async (node) => {
+    const status = async (): Promise<{
+      conditions: { type: string; reason: string }[];
+      verdicts: unknown[];
+    }> =>
+      (
+        (await plane.get({
+          apiVersion: 'pullwright.dev/v1alpha1',
+          kind: 'PullStatus',
+          metadata: { name: `credential-provider-node-${node.name}`, namespace: 'kube-system' },
+        })) as
+          | { status?: { conditions: { type: string; reason: string }[]; verdicts: unknown[] } }
+          | undefined
+      )?.status ?? { conditions: [], verdicts: [] };
+    await entries('docker.io', 'a.io:99999');
+    mkdirSync(join(node.machine.state, 'auth'));
+    const left = join(node.machine.state, `auth/app-${'0'.repeat(64)}.json`);
+    writeFileSync(left, '{}');
+    utimesSync(left, Date.now() / 1000 - 700, Date.now() / 1000 - 700);
+    const port = await freePort();
+    const agent = node.run(['--report', `--health-port=${port}`]);
+    await inSync(agent);
+    await eventually(async () => {
+      const { conditions, verdicts } = await status();
+      assert.equal(conditions.find(({ type }) => type === 'Ready')?.reason, 'InSync', agent.text());
+      assert.equal(verdicts.length, 2);
+    });
+    const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    for (const line of [
+      /^pullwright_installer_in_sync 1$/m,
+      /^pullwright_installer_writes_total 1$/m,
+      /^pullwright_installer_restarts_total 1$/m,
+      /^pullwright_installer_rollbacks_total 0$/m,
+      /^pullwright_installer_state_info\{reason="InSync"\} 1$/m,
+      /^pullwright_installer_entries\{verdict="rendered"\} 1$/m,
+      /^pullwright_installer_entries\{verdict="left_out"\} 1$/m,
+      /^pullwright_installer_executable_info\{version="\S+",sha256="[0-9a-f]{64}"\} 1$/m,
+      /^pullwright_auth_file_oldest_seconds 7\d\d\./m,
+    ])
+      assert.match(page, line);
+    assert.equal(page.match(/^# TYPE pullwright_installer_entries /gm)?.length, 1);
+    await entries('poison.example.com');
+    await eventually(
+      async () =>
+        assert.equal(
+          (await status()).conditions.find(({ type }) => type === 'Stalled')?.reason,
+          'BreakerOpen',
+        ),
+      { withinMs: 60_000 },
+    );
+    const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/events');
+    const reasons = (body.items as { reason: string; regarding: { name: string } }[])
+      .filter(({ regarding }) => regarding.name === node.name)
+      .map(({ reason }) => reason);
+    for (const reason of [
+      'CredentialProviderWritten',
+      'KubeletRestarted',
+      'CredentialProviderRolledBack',
+      'BreakerOpen',
+    ])
+      assert.ok(reasons.includes(reason), `${reason} in ${reasons.join()}`);
+  });
+
+  scene(
+    'a node that is upgraded while it waits is installed then',
+    ['v1.33.9', 'cri-o://1.33.0'],
+    async (node) => {
+      await entries('docker.io');
+      const agent = node.run();
+      await until('it waits', () => agent.reason() === 'UnsupportedVersion', 60_000);
+      await cluster.versions(node.name, 'v1.34.0', 'cri-o://1.33.0');
+      await cluster.versions(node.name, 'v1.34.0', 'cri-o://1.34.0');
+      await inSync(agent);
+      await cluster.versions(node.name, 'v1.33.9', 'cri-o://1.33.0');
+      await until('it says so', () => agent.reason() === 'UnsupportedVersion', 60_000);
+      assert.equal(node.starts().length, 2, 'what is installed stays');
+    },
+  );
+
   test.lastly('the control plane stops', () => plane.stop());
 }
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import('node:net');
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
 test.run();

@@ -1,29 +1,54 @@
 /**
- * Tells the API server about the node, beside the agent's work and never in its way: one report at a time, the newest state
+ * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
  * only, and what cannot be sent is dropped with one log line. The next change is the next try.
  */
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EventInput, EventRecorder } from '../kube/events.ts';
-import type { NodeEvent, NodeState } from '../node/events.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
-import { eventOf, eventOfState, type NodeIdentity, nodeStatus } from './agent-report.ts';
+import type { NodeEvent, NodeState } from './events.ts';
+
+/** The node, as references to it need it. */
+export interface NodeIdentity {
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** An Event about the Node. */
+export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'>;
+
+/** What is said, and under which name. Pure. */
+export interface NodeWords {
+  /** Field manager of the PullStatus. */
+  readonly manager: string;
+  /** `reportingController` of the Events. */
+  readonly controller: string;
+  /** The PullStatus of a node and its status. */
+  status(
+    node: NodeIdentity,
+    state: NodeState,
+    present: KubeObject | undefined,
+    now: Date,
+  ): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> };
+  /** The Event for what happened, or undefined when it is not worth one. */
+  eventOf(happened: NodeEvent): Said | undefined;
+  /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
+  eventOfState(state: NodeState): Said | undefined;
+}
 
 export interface NodeReporterOptions {
+  readonly words: NodeWords;
   readonly client: () => Promise<KubeClient>;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 }
 
-const MANAGER = 'pullwright-agent';
 /** Events that wait at most, when the API server is slow; the oldest go first. */
 const WAITING_EVENTS = 20;
 /** How long the end of the agent waits for a report that is under way. */
 const LAST_WORDS_MS = 3000;
-
-type Said = NonNullable<ReturnType<typeof eventOf>>;
 
 interface Session {
   readonly client: KubeClient;
@@ -51,13 +76,13 @@ export class NodeReporter {
     if (state.reason === this.#last?.reason && state.message === this.#last.message) return;
     this.#last = state;
     this.#pending = state;
-    this.#say(eventOfState(state));
+    this.#say(this.#options.words.eventOfState(state));
     this.#start();
   }
 
   /** Comes back at once. */
   event(happened: NodeEvent): void {
-    const said = eventOf(happened);
+    const said = this.#options.words.eventOf(happened);
     if (said === undefined) return;
     this.#say(said);
     this.#start();
@@ -100,7 +125,7 @@ export class NodeReporter {
   }
 
   async #open(): Promise<Session> {
-    const { nodeName, clock } = this.#options;
+    const { nodeName, clock, words } = this.#options;
     const client = await this.#options.client();
     try {
       const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
@@ -108,7 +133,7 @@ export class NodeReporter {
       const identity = { name: nodeName, uid: node.metadata.uid ?? '' };
       const recorder = new EventRecorder({
         client,
-        controller: 'pullwright.dev/global-pull-secret-agent',
+        controller: words.controller,
         instance: nodeName,
         now: () => clock.now(),
       });
@@ -121,16 +146,18 @@ export class NodeReporter {
 
   async #store(session: Session, state: NodeState): Promise<void> {
     const { client, node } = session;
+    const { words } = this.#options;
+    const { manager } = words;
     const now = new Date(this.#options.clock.now());
     if (session.present === undefined) {
-      const options = { manager: MANAGER, force: true };
-      session.present = await client.apply(nodeStatus(node, state, undefined, now).object, options);
+      const options = { manager, force: true };
+      session.present = await client.apply(words.status(node, state, undefined, now).object, options);
     }
-    const { object, status } = nodeStatus(node, state, session.present, now);
+    const { object, status } = words.status(node, state, session.present, now);
     const { name, namespace } = object.metadata;
     session.present = await client.apply(
       { ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status },
-      { manager: MANAGER, subresource: 'status', force: true },
+      { manager, subresource: 'status', force: true },
     );
   }
 

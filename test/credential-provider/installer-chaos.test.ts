@@ -1,0 +1,148 @@
+// deadline: 240 s
+/**
+ * The compiled installer, killed at random instants of a change: of the copy of the executable, of the writes, of the restart,
+ * of a rollback, of taking it all back. At every kill the files are whole and what the drop-in points at is there; after the
+ * next run the kubelet runs with the wanted entries, or with the last good ones when it refuses those.
+ *
+ * `PULLWRIGHT_CHAOS=100` sets the number of kills, `PULLWRIGHT_SEED` repeats a run.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer-managed.ts';
+import { digestOf as fileDigest } from '../../runtime/credential-provider/installer-source.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+import { digestOf, entriesOf, systemdMissing } from '../support/systemd.ts';
+import {
+  GOOD_VERSIONS,
+  InstallerCluster,
+  type InstallerNode,
+  installerScene,
+} from './support/installer-scene.ts';
+
+const test = suite('installer of the credential provider, killed at random instants');
+const missing = systemdMissing() ?? missingControlPlane();
+const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
+const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const FLAGS = ['--settle=0.05', '--once'];
+
+/** Numbers from 0 to 1 that a seed decides (mulberry32). */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The entries in the file that the drop-in points at; none when it has no effect. Fails on anything that is not whole. */
+function entriesOnDisk(node: InstallerNode, programDigest: string): readonly string[] {
+  for (const name of node.configs) {
+    const text = readFileSync(join(node.folder, name), 'utf8');
+    assert.equal(name, `pullwright-${digestOf(text).slice(0, 16)}.yaml`, 'a file of ours is not whole');
+  }
+  if (!existsSync(node.dropIn)) return [];
+  const dropIn = readFileSync(node.dropIn, 'utf8');
+  assert.ok(isOwnDropIn(dropIn), `the drop-in is not whole: ${dropIn}`);
+  if (dropIn === NEUTRAL) return [];
+  const [, path = ''] = /--image-credential-provider-config=(\S+)/.exec(dropIn) ?? [];
+  assert.ok(dropIn.endsWith(`${path}\n`), 'the drop-in is not whole');
+  assert.equal(fileDigest(node.plugin), programDigest, 'the executable that the kubelet calls is not whole');
+  assert.equal(statSync(node.plugin).mode & 0o777, 0o755);
+  const { providers } = parse(readFileSync(path, 'utf8')) as { providers: { matchImages: string[] }[] };
+  return providers[0]?.matchImages ?? [];
+}
+
+/** The entries that the running kubelet was started with. */
+function entriesInUse(node: InstallerNode): string {
+  const [, path] = /--image-credential-provider-config=(\S+)/.exec(node.starts().at(-1) ?? '') ?? [];
+  if (path === undefined) return '';
+  const { providers } = parse(readFileSync(path, 'utf8')) as { providers: { matchImages: string[] }[] };
+  return (providers[0]?.matchImages ?? []).join();
+}
+
+/** One kill, and the run after it. */
+class Kill {
+  readonly #node: InstallerNode;
+  readonly #program: string;
+  readonly #flags: readonly string[];
+  readonly #context: string;
+  /** How the killed run was told to leave the node; empty: with nothing. */
+  readonly wanted: string;
+  readonly poison: boolean;
+
+  constructor(
+    node: InstallerNode,
+    program: string,
+    { at, kind }: { readonly at: number; readonly kind: number },
+  ) {
+    this.#node = node;
+    this.#program = program;
+    this.poison = kind < 0.15;
+    const away = !this.poison && kind < 0.3;
+    this.wanted = away ? '' : this.poison ? `poison-${at}.example.com` : `registry-${at}.example.com`;
+    this.#flags = away ? [...FLAGS, '--uninstall'] : FLAGS;
+    this.#context = `kill ${at} of seed ${SEED} (${away ? 'uninstall' : this.wanted})`;
+  }
+
+  /** Whether the killed run had come to its write. */
+  async happen(share: number, good: string): Promise<boolean> {
+    const agent = this.#node.run(this.#flags);
+    await delay(share * (this.poison ? 4500 : 700));
+    await agent.kill();
+    // An executable that the test took away may be missing until the next run.
+    if (existsSync(this.#node.plugin)) {
+      const present = entriesOnDisk(this.#node, this.#program).join();
+      assert.ok(
+        [good, this.wanted].includes(present),
+        `${this.#context}: "${present}" is neither old nor new`,
+      );
+    }
+    return agent.events('written').length > 0;
+  }
+
+  async finish(good: string): Promise<void> {
+    const node = this.#node;
+    const { env } = node;
+    const ran = await runProcess(node.command(this.#flags), { deadlineMs: 60_000, env });
+    const context = `${this.#context}:\n${ran.stderr}`;
+    assert.equal(ran.code, this.poison ? 1 : 0, context);
+    assert.equal(entriesOnDisk(node, this.#program).join(), good, context);
+    assert.equal(node.machine.activeState(), 'active', context);
+    assert.equal(entriesInUse(node), good, context);
+    const left = [...entriesOf(join(node.units, 'kubelet.service.d')), ...entriesOf(node.folder)];
+    assert.ok(!left.some((name) => name.includes('.tmp-')), context + left.join());
+    if (this.wanted === '') assert.deepEqual([existsSync(node.plugin), node.configs], [false, []], context);
+  }
+}
+
+if (missing !== undefined) test.skip('kills', missing);
+else {
+  const cluster = await InstallerCluster.start();
+  const program = fileDigest(cluster.program);
+  installerScene({ test, cluster }, `${KILLS} kills, seed ${SEED}`, GOOD_VERSIONS, async (node) => {
+    process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
+    const roll = random(SEED);
+    let good = '';
+    let reached = 0;
+    for (let at = 0; at < KILLS; at += 1) {
+      const kill = new Kill(node, program, { at, kind: roll() });
+      if (kill.wanted !== '') await cluster.entries(kill.wanted);
+      // Else the copy would be skipped, and no kill would fall into it.
+      if (roll() < 0.3) rmSync(node.plugin, { force: true });
+      if (await kill.happen(roll(), good)) reached += 1;
+      if (!kill.poison) good = kill.wanted;
+      await kill.finish(good);
+    }
+    process.stdout.write(`killed after the write: ${reached}\n`);
+    if (KILLS >= 50) assert.ok(reached > 0 && reached < KILLS, 'all kills came at one side of the write');
+  });
+  test.lastly('the control plane stops', () => cluster.plane.stop());
+}
+test.run();

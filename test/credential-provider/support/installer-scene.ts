@@ -1,0 +1,211 @@
+/** The compiled installer on a real systemd and a real API server, with exactly the rights that the charts give. */
+import assert from 'node:assert/strict';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
+import { type InstallerOptions, installerObjects } from '../../../charts/credential-provider/installer.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { eventually } from '../../control-plane/eventually.ts';
+import type { TestObject } from '../../control-plane/resource-path.ts';
+import type { Rule } from '../../control-plane/users.ts';
+import { executable } from '../../support/executable.ts';
+import { RunningAgent } from '../../support/node-agent.ts';
+import type { TestSuite } from '../../support/suite.ts';
+import { entriesOf, PrivateSystemd, until } from '../../support/systemd.ts';
+
+/** Logs its arguments; ends before it is ready when it has some and its file holds `refuse`, or `refuse` is there. */
+const KUBELET = `#!/bin/bash
+echo "start \${*:-plain}" >> STATE/log
+trap 'exit 0' TERM
+[ -n "$*" ] && [ -e STATE/refuse ] && exit 1
+for arg in "$@"; do
+  case $arg in --image-credential-provider-config=*) grep -q poison "\${arg#*=}" && exit 1; [ -e "\${arg#*=}" ] || exit 1;; esac
+done
+systemd-notify --ready
+while :; do sleep 1000 & wait $!; done
+`;
+
+const OBJECT: TestObject = {
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'CRIOCredentialProviderConfig',
+  metadata: { name: 'cluster' },
+};
+
+/** The API server as installers see it. */
+export class InstallerCluster {
+  readonly plane: ControlPlane;
+  readonly account: string;
+  readonly program: string;
+  #count = 0;
+
+  private constructor(plane: ControlPlane, account: string, program: string) {
+    this.plane = plane;
+    this.account = account;
+    this.program = program;
+  }
+
+  static async start(chart: Partial<InstallerOptions> = {}): Promise<InstallerCluster> {
+    const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+    await plane.apply(credentialProviderCrd());
+    const rights = rightsOf(installerObjects({ image: 'registry.example.com/pullwright:1', ...chart }));
+    const user = await plane.user({ name: 'installer', by: 'token', ...rights });
+    const account = join(plane.folder, 'account');
+    mkdirSync(account);
+    writeFileSync(join(account, 'ca.crt'), plane.ca);
+    symlinkSync(user.tokenFile, join(account, 'token'));
+    return new InstallerCluster(plane, account, await executable());
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    const { port } = new URL(this.plane.server);
+    return { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
+  }
+
+  /** Sets the entries; none removes the object. */
+  async entries(...matchImages: readonly string[]): Promise<void> {
+    if (matchImages.length === 0) await this.plane.remove(OBJECT);
+    else await eventually(() => this.plane.apply({ ...OBJECT, spec: { matchImages } }));
+  }
+
+  /** Adds a Node; its name. */
+  async node(kubelet: string, runtime: string, metadata: Record<string, unknown> = {}): Promise<string> {
+    const name = `node-${(this.#count += 1)}`;
+    await this.plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, ...metadata } });
+    await this.versions(name, kubelet, runtime);
+    return name;
+  }
+
+  /** Sets what a Node says that it runs. */
+  async versions(name: string, kubelet: string, runtime: string): Promise<void> {
+    const unknown = ['machineID', 'systemUUID', 'bootID', 'kernelVersion', 'osImage'];
+    const rest = ['kubeProxyVersion', 'operatingSystem', 'architecture'];
+    const blank = Object.fromEntries([...unknown, ...rest].map((field) => [field, '']));
+    const nodeInfo = { ...blank, kubeletVersion: kubelet, containerRuntimeVersion: runtime };
+    const patched = await this.plane.client.request(
+      'PATCH',
+      `/api/v1/nodes/${name}/status`,
+      { status: { nodeInfo } },
+      'application/merge-patch+json',
+    );
+    assert.equal(patched.status, 200, JSON.stringify(patched.body));
+  }
+}
+
+function rightsOf(objects: readonly { readonly kind: string }[]): {
+  readonly cluster: readonly Rule[];
+  readonly namespaces: Readonly<Record<string, readonly Rule[]>>;
+} {
+  const rulesOf = (kind: string): readonly Rule[] =>
+    objects.filter((one) => one.kind === kind).flatMap((one) => (one as { rules?: Rule[] }).rules ?? []);
+  const own = rulesOf('Role');
+  return {
+    cluster: rulesOf('ClusterRole'),
+    namespaces: own.length === 0 ? {} : { 'kube-system': own },
+  };
+}
+
+/** A node with a kubelet, and installers that come and go. */
+export class InstallerNode {
+  readonly machine: PrivateSystemd;
+  readonly name: string;
+  readonly agents: RunningAgent[] = [];
+  readonly #cluster: InstallerCluster;
+
+  constructor(machine: PrivateSystemd, name: string, cluster: InstallerCluster) {
+    this.machine = machine;
+    this.name = name;
+    this.#cluster = cluster;
+  }
+
+  get units(): string {
+    return join(this.machine.state, '../units');
+  }
+
+  get dropIn(): string {
+    return join(this.units, 'kubelet.service.d/40-kubelet-crio-image-credential-provider.conf');
+  }
+
+  /** Where the kubelet's files are. */
+  get folder(): string {
+    return join(this.machine.state, 'providers');
+  }
+
+  get configs(): readonly string[] {
+    return entriesOf(this.folder).filter((name) => name.endsWith('.yaml'));
+  }
+
+  get plugin(): string {
+    return join(this.machine.state, 'plugins/crio-credential-provider');
+  }
+
+  /** Arguments of the kubelet, start by start. */
+  starts(): readonly string[] {
+    return this.machine.starts();
+  }
+
+  get env(): NodeJS.ProcessEnv {
+    return this.#cluster.env;
+  }
+
+  flags(): readonly string[] {
+    const { state } = this.machine;
+    return [
+      `--unit-path=${this.units}`,
+      `--drop-in-dir=${this.units}/kubelet.service.d`,
+      `--config-dir=${state}/providers`,
+      `--bin-dir=${state}/plugins`,
+      `--bus-socket=${this.machine.bus}`,
+      `--node-name=${this.name}`,
+      `--auth-dir=${state}/auth`,
+      '--restart-window=0',
+      '--max-restarts=0',
+      '--settle=0.3',
+      '--kubelet-healthz=off',
+      '--health-port=off',
+      '--poll=0.2',
+      `--service-account-dir=${this.#cluster.account}`,
+    ];
+  }
+
+  command(flags: readonly string[] = []): readonly string[] {
+    return [this.#cluster.program, 'install-provider', ...this.flags(), ...flags];
+  }
+
+  run(flags: readonly string[] = []): RunningAgent {
+    const agent = new RunningAgent(this.command(flags), this.#cluster.env);
+    this.agents.push(agent);
+    return agent;
+  }
+}
+
+/** A test with a node of its own, which is taken down whatever happens; a failure shows what the installers said. */
+export function installerScene(
+  { test, cluster }: { readonly test: TestSuite; readonly cluster: InstallerCluster },
+  name: string,
+  versions: readonly [string, string],
+  body: (node: InstallerNode) => Promise<void>,
+): void {
+  test(name, async () => {
+    const node = await cluster.node(...versions);
+    const machine = await PrivateSystemd.start({ kubelet: false });
+    const made = new InstallerNode(machine, node, cluster);
+    try {
+      writeFileSync(join(machine.state, 'kubelet'), KUBELET.replaceAll('STATE', machine.state));
+      machine.systemctl('start', 'kubelet.service');
+      await body(made);
+    } catch (error) {
+      const said = made.agents.slice(-3).map((agent) => agent.text());
+      if (error instanceof Error) error.message += `\n${said.join('---\n')}`;
+      throw error;
+    } finally {
+      for (const agent of made.agents) await agent.kill();
+      await machine.stop();
+    }
+  });
+}
+
+/** Versions that take the file. */
+export const GOOD_VERSIONS: readonly [string, string] = ['v1.34.2', 'cri-o://1.34.1'];
+
+export const inSync = (agent: RunningAgent): Promise<void> =>
+  until('in sync', () => agent.reason() === 'InSync', 60_000);
