@@ -1,0 +1,228 @@
+/** The adapter as a process, without a broker: what the leader sees by itself, what it repeats and what it does not. */
+import assert from 'node:assert/strict';
+import type { Handler } from '../../runtime/brokers/broker.ts';
+import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
+import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { openTransport } from '../../runtime/kube/transport.ts';
+import { runAdapter } from '../../runtime/pull-secret-adapter/adapter-process.ts';
+import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
+import { createLogger } from '../../runtime/telemetry/logger.ts';
+import { createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { findPlanted } from '../support/canary.ts';
+import { suite } from '../support/suite.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { JobCluster } from './doubles/job-cluster.ts';
+import { eventFor, goodSpec } from './scene.ts';
+
+const test = suite('runAdapter');
+const NEVER = 1_000_000;
+const within = { withinMs: 90_000 };
+
+interface Running {
+  readonly api: HyperfleetDouble;
+  readonly cluster: JobCluster;
+  readonly handle: Handler;
+  readonly log: readonly string[];
+  readonly metrics: Metrics;
+  /** Gives the exit code. */
+  stop(): Promise<number>;
+}
+
+async function start(
+  settings: Partial<AdapterSettings> = {},
+  sweepSeconds = NEVER,
+  prepare: (api: HyperfleetDouble, cluster: JobCluster) => void = () => undefined,
+): Promise<Running> {
+  const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
+  prepare(api, cluster);
+  const connection = await loadConnection(cluster.kubeconfig, {});
+  const kube = new HttpKubeClient({
+    connection,
+    transport: await openTransport(connection),
+    userAgent: 'test',
+  });
+  const stop = new AbortController();
+  const log: string[] = [];
+  const metrics = createMetrics();
+  const given = Promise.withResolvers<Handler>();
+  const ended = runAdapter({
+    api: new HyperfleetApi({ baseUrl: api.url, userAgent: 'test', tries: 1, pause: () => Promise.resolve() }),
+    kube,
+    settings: { ...DEFAULT_SETTINGS, repeatSeconds: NEVER, ...settings },
+    consume: (handler) => {
+      given.resolve(handler);
+      return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
+    },
+    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
+    metrics,
+    signal: stop.signal,
+    sweepSeconds,
+    leaseSeconds: 60,
+    instance: 'test',
+    concurrency: 20,
+    ports: { health: undefined, metrics: undefined },
+  });
+  const handle = await given.promise;
+  await eventually(() => assert.ok(log.some((line) => line.includes('this process leads'))), within);
+  const end = async (): Promise<number> => {
+    stop.abort();
+    const code = await ended;
+    kube.close();
+    await api.close();
+    await cluster.close();
+    assert.deepEqual([api.violations, api.refused], [[], []]);
+    assert.equal(findPlanted(log.join('') + JSON.stringify(api.reported)), undefined);
+    return code;
+  };
+  return { api, cluster, handle, log, metrics, stop: end };
+}
+
+function available(api: HyperfleetDouble, id: string): string {
+  const found = api.last(id)?.conditions.find((one) => one.type === 'Available');
+  return `${found?.status} ${found?.reason}`;
+}
+
+function ids(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `cls-${index}`);
+}
+
+test('a Job that ends is reported without any event or sweep, within a second', async () => {
+  const { api, cluster, handle, stop } = await start();
+  cluster.jobMs = 1500;
+  for (const id of ids(10)) api.add(id, goodSpec(id));
+  await Promise.all(ids(10).map((id) => handle(eventFor(id, id))));
+  await eventually(() => {
+    for (const id of ids(10)) assert.equal(available(api, id), 'True SecretAvailable');
+  }, within);
+  const delays = ids(10).map((id) => {
+    const told = api.reported.find((one) => one.cluster === id && one.conditions[0]?.status === 'True');
+    return (told?.at ?? Number.NaN) - (cluster.ended.get(`pullsecret-${id}-gen1`) ?? Number.NaN);
+  });
+  // The fastest of ten: a busy machine may hold up some, but not all of them.
+  assert.ok(Math.min(...delays) < 1000, `the fastest took ${Math.min(...delays)} ms`);
+  assert.deepEqual(cluster.all('secrets'), [], 'the temporary Secrets have gone');
+  assert.equal(await stop(), 0);
+});
+
+test('1,000 redeliveries, out of order: one Job, and two reports for each cluster', async () => {
+  const { api, cluster, handle, metrics, stop } = await start();
+  cluster.jobMs = 200;
+  for (const id of ids(20)) api.add(id, goodSpec(id));
+  const deliveries = Array.from({ length: 1000 }, (_, index) => {
+    const id = `cls-${(index * 7) % 20}`;
+    // Every third is the same event again, the others are events of their own.
+    return eventFor(id, index % 3 === 0 ? id : `${id}-${index}`);
+  });
+  const outcomes = await Promise.all(deliveries.map((message) => handle(message)));
+  assert.ok(outcomes.every((one) => one.outcome === 'done'));
+  await eventually(() => {
+    for (const id of ids(20)) assert.equal(available(api, id), 'True SecretAvailable');
+  }, within);
+  for (let again = 0; again < 5; again += 1) await handle(eventFor('cls-1', `late-${again}`));
+  assert.equal(cluster.started.length, 20);
+  for (const id of ids(20))
+    assert.deepEqual(
+      api.reported.filter((one) => one.cluster === id).map((one) => one.conditions[0]?.reason),
+      ['JobInProgress', 'SecretAvailable'],
+    );
+  assert.match((await metrics.render()).text, /pullwright_adapter_events_total\{outcome="done"\} \d+/);
+  await stop();
+});
+
+test('an event of an older generation after the newer one changes nothing', async () => {
+  const { api, cluster, handle, stop } = await start();
+  api.add('cls-1', goodSpec('old'));
+  api.patch('cls-1', goodSpec('new'));
+  await handle(eventFor('cls-1', 'second', 2));
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await handle(eventFor('cls-1', 'first', 1));
+  assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen2']);
+  assert.equal(api.last('cls-1')?.observed_generation, 2);
+  await stop();
+});
+
+test('an unchanged report is repeated for an event once it has the age of Sentinel’s debounce', async () => {
+  const { api, handle, stop } = await start({ repeatSeconds: 1 });
+  api.add('cls-1', goodSpec('one'));
+  await handle(eventFor('cls-1', 'first'));
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  const before = api.reported.length;
+  await eventually(async () => {
+    await handle(eventFor('cls-1', `more-${performance.now()}`));
+    assert.equal(api.reported.length, before + 1);
+  }, within);
+  const gap =
+    Date.parse(api.last('cls-1')?.observed_time ?? '') -
+    Date.parse(api.reported[before - 1]?.observed_time ?? '');
+  assert.ok(gap >= 1000, `repeated after ${gap} ms`);
+  await stop();
+});
+
+test('the API is down when the Job ends: the end is reported when it is back', async () => {
+  const { api, cluster, handle, log, stop } = await start();
+  cluster.jobMs = 300;
+  api.add('cls-1', goodSpec('one'));
+  await handle(eventFor('cls-1', 'only'));
+  api.faults = [{ status: 503, times: NEVER }];
+  await eventually(() => assert.ok(log.some((line) => line.includes('retryAfterMs'))), within);
+  api.faults = [];
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await stop();
+});
+
+test('what no event has brought is found by going over the clusters, and said once', async () => {
+  const { api, cluster, stop } = await start({}, 1, (double) => {
+    for (const id of ids(3)) double.add(id, goodSpec(id));
+    double.add('cls-bad', { provider: 'gcp', gcp: { projectId: 'cust' } });
+  });
+  await eventually(() => {
+    for (const id of ids(3)) assert.equal(available(api, id), 'True SecretAvailable');
+    assert.equal(available(api, 'cls-bad'), 'False PreconditionNotMet');
+  }, within);
+  const goes = (): number => api.requests.filter((one) => one.endsWith('/clusters')).length;
+  const [before, count] = [goes(), api.reported.length];
+  await eventually(() => assert.ok(goes() >= before + 3), within);
+  assert.equal(api.reported.length, count, 'nothing is reported on a timer');
+  assert.equal(cluster.started.length, 3);
+  await stop();
+});
+
+test('what failed for good is not tried again until the secret changes', async () => {
+  const { api, cluster, handle, stop } = await start({}, NEVER, (_, jobs) => {
+    jobs.end = () => ({ status: 'failure', reason: 'SecretNotOwned', message: 'Not ours', details: {} });
+  });
+  api.add('cls-1', goodSpec('one'));
+  await handle(eventFor('cls-1', 'first'));
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'False SecretNotOwned'), within);
+  for (let again = 0; again < 20; again += 1) await handle(eventFor('cls-1', `more-${again}`));
+  assert.equal(cluster.started.length, 1);
+  cluster.end = () => ({ status: 'success', reason: 'SecretStored', message: 'Stored', details: {} });
+  api.patch('cls-1', goodSpec('changed'));
+  await handle(eventFor('cls-1', 'changed', 2));
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen1', 'pullsecret-cls-1-gen2']);
+  await stop();
+});
+
+test('deletion passes although the others have torn down, and is said to be final', async () => {
+  const { api, cluster, handle, stop } = await start();
+  api.add('cls-1', goodSpec('one'));
+  await handle(eventFor('cls-1', 'first'));
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  api.delete('cls-1');
+  await handle(eventFor('cls-1', 'deleted', 2));
+  await eventually(() => assert.ok(!api.clusters.has('cls-1')), within);
+  await eventually(
+    () =>
+      assert.deepEqual(
+        [...cluster.objects.keys()].filter((path) => !path.includes('/leases/')),
+        [],
+      ),
+    within,
+  );
+  await stop();
+});
+
+test.run();
