@@ -1,15 +1,16 @@
 /**
- * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs, exec plugins and
- * OIDC is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are not used.
+ * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs and running exec plugins
+ * is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are not used.
  */
 import { readFileSync } from 'node:fs';
-import type { RequestOptions } from 'node:https';
 import { dirname, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
 import { parse } from 'yaml';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
-import type { Connection, Credentials } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { type OidcConfig, oidcCredentials } from './oidc-credentials.ts';
+import { pluginCredentials } from './plugin-credentials.ts';
 import { proxyFor } from './proxy.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,20 +25,24 @@ const FILE_CACHE_MS = 10_000;
  */
 export async function loadConnection(file: string | undefined, env: Environment): Promise<Connection> {
   const { KubeConfig } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
   const path = file ?? (env['KUBERNETES_SERVICE_HOST'] === undefined ? env['KUBECONFIG'] : undefined);
   if (path === undefined && env['KUBERNETES_SERVICE_HOST'] === undefined)
     throw new UsageError('Cannot find a cluster: wanted --kubeconfig FILE, KUBECONFIG, or to run in a pod');
-  try {
-    if (path === undefined) config.loadFromCluster();
-    else config.loadFromFile(path);
-  } catch (error) {
-    throw new UsageError(`Cannot read kubeconfig "${path ?? '(in-cluster)'}": ${fileFailure(error)}`);
-  }
-  return connectionOf(config, path, env);
+  const load = (): KubeConfig => {
+    const config = new KubeConfig();
+    try {
+      if (path === undefined) config.loadFromCluster();
+      else config.loadFromFile(path);
+    } catch (error) {
+      throw new UsageError(`Cannot read kubeconfig "${path ?? '(in-cluster)'}": ${fileFailure(error)}`);
+    }
+    return config;
+  };
+  return connectionOf(load, path, env);
 }
 
-function connectionOf(config: KubeConfig, file: string | undefined, env: Environment): Connection {
+function connectionOf(load: () => KubeConfig, file: string | undefined, env: Environment): Connection {
+  const config = load();
   const path = file ?? '(in-cluster)';
   const cluster = config.getCurrentCluster();
   const user = config.getCurrentUser();
@@ -53,7 +58,7 @@ function connectionOf(config: KubeConfig, file: string | undefined, env: Environ
     ...(ca === undefined ? {} : { ca: ca() }),
     ...(cluster.tlsServerName ? { serverName: cluster.tlsServerName } : {}),
     ...(proxy === undefined ? {} : { proxy: redact(proxy) }),
-    credentials: credentialsOf(config, user, tokenFileOf(user, file)),
+    credentials: credentialsOf(load, user, file),
   };
 }
 
@@ -62,15 +67,28 @@ function problemOf(cluster: Cluster, user: User): string | undefined {
   if (!cluster.server.startsWith('https://')) return 'its server is not https';
   if (cluster.proxyUrl && !/^https?:/.test(cluster.proxyUrl))
     return 'its proxy-url is neither http nor https';
+  const { name } = (user.authProvider ?? {}) as AuthProvider;
+  if (name !== undefined && name !== 'oidc' && name !== 'tokenFile')
+    return `its auth-provider "${name}" is not supported any more, wanted an exec plugin`;
   return user.username ? 'user name and password are not supported by API servers any more' : undefined;
 }
 
+/** What client-node calls `any`. */
+interface AuthProvider {
+  readonly name?: string;
+  readonly config?: OidcConfig;
+}
+
 function credentialsOf(
-  config: KubeConfig,
+  load: () => KubeConfig,
   user: User,
-  tokenFile: string | undefined,
+  file: string | undefined,
 ): Connection['credentials'] {
-  if (user.exec || (user.authProvider && tokenFile === undefined)) return () => pluginCredentials(config);
+  const tokenFile = tokenFileOf(user, file);
+  if (file !== undefined && user.exec) return pluginCredentials(load, file);
+  const provider = user.authProvider as AuthProvider | undefined;
+  if (file !== undefined && provider && tokenFile === undefined)
+    return oidcCredentials(provider.config ?? {}, file);
   const certificate = fileOrData(user.certFile, user.certData);
   const key = fileOrData(user.keyFile, user.keyData);
   const token = tokenFile === undefined ? undefined : cachedFile(tokenFile);
@@ -85,42 +103,14 @@ function credentialsOf(
 
 /** In a pod client-node keeps the path in a made-up provider of this name; out of a kubeconfig it reads the file only once. */
 function tokenFileOf(user: User, kubeconfig: string | undefined): string | undefined {
-  const provider = user.authProvider as { name?: string; config?: { tokenFile?: string } } | undefined;
-  if (provider?.name === 'tokenFile') return provider.config?.tokenFile;
+  const provider = user.authProvider as AuthProvider | undefined;
+  if (provider?.name === 'tokenFile') return provider.config?.['tokenFile'];
   if (kubeconfig === undefined) return undefined;
   const raw = parse(readFileSync(kubeconfig, 'utf8')) as {
     users?: readonly { name?: string; user?: { tokenFile?: string } }[];
   };
   const path = raw.users?.find(({ name }) => name === user.name)?.user?.tokenFile;
   return path === undefined ? undefined : resolve(dirname(kubeconfig), path);
-}
-
-/** Exec plugins and OIDC. */
-async function pluginCredentials(config: KubeConfig): Promise<Credentials> {
-  const options: RequestOptions = {};
-  try {
-    await config.applyToHTTPSOptions(options);
-  } catch {
-    // What the plugin printed may hold a credential.
-    throw new PullwrightError(
-      'Cannot get credentials: the exec or auth-provider plugin of the kubeconfig failed',
-      {
-        code: 'CredentialPluginFailed',
-        hint: 'Run kubectl with the same kubeconfig to see what it says',
-      },
-    );
-  }
-  const { Authorization: authorization = '' } = (options.headers ?? {}) as { Authorization?: string };
-  return {
-    ...(authorization.startsWith('Bearer ') ? { token: redact(authorization.slice(7)) } : {}),
-    ...(options.cert === undefined ? {} : { certificate: pemText(options.cert) }),
-    ...(options.key === undefined ? {} : { key: redact(pemText(options.key)) }),
-  };
-}
-
-/** node:https takes PEM as text or bytes. */
-function pemText(value: unknown): string {
-  return Buffer.isBuffer(value) ? value.toString('utf8') : (value as string);
 }
 
 type Reader = (refused?: boolean) => string;
