@@ -20,13 +20,14 @@ const CORE = ['rules', 'kube', 'controller', 'host', 'node', 'telemetry', 'webho
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'runtime/rules': ['runtime/rules'],
   'runtime/telemetry': ['runtime/rules', 'prom-client'],
-  'runtime/kube': ['runtime/rules', 'runtime/telemetry', '@kubernetes/client-node', 'yaml'],
+  'runtime/kube': ['runtime/rules', 'runtime/telemetry', '@kubernetes/client-node', 'openid-client', 'yaml'],
   'runtime/host': ['runtime/rules', 'dbus-next'],
   'runtime/node': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
   'runtime/registry': ['runtime/rules', 'runtime/telemetry'],
   'runtime/webhook': ['runtime/rules', 'runtime/telemetry', 'runtime/kube'],
   'runtime/brokers': ['runtime/rules', 'runtime/telemetry', 'rabbitmq-client', '@google-cloud/pubsub'],
   'runtime/controller': ['runtime/kube', 'runtime/telemetry', 'runtime/rules', 'yaml'],
+  'runtime/uninstall': ['runtime/rules', 'runtime/kube', 'runtime/controller', 'runtime/host'],
   charts: ['charts', 'runtime/rules', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod'],
 };
 
