@@ -1,0 +1,255 @@
+/** Sentinel against the double of the API: which events it sends, and that nothing makes it send too many or too few. */
+import assert from 'node:assert/strict';
+import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import {
+  Sentinel,
+  type SentinelCount,
+  type SentinelSettings,
+} from '../../runtime/pull-secret-adapter/sentinel.ts';
+import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel-process.ts';
+import { createLogger } from '../../runtime/telemetry/logger.ts';
+import { createMetrics } from '../../runtime/telemetry/metrics.ts';
+import { suite } from '../support/suite.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { goodSpec } from './scene.ts';
+
+const test = suite('Sentinel');
+const SETTINGS: SentinelSettings = {
+  rule: 'reconcile',
+  dependencies: ['validation', 'dns', 'placement'],
+  eventType: 'com.redhat.hyperfleet.cluster.reconcile',
+  source: 'hyperfleet-sentinel',
+  selector: {},
+  ages: { reconciled: 1800, notReconciled: 10 },
+  repeatLimitSeconds: 60,
+};
+
+class Stage {
+  readonly api: HyperfleetDouble;
+  readonly sentinel: Sentinel;
+  /** Type and cluster of every event. */
+  sent: string[] = [];
+  brokerDown = false;
+  /** Seconds after the start. */
+  time = 0;
+  readonly #began = Date.now();
+
+  constructor(api: HyperfleetDouble, settings: Partial<SentinelSettings>) {
+    this.api = api;
+    const client = new HyperfleetApi({
+      baseUrl: api.url,
+      userAgent: 'test',
+      tries: 1,
+      pause: () => Promise.resolve(),
+    });
+    const publish = async ({ body }: { readonly body: string }): Promise<void> => {
+      if (this.brokerDown) throw new Error('no connection');
+      const read = parseCloudEvent({ body: new TextEncoder().encode(body), attributes: {} });
+      assert.ok(read.ok);
+      this.sent.push(`${read.event.type} ${(read.event.data as { id: string }).id}`);
+    };
+    this.sentinel = new Sentinel(client, { publish }, { ...SETTINGS, ...settings });
+  }
+
+  static async start(settings: Partial<SentinelSettings> = {}, clusters = 0, ready = true): Promise<Stage> {
+    const api = await HyperfleetDouble.start();
+    for (let index = 0; index < clusters; index += 1) api.add(`cls-${index}`, goodSpec('sentinel'), ready);
+    return new Stage(api, settings);
+  }
+
+  /** One go, so many seconds after the start. */
+  poll(time = this.time): Promise<SentinelCount> {
+    this.time = time;
+    return this.sentinel.poll(new Date(this.#began + time * 1000));
+  }
+
+  /** Clusters that were sent events since the last call, sorted. */
+  taken(): readonly string[] {
+    const ids = this.sent.map((one) => one.split(' ')[1] ?? '').sort();
+    this.sent = [];
+    return ids;
+  }
+
+  async end(): Promise<void> {
+    assert.deepEqual(this.api.violations, []);
+    await this.api.close();
+  }
+}
+
+function ids(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `cls-${index}`).sort();
+}
+
+test('all pages, each cluster once', async () => {
+  const stage = await Stage.start({}, 250);
+  assert.deepEqual(await stage.poll(11), { clusters: 250, published: 250, held: 0, failed: 0 });
+  assert.deepEqual(stage.taken(), ids(250));
+  await stage.end();
+});
+
+test('clusters that go while the pages are read hide none of the others', async () => {
+  const stage = await Stage.start({}, 250);
+  const gone = ['cls-249', 'cls-248', 'cls-200'];
+  let done = false;
+  stage.api.beforePage = (page) => {
+    if (page !== 2 || done) return;
+    done = true;
+    for (const id of gone) stage.api.clusters.delete(id);
+  };
+  await stage.poll(11);
+  const sent = stage.taken();
+  assert.equal(new Set(sent).size, sent.length, 'each once');
+  assert.deepEqual(
+    ids(250).filter((id) => !gone.includes(id) && !sent.includes(id)),
+    [],
+  );
+  await stage.end();
+});
+
+test('clusters that come while the pages are read repeat none of the others', async () => {
+  const stage = await Stage.start({}, 250);
+  let added = 0;
+  stage.api.beforePage = () => {
+    added += 1;
+    if (added <= 3) stage.api.add(`new-${added}`, goodSpec('new'));
+  };
+  await stage.poll(11);
+  const sent = stage.taken();
+  assert.equal(new Set(sent).size, sent.length, 'each once');
+  assert.deepEqual(
+    ids(250).filter((id) => !sent.includes(id)),
+    [],
+  );
+  await stage.end();
+});
+
+test('what nobody answers is said ever more rarely: an hour of polls', async () => {
+  for (const [repeatLimitSeconds, most] of [
+    [60, 70],
+    [0, 720],
+  ] as const) {
+    const stage = await Stage.start({ repeatLimitSeconds }, 1);
+    for (let time = 15; time < 3600; time += 5) await stage.poll(time);
+    const { length } = stage.taken();
+    assert.ok(
+      length <= most && length > most * 0.8,
+      `${length} events with a limit of ${repeatLimitSeconds} s`,
+    );
+    await stage.end();
+  }
+});
+
+test('a report, a new generation and a deletion are said at once, whatever was held back', async () => {
+  const stage = await Stage.start({}, 1);
+  for (const time of [15, 25, 45]) await stage.poll(time);
+  assert.equal(stage.taken().length, 3);
+  assert.equal((await stage.poll(50)).held, 1);
+  stage.api.patch('cls-0', goodSpec('changed'));
+  // The others have not reported at this generation: the cluster is as new.
+  stage.api.clusters.get('cls-0')?.reports.clear();
+  assert.equal((await stage.poll(55)).published, 1);
+  assert.equal((await stage.poll(60)).held, 1);
+  stage.api.delete('cls-0');
+  assert.equal((await stage.poll(61)).published, 1);
+  await stage.end();
+});
+
+test('API down: nothing is sent, and nothing piles up', async () => {
+  const stage = await Stage.start({}, 120);
+  stage.api.faults = [{ status: 503, times: Number.POSITIVE_INFINITY }];
+  for (let time = 15; time < 600; time += 5)
+    await assert.rejects(stage.poll(time), /HyperFleet API answered HTTP 503/);
+  assert.deepEqual(stage.taken(), []);
+  stage.api.faults = [];
+  await stage.poll(600);
+  assert.deepEqual(stage.taken(), ids(120), 'one event each');
+  await stage.poll(605);
+  assert.deepEqual(stage.taken(), [], 'and not another one at the next poll');
+  await stage.end();
+});
+
+test('the second page fails: what was sent is not sent again at every poll', async () => {
+  const stage = await Stage.start({}, 120);
+  stage.api.faults = [{ on: /page=2/, status: 500, times: 3 }];
+  for (const time of [15, 20, 24]) await assert.rejects(stage.poll(time));
+  const first = stage.taken();
+  assert.equal(new Set(first).size, first.length);
+  await stage.poll(24.5);
+  assert.equal(new Set([...first, ...stage.taken()]).size, 120, 'the others follow');
+  await stage.end();
+});
+
+test('broker down: one group is tried, then the next poll', async () => {
+  const stage = await Stage.start({}, 120);
+  stage.brokerDown = true;
+  const count = await stage.poll(15);
+  assert.ok(count.failed > 0 && count.clusters < 120, JSON.stringify(count));
+  stage.brokerDown = false;
+  await stage.poll(20);
+  assert.deepEqual(stage.taken(), ids(120));
+  await stage.end();
+});
+
+test('rule dependencies: no event before all are available at the generation, then cluster.create', async () => {
+  const rule = { rule: 'dependencies', eventType: 'cluster.create' } as const;
+  const stage = await Stage.start(rule, 1, false);
+  // Not a required adapter: the cluster does not show it, only the list of reports does.
+  stage.api.required = ['validation', 'dns', 'pullsecret'];
+  await stage.poll(15);
+  stage.api.dependenciesReady('cls-0', ['validation', 'dns']);
+  await stage.poll(30);
+  assert.deepEqual(stage.sent, []);
+  stage.api.dependenciesReady('cls-0', ['placement']);
+  await stage.poll(45);
+  assert.deepEqual(stage.sent, ['cluster.create cls-0']);
+  stage.sent = [];
+  const cluster = stage.api.clusters.get('cls-0');
+  assert.ok(cluster !== undefined);
+  cluster.generation = 2;
+  await stage.poll(60);
+  assert.deepEqual(stage.sent, [], 'true for generation 1 only');
+  stage.api.delete('cls-0');
+  await stage.poll(75);
+  assert.deepEqual(stage.sent, ['cluster.create cls-0'], 'a deletion waits for nobody');
+  await stage.end();
+});
+
+test('a selector reaches the API as its search', async () => {
+  const stage = await Stage.start({ selector: { tier: "o'neil" } }, 3);
+  Object.assign(stage.api.clusters.get('cls-1')?.labels ?? {}, { tier: "o'neil" });
+  await stage.poll(15);
+  assert.deepEqual(stage.taken(), ['cls-1']);
+  await stage.end();
+});
+
+test('the process: exit code, log and metrics', async () => {
+  const stage = await Stage.start({ ages: { reconciled: 1800, notReconciled: 0 } }, 3);
+  const metrics = createMetrics();
+  const log: string[] = [];
+  const run = (once: boolean, signal: AbortSignal): Promise<number> =>
+    runSentinel({
+      sentinel: stage.sentinel,
+      logger: createLogger({ write: (line) => log.push(line) }),
+      metrics,
+      signal,
+      pauseMs: 10,
+      once,
+      ports: { health: undefined, metrics: undefined },
+    });
+  assert.equal(await run(true, new AbortController().signal), 0);
+  stage.api.faults = [{ status: 500 }];
+  assert.equal(await run(true, new AbortController().signal), 1);
+  const stop = new AbortController();
+  stage.api.beforePage = () => stop.abort();
+  assert.equal(await run(false, stop.signal), 0);
+  assert.match(log.join(''), /"published":3.*\n.*The clusters could not be gone over.*HTTP 500/);
+  const { text } = await metrics.render();
+  assert.match(text, /pullwright_sentinel_polls_total\{result="failed"\} 1/);
+  assert.match(text, /pullwright_sentinel_events_total\{outcome="published"\} [3-9]/);
+  assert.match(text, /pullwright_sentinel_clusters 3/);
+  assert.match(text, /pullwright_sentinel_last_poll_timestamp_seconds \d{10}/);
+  await stage.end();
+});
+
+test.run();
