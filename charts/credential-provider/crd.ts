@@ -8,6 +8,7 @@
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { NEVER_PRUNE } from '../shared/crd.ts';
+import { labels } from '../shared/metadata.ts';
 
 /** Host labels with whole-label wildcards, port, path; lower case. */
 const MATCH_IMAGE =
@@ -147,6 +148,7 @@ export function credentialProviderCrd(): KubeObject {
     kind: 'CustomResourceDefinition',
     metadata: {
       name: `${plural}.${group}`,
+      labels: labels({ name: kind.toLowerCase(), component: 'crd' }),
       annotations: {
         'api-approved.openshift.io': 'https://github.com/openshift/api/pull/2725',
         'api.openshift.io/merged-by-featuregates': 'true',

@@ -34,6 +34,7 @@ export interface AgentFlags {
   readonly pollMs: number;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
   readonly logFormat: 'json' | 'logfmt';
+  readonly uninstall: boolean;
   readonly once: boolean;
   readonly dryRun: boolean;
   readonly output: 'text' | 'json' | 'yaml';
@@ -68,6 +69,7 @@ const OPTIONS = {
   poll: text('30s'),
   'log-level': text('info'),
   'log-format': text('json'),
+  uninstall: { type: 'boolean', default: false },
   once: { type: 'boolean', default: false },
   'dry-run': { type: 'boolean', default: false },
   output: text('text'),
@@ -83,6 +85,8 @@ export function parseAgentFlags(
     options: OPTIONS,
   });
   if (values['dry-run'] && !values.once) throw new UsageError('Flag --dry-run needs --once');
+  if (values['dry-run'] && values.uninstall)
+    throw new UsageError('Flag --dry-run does not go with --uninstall: it removes the state folder only');
   return {
     globalFile: values.global,
     originalFile: values.original,
@@ -111,6 +115,7 @@ export function parseAgentFlags(
     pollMs: Math.max(100, duration('poll', values.poll)),
     logLevel: oneOf('log-level', values['log-level'], ['debug', 'info', 'warn', 'error']),
     logFormat: oneOf('log-format', values['log-format'], ['json', 'logfmt']),
+    uninstall: values.uninstall,
     once: values.once,
     dryRun: values['dry-run'],
     output: oneOf('output', values.output, ['text', 'json', 'yaml']),

@@ -35,6 +35,7 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --janitor-folder DIR     where they are (/etc/crio/auth)
   --janitor-age TIME       how old they must be (1h)
 
+  --uninstall              finish what is under way, remove the state folder, and do nothing more; config.json stays
   --once                   go on until nothing is to be done, then exit: 0 in sync, 1 not
   --dry-run                with --once: print what would be done, and touch nothing
   --output FORMAT          text, json or yaml: form of what --once prints (text)

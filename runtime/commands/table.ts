@@ -63,6 +63,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
     load: async () => (await import('./test.ts')).command,
   },
+  uninstall: {
+    summary: 'Remove everything from a cluster, in order, and leave the nodes working',
+    load: async () => (await import('./uninstall.ts')).command,
+  },
   validate: {
     summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
     load: async () => (await import('./validate.ts')).command,

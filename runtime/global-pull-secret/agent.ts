@@ -6,6 +6,7 @@ import { systemdOverBus } from '../host/systemd.ts';
 import { type EngineOptions, NodeEngine } from '../node/engine.ts';
 import type { NodeEvent, NodeState } from '../node/events.ts';
 import { oldestAuthFileMs, removeStaleAuthFiles } from '../node/janitor.ts';
+import { leaveNode } from '../node/leave.ts';
 import { runLoop } from '../node/loop.ts';
 import { authFileAge, type Gauge, NodeMetrics } from '../node/metrics.ts';
 import type { NodeReporter } from '../node/reporter.ts';
@@ -46,6 +47,8 @@ export interface AgentOptions extends AgentTaskOptions {
   readonly janitorAgeMs: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
+  /** Settle what is under way, remove the state, and do nothing more. */
+  readonly uninstall: boolean;
   readonly once: boolean;
   readonly output: 'text' | 'json' | 'yaml';
 }
@@ -150,7 +153,7 @@ async function startLoop(
     });
   const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
   try {
-    return await runLoop(
+    return await (options.uninstall ? leaveNode : runLoop)(
       { folder, engine, wake, clock, pollMs: options.pollMs, publish, once: options.once },
       signal,
     );

@@ -51,10 +51,11 @@ export class NodeEngine {
   /** Reads the journal, and sweeps what killed runs left. */
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { journal, ledger, damaged } = options.folder.load();
+    const { journal, ledger, damaged, newer } = options.folder.load();
     this.#journal = journal;
     this.#ledger = ledger;
-    if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
+    if (newer) options.report({ event: 'journal-damaged', path: options.folder.setAside() });
+    else if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
     if (journal.change !== undefined) options.report({ event: 'resumed', phase: journal.change.phase });
     const swept = sweepLeftovers(options.task.file) + options.folder.sweep();
     if (swept > 0) options.report({ event: 'swept', files: swept });

@@ -1,5 +1,5 @@
 /** What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole. */
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileContent, readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import { fileError } from '../host/file-errors.ts';
@@ -7,6 +7,11 @@ import { PullwrightError } from '../rules/errors.ts';
 import { redact, reveal } from '../rules/redacted.ts';
 import { EMPTY_JOURNAL, type Journal, parseJournal } from '../rules/rollout-journal.ts';
 import type { Ledger } from './task.ts';
+
+/**
+ * Raised when journal.json or saved.json change in a way that an older program would misread. A file without it is of version 1.
+ */
+export const STATE_VERSION = 1;
 
 /** What is stored in one file, so that journal and ledger cannot disagree. */
 export interface Stored {
@@ -39,22 +44,38 @@ export class StateFolder {
     }
   }
 
-  /** What was stored; whatever cannot be understood counts as nothing, and `damaged` says so. */
-  load(): Stored & { readonly damaged: boolean } {
+  /**
+   * What was stored; whatever cannot be understood counts as nothing, and `damaged` says so. `newer`: a later version of this
+   * program wrote it.
+   */
+  load(): Stored & { readonly damaged: boolean; readonly newer: boolean } {
     const content = readWhole(this.#journal);
-    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false };
+    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false, newer: false };
     const document = parseJson(content);
-    const journal = isRecord(document) ? parseJournal(document['journal']) : undefined;
-    const ledger = isRecord(document) ? parseLedger(document['ledger']) : undefined;
+    const record = isRecord(document) ? document : {};
+    const newer = isNewer(record) || (isRecord(record['journal']) && isNewer(record['journal']));
+    const journal = isNewer(record) ? undefined : parseJournal(record['journal']);
+    const ledger = parseLedger(record['ledger']);
     const damaged = journal === undefined || ledger === undefined;
-    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged };
+    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged, newer };
+  }
+
+  /** Keeps a copy of what a later version wrote, for the day when that version is back. Gives its path. */
+  setAside(): string {
+    const aside = `${this.#journal}.newer`;
+    try {
+      copyFileSync(this.#journal, aside);
+    } catch (error) {
+      throw fileError('copy', this.#journal, error);
+    }
+    return aside;
   }
 
   store(stored: Stored): void {
     this.prepare();
     replaceFile(
       this.#journal,
-      Buffer.from(JSON.stringify({ journal: stored.journal, ledger: stored.ledger })),
+      Buffer.from(JSON.stringify({ version: STATE_VERSION, journal: stored.journal, ledger: stored.ledger })),
     );
   }
 
@@ -63,8 +84,9 @@ export class StateFolder {
     this.prepare();
     const document =
       content === undefined
-        ? { absent: true }
+        ? { version: STATE_VERSION, absent: true }
         : {
+            version: STATE_VERSION,
             mode: content.mode,
             uid: content.uid,
             gid: content.gid,
@@ -87,6 +109,15 @@ export class StateFolder {
     removeFile(this.#copy);
   }
 
+  /** Takes the folder away with all that is in it. */
+  forget(): void {
+    try {
+      rmSync(this.path, { recursive: true, force: true });
+    } catch (error) {
+      throw fileError('remove', this.path, error);
+    }
+  }
+
   sweep(): number {
     if (lstatSync(this.path, { throwIfNoEntry: false }) === undefined) return 0;
     return sweepLeftovers(this.#journal) + sweepLeftovers(this.#copy);
@@ -102,10 +133,16 @@ interface Copy {
 }
 
 function isCopy(value: unknown): value is Copy {
-  if (!isRecord(value)) return false;
+  if (!isRecord(value) || isNewer(value)) return false;
   if (value['absent'] === true) return true;
   const { bytes, mode, uid, gid } = value;
   return typeof bytes === 'string' && [mode, uid, gid].every(Number.isInteger);
+}
+
+/** Numbers only: anything else under this name is damage. */
+function isNewer(value: Readonly<Record<string, unknown>>): boolean {
+  const { version } = value;
+  return typeof version === 'number' && version > STATE_VERSION;
 }
 
 function parseLedger(value: unknown): Ledger | undefined {

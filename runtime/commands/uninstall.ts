@@ -1,0 +1,196 @@
+/** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../host/clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { HttpKubeClient } from '../kube/http-client.ts';
+import { loadConnection } from '../kube/kubeconfig.ts';
+import { openTransport } from '../kube/transport.ts';
+import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { VERSION } from '../rules/version.ts';
+import { carryOut } from '../uninstall/carry-out.ts';
+import { findObjects } from '../uninstall/find.ts';
+import { nameOf, planUninstall, type UninstallPlan } from '../uninstall/plan.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+
+const HELP = `
+Usage: pullwright uninstall [--kubeconfig FILE] [--dry-run] [--yes] [options]
+
+Removes everything of Pullwright from one cluster, in this order: programs and policies, custom resources, MachineConfigs,
+nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running
+kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed
+is continued by running it again.
+
+  --kubeconfig FILE   the cluster; default: KUBECONFIG, or the cluster of the pod
+  --dry-run           print what would be removed and what stays, and change nothing
+  --yes               do not ask
+  --keep-secrets      leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them
+  --skip-nodes        delete the DaemonSets without waiting for the nodes to be tidied
+  --ignore-gitops     go on although Argo CD or Flux delivers some of the objects and may bring them back
+  --timeout SECONDS   how long nodes, or one object, may take (600)
+  --output FORMAT     text or json: form of the plan and of the result (text)
+
+The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.
+
+Exit codes: 0 nothing of it is left, 1 something could not be removed, 2 wrong usage.
+
+Example: pullwright uninstall --kubeconfig admin.kubeconfig --dry-run
+`;
+
+export const command: Command = {
+  name: 'uninstall',
+  summary: 'Remove everything from a cluster, in order, and leave the nodes working',
+  help: HELP,
+  permissions: {
+    reads: ['<--kubeconfig>'],
+    writes: [],
+    hosts: ['the API server of the kubeconfig'],
+    api: [
+      'get, list, delete every kind that is rendered or applied (cluster-admin)',
+      'patch daemonsets/global-pull-secret-syncer, daemonsets/credential-provider-installer (kube-system)',
+      'patch nodes, deployments (gives up own fields)',
+    ],
+  },
+  run,
+};
+
+interface Flags {
+  readonly 'dry-run': boolean;
+  readonly yes: boolean;
+  readonly 'ignore-gitops': boolean;
+  readonly timeoutMs: number;
+  readonly isJson: boolean;
+  readonly options: { readonly keepSecrets: boolean; readonly skipNodes: boolean };
+}
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      kubeconfig: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+      yes: { type: 'boolean', default: false },
+      'keep-secrets': { type: 'boolean', default: false },
+      'skip-nodes': { type: 'boolean', default: false },
+      'ignore-gitops': { type: 'boolean', default: false },
+      timeout: { type: 'string', default: '600' },
+      output: { type: 'string', default: 'text' },
+    },
+  });
+  if (values.output !== 'text' && values.output !== 'json')
+    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+  const flags: Flags = {
+    ...values,
+    timeoutMs: seconds(values.timeout) * 1000,
+    isJson: values.output === 'json',
+    options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
+  };
+  const connection = await loadConnection(values.kubeconfig, io.env);
+  const client = new HttpKubeClient({
+    connection,
+    transport: await openTransport(connection),
+    userAgent: `pullwright/${VERSION}`,
+  });
+  try {
+    return await uninstall(client, flags, io);
+  } finally {
+    client.close();
+  }
+}
+
+async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promise<ExitCode> {
+  const plan = planUninstall(await findObjects(client), flags.options);
+  if (flags['dry-run']) {
+    print(plan, flags, io);
+    return 0;
+  }
+  if (plan.stages.length > 0) {
+    assertNotDelivered(plan, flags);
+    if (!flags.yes) await confirm(plan, client.host, io);
+  }
+  const removed = await carryOut(plan, {
+    client,
+    clock: systemClock,
+    signal: io.signal,
+    timeoutMs: flags.timeoutMs,
+    say: (line) => io.stderr.write(`${line}\n`),
+  });
+  const left = planUninstall(await findObjects(client), flags.options);
+  assertNothingCameBack(left);
+  if (flags.isJson)
+    io.stdout.write(`${JSON.stringify({ removed, kept: left.kept.map(keptRow) }, null, 2)}\n`);
+  else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
+  return 0;
+}
+
+function assertNotDelivered({ delivered }: UninstallPlan, flags: Flags): void {
+  const [first] = delivered;
+  if (first === undefined || flags['ignore-gitops']) return;
+  throw new PullwrightError(
+    `Cannot uninstall: ${delivered.length} objects are delivered from git, "${nameOf(first.object)}" by ${first.by}`,
+    {
+      code: 'DeliveredFromGit',
+      hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how), or give --ignore-gitops',
+    },
+  );
+}
+
+function assertNothingCameBack({ stages }: UninstallPlan): void {
+  const [stage] = stages;
+  const object = stage?.removals[0]?.object;
+  if (object === undefined) return;
+  throw new PullwrightError(`Cannot finish: "${nameOf(object)}" came back after it was removed`, {
+    code: 'CameBack',
+    hint: 'Somebody makes it: a GitOps tool, or the reconciler of the management cluster. Stop that, then run this again',
+  });
+}
+
+async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promise<void> {
+  if (io.stderr.isTTY !== true)
+    throw new UsageError('Cannot ask without a terminal: give --yes to remove, or --dry-run to look');
+  const count = plan.stages.reduce((sum, { removals }) => sum + removals.length, 0);
+  io.stderr.write(`Remove ${count} objects from ${host}? Type "yes" to go on: `);
+  const lines = createInterface({ input: io.stdin, signal: io.signal });
+  try {
+    for await (const line of lines) {
+      if (line.trim() === 'yes') return;
+      break;
+    }
+  } finally {
+    lines.close();
+  }
+  throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
+}
+
+function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
+  if (isJson) {
+    const stages = plan.stages.map(({ name, removals }) => ({
+      name,
+      removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
+    }));
+    io.stdout.write(`${JSON.stringify({ stages, kept: plan.kept.map(keptRow) }, null, 2)}\n`);
+    return;
+  }
+  for (const { name, removals } of plan.stages) {
+    io.stdout.write(`${name}\n`);
+    for (const removal of removals) io.stdout.write(`  ${VERBS[removal.do]} ${nameOf(removal.object)}\n`);
+  }
+  io.stdout.write(keptText(plan));
+  for (const { object, by } of plan.delivered) io.stdout.write(`delivered by ${by}: ${nameOf(object)}\n`);
+  if (plan.stages.length === 0) io.stdout.write('nothing to remove\n');
+}
+
+const VERBS = { delete: 'remove ', 'leave-nodes': 'remove ', release: 'release' } as const;
+
+function keptText({ kept }: UninstallPlan): string {
+  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${reason}\n`).join('');
+}
+
+function keptRow({ object, reason }: UninstallPlan['kept'][number]): { object: string; reason: string } {
+  return { object: nameOf(object), reason };
+}
+
+function seconds(value: string): number {
+  if (/^\d{1,6}$/.test(value) && Number(value) > 0) return Number(value);
+  throw new UsageError(`Flag --timeout is "${value}": wanted seconds, from 1`);
+}

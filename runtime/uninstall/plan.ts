@@ -1,0 +1,245 @@
+/**
+ * The way out: which objects go, in which order, and which stay. Pure.
+ *
+ * Source of the order: requirement "CRIOCredentialProviderConfig" ("Upgrade / Downgrade Strategy"): custom resources first, then
+ * what was made of them, and the definitions last. Before all of it the programs that would make things again; nodes are left
+ * while their Secrets are still there, so that a change under way can be finished.
+ */
+import { OWNER_LABEL } from '../controller/contract.ts';
+import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
+import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+
+export const STAGES = [
+  'programs and policies',
+  'custom resources',
+  'machine configs',
+  'nodes',
+  'computed objects',
+  'rendered objects',
+  'definitions',
+  'namespaces',
+] as const;
+export type StageName = (typeof STAGES)[number];
+
+/** What happens to one object. `release`: fields that we applied to an object of others are given up. */
+export type Removal = {
+  readonly object: KubeObject;
+  readonly do: 'delete' | 'leave-nodes' | 'release';
+  /** Field managers to give up, for `release`. */
+  readonly managers?: readonly string[];
+};
+
+export interface Stage {
+  readonly name: StageName;
+  readonly removals: readonly Removal[];
+}
+
+/** An object that stays, and why. */
+export interface Kept {
+  readonly object: KubeObject;
+  readonly reason: string;
+}
+
+export interface UninstallPlan {
+  /** In order; stages without an object are left out. */
+  readonly stages: readonly Stage[];
+  readonly kept: readonly Kept[];
+  /** Objects that a GitOps tool would bring back, with its name. */
+  readonly delivered: readonly { readonly object: KubeObject; readonly by: string }[];
+}
+
+export interface UninstallOptions {
+  /** Leave Secrets and ConfigMaps that we computed where they are. @default {false} */
+  readonly keepSecrets?: boolean;
+  /** Delete the DaemonSets without waiting for the nodes to be tidied. @default {false} */
+  readonly skipNodes?: boolean;
+}
+
+export const PART_OF = 'app.kubernetes.io/part-of';
+const OURS = 'pullwright';
+const POLICIES: readonly string[] = [
+  'MutatingWebhookConfiguration',
+  'ValidatingAdmissionPolicyBinding',
+  'ValidatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
+  'MutatingAdmissionPolicy',
+];
+const REPORTING: readonly string[] = ['PullSecretProfile', 'PullStatus', CREDENTIAL_PROVIDER.kind];
+const DATA: readonly string[] = ['Secret', 'ConfigMap'];
+/** Kinds of others that we refer to: what they hold belongs to their owner. */
+const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];
+
+/**
+ * Plans the removal of what `objects` (everything that could be ours) holds.
+ *
+ * @example
+ * ```ts
+ * import { planUninstall } from './plan.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = (kind: string, name: string, labels: Record<string, string>) => ({ apiVersion: 'v1', kind, metadata: { name, labels } });
+ * const plan = planUninstall([
+ *   object('CustomResourceDefinition', 'pullstatuses.pullwright.dev', { 'app.kubernetes.io/part-of': 'pullwright' }),
+ *   object('MachineConfig', '97-worker', { 'pullwright.dev/owner': 'credential-provider' }),
+ *   object('Secret', 'of-somebody', {}),
+ * ]);
+ * assert.deepEqual(plan.stages.map(({ name }) => name), ['machine configs', 'definitions']);
+ * ```
+ */
+export function planUninstall(objects: readonly KubeObject[], options: UninstallOptions = {}): UninstallPlan {
+  const isProviderOurs = objects.some(makesProvider);
+  const judged = objects.map((object) => judge(object, { ...options, isProviderOurs, objects }));
+  const stages = STAGES.map(
+    (name): Stage => ({
+      name,
+      removals: judged
+        .flatMap((one) => ('stage' in one && one.stage === name ? [one.removal] : []))
+        .sort(byOrder),
+    }),
+  );
+  return {
+    stages: stages.filter(({ removals }) => removals.length > 0),
+    kept: judged.flatMap((one) => ('kept' in one ? [one.kept] : [])),
+    delivered: judged.flatMap((one) => {
+      if (!('stage' in one) || one.removal.do === 'release') return [];
+      const by = deliveredBy(one.removal.object);
+      return by === undefined ? [] : [{ object: one.removal.object, by }];
+    }),
+  };
+}
+
+interface Surroundings extends UninstallOptions {
+  readonly isProviderOurs: boolean;
+  readonly objects: readonly KubeObject[];
+}
+
+type Judged =
+  | { readonly stage: StageName; readonly removal: Removal }
+  | { readonly kept: Kept }
+  | { readonly none: true };
+
+function judge(object: KubeObject, around: Surroundings): Judged {
+  const managers = managersToRelease(object);
+  if (!isOurs(object))
+    return managers.length === 0
+      ? { none: true }
+      : { stage: 'computed objects', removal: { object, do: 'release', managers } };
+  const reason = reasonToKeep(object, around);
+  if (reason !== undefined) return { kept: { object, reason } };
+  const stage = stageOf(object);
+  const leaves = stage === 'nodes' && around.skipNodes !== true;
+  return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
+}
+
+function isOurs({ kind, metadata }: KubeObject): boolean {
+  const { labels } = metadata;
+  return (
+    labels?.[OWNER_LABEL] !== undefined ||
+    labels?.[PART_OF] === OURS ||
+    REPORTING.includes(kind) ||
+    (kind === 'Lease' && metadata.name === 'pullwright-reconciler') ||
+    NAMED.includes(`${kind}/${metadata.name}`)
+  );
+}
+
+/** Names that are shared with the platform's own installation, and therefore carry none of our labels. */
+const NAMED: readonly string[] = ['PrometheusRule/pullwright-credential-provider'];
+
+function stageOf({ kind, metadata }: KubeObject): StageName {
+  const owner = metadata.labels?.[OWNER_LABEL];
+  if (kind === 'CustomResourceDefinition') return 'definitions';
+  if (kind === 'Namespace') return 'namespaces';
+  if (kind === 'Deployment' || POLICIES.includes(kind)) return 'programs and policies';
+  if (REPORTING.includes(kind)) return 'custom resources';
+  if (kind === 'DaemonSet') return 'nodes';
+  if (kind === 'MachineConfig' || (kind === 'ConfigMap' && owner === 'credential-provider'))
+    return 'machine configs';
+  return owner === undefined ? 'rendered objects' : 'computed objects';
+}
+
+function reasonToKeep(object: KubeObject, around: Surroundings): string | undefined {
+  const { kind, metadata } = object;
+  if (kind === CREDENTIAL_PROVIDER.kind && !around.isProviderOurs)
+    return 'the Machine Config Operator looks after it';
+  if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
+    return 'its objects belong to whoever made them; delete it when nobody needs them';
+  if (isOfPlatform(object)) return 'the Cluster Version Operator looks after it';
+  if (FOREIGN_KINDS.includes(kind)) return 'its Secret belongs to the tenant';
+  const isData = metadata.labels?.[OWNER_LABEL] !== undefined && DATA.includes(kind);
+  return isData ? reasonToKeepData(object, around) : undefined;
+}
+
+/** Applied by us over what OpenShift brings: our label is on it, and it is theirs all the same. */
+function isOfPlatform({ metadata }: KubeObject): boolean {
+  return metadata.managedFields?.some(({ manager }) => manager === 'cluster-version-operator') === true;
+}
+
+/** Of Secrets and ConfigMaps that we computed. */
+function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {
+  if (stageOf(object) === 'computed objects')
+    return around.keepSecrets === true ? 'as --keep-secrets asks' : undefined;
+  const pool = referringPool(object, around.objects);
+  return pool === undefined
+    ? undefined
+    : `NodePool "${pool}" refers to it: take it out of spec.config there, then run this again`;
+}
+
+/** Whether the object shows that the credential provider of this cluster is kept by us. */
+function makesProvider({ kind, metadata }: KubeObject): boolean {
+  const { labels, name } = metadata;
+  if (kind === 'MachineConfig' || kind === 'ConfigMap')
+    return labels?.[OWNER_LABEL] === 'credential-provider';
+  if (kind === 'DaemonSet') return name === 'credential-provider-installer';
+  return (
+    kind === 'CustomResourceDefinition' &&
+    name === `${CREDENTIAL_PROVIDER.plural}.${CREDENTIAL_PROVIDER.group}` &&
+    labels?.[PART_OF] === OURS
+  );
+}
+
+function referringPool(configMap: KubeObject, objects: readonly KubeObject[]): string | undefined {
+  const pool = objects.find(({ kind, metadata, spec }) => {
+    const config = (spec as { readonly config?: readonly { readonly name?: string }[] } | undefined)?.config;
+    return (
+      kind === 'NodePool' &&
+      metadata.namespace === configMap.metadata.namespace &&
+      config?.some(({ name }) => name === configMap.metadata.name) === true
+    );
+  });
+  return pool?.metadata.name;
+}
+
+function managersToRelease({ metadata }: KubeObject): readonly string[] {
+  const ours = (metadata.managedFields ?? []).filter(
+    ({ manager, operation, subresource }) =>
+      manager?.startsWith('pullwright-') === true && operation === 'Apply' && (subresource ?? '') === '',
+  );
+  return [...new Set(ours.map(({ manager }) => manager ?? ''))];
+}
+
+/** Argo CD marks by a label or an annotation, Flux by labels. */
+function deliveredBy({ metadata }: KubeObject): string | undefined {
+  const { labels = {}, annotations = {} } = metadata;
+  const flux = labels['kustomize.toolkit.fluxcd.io/name'];
+  if (flux !== undefined) return `Flux Kustomization "${flux}"`;
+  const argo =
+    annotations['argocd.argoproj.io/tracking-id'] ??
+    labels['argocd.argoproj.io/instance'] ??
+    labels['app.kubernetes.io/instance'];
+  return typeof argo === 'string' ? `Argo CD Application "${argo.split(':')[0] ?? ''}"` : undefined;
+}
+
+/** Bindings before what they bind, so that nothing is in force by half; else by name, for people. */
+function byOrder(a: Removal, b: Removal): number {
+  const rank = ({ object: { kind } }: Removal): number => {
+    if (kind === 'Deployment') return 0;
+    if (kind === 'MutatingWebhookConfiguration' || kind.endsWith('Binding')) return 1;
+    return 2;
+  };
+  return rank(a) - rank(b) || (nameOf(a.object) < nameOf(b.object) ? -1 : 1);
+}
+
+/** `Kind/namespace/name` */
+export function nameOf({ kind, metadata: { namespace, name } }: KubeObject): string {
+  return describeObject({ kind, namespace, name });
+}

@@ -1,0 +1,86 @@
+// deadline: 180 s
+/** `agent --uninstall` on a real systemd: what is under way is finished, the state goes, config.json and kubelet stay. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gaveUp, inSync, NEW, OLD, scene, secret } from '../support/agent-scene.ts';
+import type { RunningAgent, TestNode } from '../support/node-agent.ts';
+import { suite } from '../support/suite.ts';
+import { digestOf, until } from '../support/systemd.ts';
+
+const test = suite('agent --uninstall');
+
+const stateOf = (node: TestNode): string => join(node.machine.state, '.pullwright');
+const config = (node: TestNode): string => readFileSync(node.machine.config, 'utf8');
+
+async function uninstalled(node: TestNode, agent: RunningAgent): Promise<void> {
+  await until('the agent has left', () => agent.reason() === 'Uninstalled', 60_000);
+  assert.equal(existsSync(stateOf(node)), false);
+}
+
+scene(
+  test,
+  'the state goes, the file and the kubelet stay, and later secrets change nothing',
+  async (node, agents) => {
+    node.original.swap(NEW);
+    const before = agents.run(node);
+    await inSync(before);
+    await before.stop();
+    const starts = node.machine.starts().length;
+    const agent = agents.run(node, ['--uninstall', '--poll=200ms']);
+    await uninstalled(node, agent);
+    node.original.swap(OLD);
+    // Several looks' worth of log lines would show a write.
+    const other = agents.run(node, ['--once', '--dry-run']);
+    assert.equal(await other.ended, 1, 'another program sees the difference');
+    assert.equal(config(node), NEW);
+    assert.equal(node.machine.starts().length, starts);
+    assert.equal(node.machine.activeState(), 'active');
+    const { code } = await agent.stop();
+    assert.equal(code, 0);
+    assert.equal(existsSync(stateOf(node)), false);
+  },
+);
+
+scene(test, 'a change that a kill interrupted is finished first', async (node, agents) => {
+  node.original.swap(OLD);
+  const first = agents.run(node);
+  await inSync(first);
+  await first.stop();
+  const killed = agents.run(node, ['--restart-window=1h']);
+  node.original.swap(NEW);
+  await until('it is written', () => config(node) === NEW, 30_000);
+  await killed.kill();
+  const agent = agents.run(node, ['--uninstall']);
+  await uninstalled(node, agent);
+  assert.equal(config(node), NEW);
+  assert.equal(node.machine.starts().at(-1), digestOf(NEW), 'the kubelet read what is on disk');
+});
+
+scene(test, 'with an open breaker the last good file stays', async (node, agents) => {
+  node.original.swap(OLD);
+  node.machine.behave('picky');
+  const first = agents.run(node);
+  await inSync(first);
+  node.original.swap(secret('POISON.example.com'));
+  await gaveUp(first);
+  await first.stop();
+  const agent = agents.run(node, ['--uninstall', '--once']);
+  assert.equal(await agent.ended, 0);
+  assert.equal(existsSync(stateOf(node)), false);
+  assert.equal(config(node), OLD);
+  assert.equal(node.machine.activeState(), 'active');
+});
+
+scene(test, 'it waits for an agent that still works on the node', async (node, agents) => {
+  node.original.swap(OLD);
+  const first = agents.run(node);
+  await inSync(first);
+  const agent = agents.run(node, ['--uninstall']);
+  await until('it sees the other', () => agent.reason() === 'AnotherAgent', 30_000);
+  assert.equal(existsSync(stateOf(node)), true);
+  await first.stop();
+  await uninstalled(node, agent);
+});
+
+test.run();

@@ -1,0 +1,248 @@
+/** What goes, in which order, and what stays: over everything that can be rendered, and case by case. */
+import assert from 'node:assert/strict';
+import { parse } from 'yaml';
+import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { nodesToGo } from '../../runtime/uninstall/carry-out.ts';
+import { nameOf, planUninstall, STAGES } from '../../runtime/uninstall/plan.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('planUninstall()');
+
+/** What systems render most of. */
+const SECTIONS: Readonly<Record<string, unknown>> = {
+  'global-pull-secret': {
+    createConfigNamespace: true,
+    enforce: 'deny',
+    agent: { restartSlots: 2, report: true },
+    source: { externalSecret: { store: 'vault', key: 'x' } },
+  },
+  'credential-provider': { crd: true, alerts: true, matchImages: ['a.example.com'], installer: {} },
+  'pull-secret-adapter': {
+    api: 'https://hyperfleet.example.com',
+    jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
+  },
+};
+
+function rendered(): readonly KubeObject[] {
+  const systems = Object.fromEntries(SYSTEMS.map(({ name }) => [name, SECTIONS[name] ?? {}]));
+  const fleet = readFleet({
+    image: 'registry.example.com/pullwright:1',
+    defaults: { systems: { 'global-pull-secret': {} } },
+    clusters: [
+      { name: 'every', monitoring: true, systems },
+      { name: 'management', kind: 'management', monitoring: true },
+      { name: 'hosted', kind: 'hosted', management: 'management' },
+    ],
+  });
+  return [...renderFleet(fleet).tree]
+    .filter(([path]) => path.endsWith('.yaml') && !path.endsWith('kustomization.yaml'))
+    .map(([, text]) => parse(text) as KubeObject);
+}
+
+/** What the platform has under these names too, or what belongs to whoever made it. */
+const STAYS: readonly string[] = [
+  'Namespace/openshift-config',
+  'Namespace/hyperfleet-system',
+  'ClusterRole/node-credential-providers',
+  'ClusterRoleBinding/node-credential-providers-binding',
+  'ExternalSecret/kube-system/additional-pull-secret',
+];
+
+test('every object that is rendered is removed, but for what belongs to others', () => {
+  const objects = rendered();
+  assert.ok(objects.length > 80);
+  const removed = new Set(
+    planUninstall(objects).stages.flatMap(({ removals }) => removals.map(({ object }) => nameOf(object))),
+  );
+  const stays = objects.map(nameOf).filter((name) => !removed.has(name));
+  assert.deepEqual([...new Set(stays)].sort(), [...STAYS].sort());
+});
+
+test('the order: programs, custom resources, MachineConfigs, nodes, the rest, definitions', () => {
+  const { stages } = planUninstall(rendered());
+  const names = stages.map(({ name }) => name);
+  assert.deepEqual(
+    names,
+    STAGES.filter((name) => names.includes(name)),
+  );
+  const at = (kind: string): number =>
+    stages.findIndex(({ removals }) => removals.some(({ object }) => object.kind === kind));
+  assert.ok(at('Deployment') < at('CRIOCredentialProviderConfig'));
+  assert.ok(at('CRIOCredentialProviderConfig') < at('DaemonSet'));
+  assert.ok(at('DaemonSet') < at('ClusterRole'));
+  assert.ok(at('ClusterRole') < at('CustomResourceDefinition'));
+  assert.ok(at('CustomResourceDefinition') < at('Namespace'));
+});
+
+const owned = (owner: string) => ({ 'pullwright.dev/owner': owner });
+
+function object(kind: string, name: string, metadata: object = {}, more: object = {}): KubeObject {
+  return { apiVersion: 'v1', kind, metadata: { name, ...metadata }, ...more };
+}
+
+interface Row extends Case {
+  readonly objects: readonly KubeObject[];
+  readonly options?: Parameters<typeof planUninstall>[1];
+  /** `verb name`, in order. */
+  readonly removed: readonly string[];
+  readonly kept?: readonly RegExp[];
+  readonly delivered?: readonly string[];
+}
+
+const CR = object('CRIOCredentialProviderConfig', 'cluster');
+const CONFIG = object('ConfigMap', 'provider', {
+  namespace: 'clusters',
+  labels: owned('credential-provider'),
+});
+const COPY = object('Secret', 'team', { namespace: 'a', labels: owned('pull-secret-injection') });
+
+const rows: readonly Row[] = [
+  {
+    name: 'nothing of ours',
+    reason: 'Secrets of others are none of our business',
+    objects: [object('Secret', 'additional-pull-secret'), object('Node', 'a')],
+    removed: [],
+  },
+  {
+    name: 'a provider configuration of the Machine Config Operator stays',
+    reason: 'deleting it would take the platform its own MachineConfigs',
+    objects: [CR],
+    removed: [],
+    kept: [/Machine Config Operator/],
+  },
+  {
+    name: 'ours goes, before the MachineConfig that was made of it',
+    reason: 'the requirement wants the object gone before the definition',
+    objects: [object('MachineConfig', '97-worker', { labels: owned('credential-provider') }), CR],
+    removed: ['delete CRIOCredentialProviderConfig/cluster', 'delete MachineConfig/97-worker'],
+  },
+  {
+    name: 'a ConfigMap that a NodePool refers to stays',
+    reason: 'the NodePool would be invalid without it',
+    objects: [
+      CONFIG,
+      object('NodePool', 'np', { namespace: 'clusters' }, { spec: { config: [{ name: 'provider' }] } }),
+    ],
+    removed: [],
+    kept: [/NodePool "np" refers to it/],
+  },
+  {
+    name: 'a NodePool of another namespace does not count',
+    reason: 'it means another ConfigMap of the same name',
+    objects: [
+      CONFIG,
+      object('NodePool', 'np', { namespace: 'other' }, { spec: { config: [{ name: 'provider' }] } }),
+    ],
+    removed: ['delete ConfigMap/clusters/provider'],
+  },
+  {
+    name: 'fields on objects of others are given up',
+    reason: 'the Node stays, our label comes off',
+    objects: [
+      object('Node', 'a', {
+        managedFields: [
+          { manager: 'pullwright-global-pull-secret', operation: 'Apply' },
+          { manager: 'kubelet', operation: 'Update' },
+        ],
+      }),
+    ],
+    removed: ['release Node/a'],
+  },
+  {
+    name: 'a status that we wrote is not given up',
+    reason: 'a subresource has no fields that an empty apply of the object gives up',
+    objects: [
+      object('Machine', 'a', {
+        managedFields: [{ manager: 'pullwright-x', operation: 'Apply', subresource: 'status' }],
+      }),
+    ],
+    removed: [],
+  },
+  {
+    name: 'copies of Secrets go',
+    reason: 'they hold credentials',
+    objects: [COPY],
+    removed: ['delete Secret/a/team'],
+  },
+  {
+    name: 'with --keep-secrets they stay',
+    reason: 'pods that are running pull with them',
+    objects: [COPY],
+    options: { keepSecrets: true },
+    removed: [],
+    kept: [/--keep-secrets/],
+  },
+  {
+    name: 'with --skip-nodes a DaemonSet just goes',
+    reason: 'nodes that do not answer must not hold up the rest for ever',
+    objects: [object('DaemonSet', 'd', { labels: owned('global-pull-secret') })],
+    options: { skipNodes: true },
+    removed: ['delete DaemonSet/d'],
+  },
+  {
+    name: 'a definition of SidecarSets stays',
+    reason: 'its objects are other people’s',
+    objects: [
+      object('CustomResourceDefinition', 'sidecarsets.apps.kruise.io', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+      }),
+    ],
+    removed: [],
+    kept: [/belong to whoever made them/],
+  },
+  {
+    name: 'a definition that OpenShift brings stays, whatever its labels say',
+    reason: 'a fleet with crd: true was applied to a cluster that has it',
+    objects: [
+      object('CustomResourceDefinition', 'criocredentialproviderconfigs.config.openshift.io', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        managedFields: [{ manager: 'cluster-version-operator', operation: 'Update' }],
+      }),
+    ],
+    removed: [],
+    kept: [/Cluster Version Operator/],
+  },
+  {
+    name: 'what Flux and Argo CD deliver is named',
+    reason: 'they would bring it back',
+    objects: [
+      object('DaemonSet', 'd', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright', 'kustomize.toolkit.fluxcd.io/name': 'pw' },
+      }),
+      object('Role', 'r', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        annotations: { 'argocd.argoproj.io/tracking-id': 'prod:/Role:x/r' },
+      }),
+    ],
+    removed: ['leave-nodes DaemonSet/d', 'delete Role/r'],
+    delivered: ['Flux Kustomization "pw"', 'Argo CD Application "prod"'],
+  },
+];
+
+table(test, rows, ({ objects, options, removed, kept = [], delivered = [] }) => {
+  const plan = planUninstall(objects, options);
+  assert.deepEqual(
+    plan.stages.flatMap(({ removals }) => removals.map((one) => `${one.do} ${nameOf(one.object)}`)),
+    removed,
+  );
+  assert.equal(plan.kept.length, kept.length);
+  for (const [index, pattern] of kept.entries()) assert.match(plan.kept[index]?.reason ?? '', pattern);
+  assert.deepEqual(
+    plan.delivered.map(({ by }) => by),
+    delivered,
+  );
+});
+
+test('nodesToGo() waits for the controller, for new pods and for readiness', () => {
+  const daemonSet = (status: object, generation = 2): KubeObject =>
+    object('DaemonSet', 'd', { generation }, { status });
+  const all = { observedGeneration: 2, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2 };
+  assert.equal(nodesToGo(daemonSet(all)), '');
+  assert.equal(nodesToGo(daemonSet(all, 3)), 'its controller has not seen it yet');
+  assert.equal(nodesToGo(daemonSet({ ...all, updatedNumberScheduled: 1 })), '1 of 2 nodes left');
+  assert.equal(nodesToGo(daemonSet({ ...all, numberReady: 0 })), '0 of 2 nodes left');
+  assert.equal(nodesToGo(daemonSet({ observedGeneration: 2 })), '');
+});
+
+test.run();
