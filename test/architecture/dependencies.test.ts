@@ -1,0 +1,162 @@
+/** What comes from others: exact versions with checksums, licences that may be shipped, no scripts, and nothing undeclared. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { join } from 'node:path';
+import { suite } from '../support/suite.ts';
+import { ALLOWED, INSTALL_SCRIPTS, SAID_ELSEWHERE } from './licences.ts';
+
+const test = suite('dependencies');
+const root = new URL('../..', import.meta.url).pathname;
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly license?: string | readonly string[];
+  readonly hasInstallScript?: boolean;
+  readonly inBundle?: boolean;
+  readonly link?: boolean;
+  readonly os?: readonly string[];
+  readonly libc?: readonly string[];
+  readonly optional?: boolean;
+}
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly overrides: Readonly<Record<string, string>>;
+}
+
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as Manifest;
+const lock = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+};
+const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 13);
+
+/** Whether one alternative of an SPDX expression is allowed. */
+function isAllowed(expression: string): boolean {
+  return expression
+    .replace(/^\((.*)\)$/, '$1')
+    .split(' OR ')
+    .some((choice) => choice.split(' AND ').every((licence) => Object.hasOwn(ALLOWED, licence)));
+}
+
+test('every version is exact', () => {
+  const all = Object.entries({
+    ...manifest.dependencies,
+    ...manifest.devDependencies,
+    ...manifest.optionalDependencies,
+    ...manifest.overrides,
+  });
+  assert.deepEqual(
+    all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version)),
+    [],
+  );
+  for (const [path, { version, link }] of locked) {
+    assert.match(version ?? '', /^\d+\.\d+\.\d+/, path);
+    assert.equal(link, undefined, path);
+  }
+});
+
+test('everything that is installed has a checksum, its own or that of the package that brings it', () => {
+  const without = locked.filter(
+    ([path, { integrity, inBundle }]) =>
+      integrity === undefined && inBundle !== true && existsSync(join(root, path)),
+  );
+  assert.deepEqual(
+    without.map(([path]) => path),
+    [],
+  );
+  // What is left are tools for other platforms, which npm does not fetch here.
+  for (const [path, { integrity, inBundle, optional, os, libc }] of locked)
+    if (integrity === undefined && inBundle !== true)
+      assert.ok(optional === true && (os !== undefined || libc !== undefined), path);
+});
+
+test('every package has a licence that may be shipped', () => {
+  const wrong = locked.flatMap(([path, { license }]) => {
+    const said = SAID_ELSEWHERE[nameOf(path)]?.licence ?? license ?? installedLicence(path);
+    // A tool for another platform has the licence of the tool; the lock file knows no more of it.
+    if (said === undefined && !existsSync(join(root, path))) return [];
+    return typeof said === 'string' && isAllowed(said) ? [] : [`${path}: ${String(said)}`];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('the list of licences names nothing that is not used', () => {
+  const used = new Set(locked.flatMap(([, { license }]) => String(license).match(/[A-Za-z0-9./-]+/g) ?? []));
+  for (const licence of Object.keys(ALLOWED)) assert.ok(used.has(licence), licence);
+  const names = new Set(locked.map(([path]) => nameOf(path)));
+  for (const name of [...Object.keys(SAID_ELSEWHERE), ...Object.keys(INSTALL_SCRIPTS)])
+    assert.ok(names.has(name), name);
+});
+
+test('a copyleft licence, and one that nobody knows, would be noticed', () => {
+  assert.equal(isAllowed('GPL-3.0-or-later'), false);
+  assert.equal(isAllowed('MIT AND GPL-2.0'), false);
+  assert.equal(isAllowed('SEE LICENSE IN LICENSE'), false);
+  assert.equal(isAllowed('(MIT OR GPL-3.0-or-later)'), true);
+});
+
+test('install scripts are off, and every package that has one is known', () => {
+  assert.match(readFileSync(`${root}.npmrc`, 'utf8'), /^ignore-scripts=true$/m);
+  const names = locked
+    .filter(([, { hasInstallScript }]) => hasInstallScript === true)
+    .map(([path]) => nameOf(path));
+  assert.deepEqual([...new Set(names)].sort(), Object.keys(INSTALL_SCRIPTS).sort());
+});
+
+test('only declared packages are imported, and by the program none that only tests have', () => {
+  const runtime = Object.keys(manifest.dependencies);
+  // A test packs this very package and imports it by its name.
+  const everywhere = [...runtime, ...Object.keys(manifest.devDependencies), 'pullwright'];
+  const wrong = [
+    ...importsOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts']).filter(
+      ({ name }) => !runtime.includes(name),
+    ),
+    ...importsOf(['test/**/*.ts', 'bench/**/*.ts']).filter(({ name }) => !everywhere.includes(name)),
+  ];
+  assert.deepEqual(wrong, []);
+});
+
+test('no dependency is declared that nothing imports', () => {
+  const imported = new Set(
+    importsOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts']).map(({ name }) => name),
+  );
+  const wrong = Object.keys(manifest.dependencies).filter((name) => !imported.has(name));
+  // For charts of one's own beside our constructs; none of ours is built from it.
+  assert.deepEqual(wrong, ['cdk8s-plus-28']);
+});
+
+function installedLicence(path: string): string | undefined {
+  const file = join(root, path, 'package.json');
+  if (!existsSync(file)) return undefined;
+  return (JSON.parse(readFileSync(file, 'utf8')) as { license?: string }).license;
+}
+
+function importsOf(patterns: readonly string[]): readonly { readonly file: string; readonly name: string }[] {
+  const files = globSync([...patterns], { cwd: root }).filter((file) => !file.includes('node_modules'));
+  return files.flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+    const targets = text.matchAll(
+      /^(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|^import\s+['"]([^'"]+)['"]/gm,
+    );
+    return [...targets]
+      .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+      .filter(
+        (target) =>
+          !target.startsWith('.') && !target.startsWith('node:') && !builtinModules.includes(target),
+      )
+      .map((target) => ({
+        file,
+        name: target
+          .split('/')
+          .slice(0, target.startsWith('@') ? 2 : 1)
+          .join('/'),
+      }));
+  });
+}
+
+test.run();
