@@ -11,6 +11,7 @@ import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
 import { reconcilerObjects } from './shared/reconciler.ts';
 import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
+import { RUNBOOKS, runbookFile, withRunbooks } from './shared/runbooks.ts';
 import type { HostedCluster, ReconcilerPart } from './shared/system.ts';
 
 /** A rendered cluster. */
@@ -71,8 +72,15 @@ export function renderCluster(fleet: Fleet, cluster: Cluster): RenderedCluster {
  */
 export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
+  const { runbooks = RUNBOOKS } = fleet;
   for (const { system, config } of cluster.sections)
-    new ObjectGroup(chart, system.name, system.objects(config, cluster.context));
+    new ObjectGroup(
+      chart,
+      system.name,
+      system
+        .objects(config, cluster.context)
+        .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name))),
+    );
   const parts = reconcilerParts(fleet, cluster);
   new ObjectGroup(
     chart,
@@ -81,7 +89,16 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
   );
   if (cluster.input.monitoring === true && parts.length > 0) {
     const alerts = parts.flatMap((part) => part.alerts ?? []);
-    new ObjectGroup(chart, 'monitoring', reconcilerMonitoring(cluster.context.namespace, alerts));
+    const fileOf = (alert: string): string =>
+      runbookFile(
+        parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler',
+      );
+    const objects = reconcilerMonitoring(cluster.context.namespace, alerts);
+    new ObjectGroup(
+      chart,
+      'monitoring',
+      objects.map((object) => withRunbooks(object, runbooks, fileOf)),
+    );
   }
   const isRendered = cluster.context.kind !== 'hosted' || cluster.context.delivery === 'gitops';
   if (cluster.sections.length + parts.length > 0 && isRendered)

@@ -17,6 +17,8 @@ export interface FleetInput {
   readonly namespace?: string;
   /** Renders what makes Argo CD or Flux sync the tree. @default none */
   readonly gitops?: GitOpsInput;
+  /** Folder of the runbooks that alerts point at, for a copy of one's own. @default {'https://pullwright.dev/runbooks'} */
+  readonly runbooks?: string;
   /** What every cluster has unless it says otherwise: maps are merged, lists and single values replaced. */
   readonly defaults?: FleetDefaults;
   readonly clusters: readonly ClusterInput[];
@@ -162,6 +164,10 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
   image: imageReference().describe('Image of every pod'),
   namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
   gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
+  runbooks: z
+    .url({ protocol: /^https?$/, error: 'wanted a URL that begins with https:// or http://' })
+    .exactOptional()
+    .describe('Folder of the runbooks that alerts point at'),
   defaults: z
     .strictObject({
       reconciler: reconciler.exactOptional(),

@@ -32,6 +32,8 @@ export interface Cluster {
 export interface Fleet {
   readonly clusters: readonly Cluster[];
   readonly gitops?: GitOpsInput;
+  /** Where the runbooks are that alerts point at. */
+  readonly runbooks?: string;
 }
 
 /** Types a fleet in TypeScript: `export default defineFleet({ ... })`. */
@@ -105,7 +107,11 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   });
   const problems = [...from.problems, ...unique(found.map((problem) => from.locate(problem)))];
   if (problems.length > 0) throw new FleetError(source, problems);
-  return { clusters, ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }) };
+  return {
+    clusters,
+    ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }),
+    ...(raw.runbooks === undefined ? {} : { runbooks: raw.runbooks.replace(/\/+$/, '') }),
+  };
 }
 
 /** The parts of a wrong fleet that can still be looked at. */

@@ -1,0 +1,61 @@
+/** Where an alert is explained: each rendered alert carries the address of its section in `docs/runbooks`. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+
+/** Where the runbooks of this repository are published; a fleet may name a copy of its own. */
+export const RUNBOOKS = 'https://pullwright.dev/runbooks';
+
+/** File of a system's runbooks, without `.md`. What the nodes do has a file of its own. */
+export function runbookFile(system: string): string {
+  return system === 'global-pull-secret' ? 'node-agent' : system;
+}
+
+interface Rule {
+  readonly alert?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+interface RuleGroups {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
+}
+
+/**
+ * `object` with `runbook_url` on every alert when it is a PrometheusRule: `<base>/<file>.md#<alert in lower case>`, the place
+ * that a heading `## <alert>` has in Markdown. Other objects come back as they are.
+ *
+ * @example
+ * ```ts
+ * import { withRunbooks } from './runbooks.ts';
+ * import { prometheusRule } from './monitoring.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const alert = { name: 'NodesBehind', expression: 'vector(1)', for: '5m', summary: 's', description: 'd' };
+ * const object = withRunbooks(prometheusRule({ name: 'a' }, [alert]), 'https://example.com/runbooks', () => 'node-agent');
+ * assert.match(JSON.stringify(object), /"runbook_url":"https:\/\/example.com\/runbooks\/node-agent.md#nodesbehind"/);
+ * ```
+ */
+export function withRunbooks(
+  object: KubeObject,
+  base: string,
+  fileOf: (alert: string) => string,
+): KubeObject {
+  if (object.kind !== 'PrometheusRule') return object;
+  const { groups } = object.spec as RuleGroups;
+  const spec = {
+    ...(object.spec as object),
+    groups: groups.map((group) => ({
+      ...group,
+      rules: group.rules.map((rule) =>
+        rule.alert === undefined
+          ? rule
+          : {
+              ...rule,
+              annotations: {
+                ...rule.annotations,
+                runbook_url: `${base}/${fileOf(rule.alert)}.md#${rule.alert.toLowerCase()}`,
+              },
+            },
+      ),
+    })),
+  };
+  return { ...object, spec };
+}
