@@ -29,3 +29,4 @@ export { pullStatusCrd } from './shared/pull-status.ts';
 export type { SecretReference, SecretSource } from './shared/secret-source.ts';
 export type { ChartSystem, ClusterContext } from './shared/system.ts';
 export { SYSTEMS } from './systems.ts';
+export { Verify, type VerifyProps } from './verify/chart.ts';

@@ -22,6 +22,7 @@ import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-sec
 import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
+import { type VerifyInput, verifySystem } from './verify/chart.ts';
 
 /** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on; `true` takes every default. */
 export interface SystemInputs {
@@ -30,6 +31,7 @@ export interface SystemInputs {
   readonly 'pull-secret-adapter'?: PullSecretAdapterInput | boolean;
   readonly 'registry-overrides'?: RegistryOverridesInput | boolean;
   readonly 'credential-provider'?: CredentialProviderInput | boolean;
+  readonly verify?: VerifyInput | boolean;
 }
 
 /** In the order in which they are documented. */
@@ -39,4 +41,5 @@ export const SYSTEMS: readonly ChartSystem[] = [
   registryOverridesSystem,
   credentialProviderSystem,
   pullSecretAdapterSystem,
+  verifySystem,
 ];

@@ -19,4 +19,5 @@ export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactor
   'global-pull-secret': async () => (await import('../global-pull-secret/reconciler.ts')).reconcilers,
   'pull-secret-injection': async () => (await import('../pull-secret-injection/reconciler.ts')).reconcilers,
   'registry-overrides': async () => (await import('../registry-overrides/reconciler.ts')).reconcilers,
+  verify: async () => (await import('../verify/reconciler.ts')).reconcilers,
 };

@@ -24,7 +24,8 @@ export interface WorldOfUse {
 }
 
 interface Flags {
-  readonly namespace?: string;
+  /** Absent: all; for named images, the one. */
+  readonly namespace?: readonly string[];
   readonly 'service-account': string;
   readonly from?: readonly string[];
   readonly kubeconfig?: string;
@@ -54,13 +55,13 @@ export async function readWorldOfUse(
   };
 }
 
-function usersIn(store: ObjectStore, namespace: string | undefined): readonly ImageUser[] {
+function usersIn(store: ObjectStore, namespaces: readonly string[] | undefined): readonly ImageUser[] {
   const all = imageUsers(store);
-  return namespace === undefined ? all : all.filter(({ puller }) => puller.namespace === namespace);
+  return namespaces === undefined ? all : all.filter(({ puller }) => namespaces.includes(puller.namespace));
 }
 
 function askedUser(flags: Flags, images: readonly string[]): ImageUser {
-  const namespace = flags.namespace ?? 'default';
+  const namespace = flags.namespace?.[0] ?? 'default';
   const serviceAccount = flags['service-account'];
   const usedBy = `ServiceAccount/${namespace}/${serviceAccount}`;
   return { puller: { namespace, serviceAccount }, images, usedBy, secrets: [] };
@@ -73,11 +74,15 @@ async function read(
 ): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[] }> {
   if (flags.from !== undefined) return readFolders(flags.from);
   const { namespace, kubeconfig } = flags;
-  const within = named ? (namespace ?? 'default') : namespace;
-  const scope = within === undefined ? {} : { namespace: within };
+  const within = named ? [namespace?.[0] ?? 'default'] : namespace;
+  const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
+    {},
+  ];
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount' };
   const kinds: readonly SourceKind[] = [
-    ...(named ? [] : USING_KINDS.map((kind) => ({ ...kind, ...scope }))),
-    { apiVersion: 'v1', kind: 'ServiceAccount', ...scope },
+    ...scopes.flatMap((scope) =>
+      [...(named ? [] : USING_KINDS), account].map((kind) => ({ ...kind, ...scope })),
+    ),
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
   ];

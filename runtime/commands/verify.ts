@@ -19,7 +19,8 @@ Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --
 
   --image IMAGE            the same as IMAGE; may be given more than once
   --all-in-use             all images of pods and of the templates that make pods
-  -n, --namespace NAME     for IMAGE: whose pull secrets; default: default. With --all-in-use: only this namespace
+  -n, --namespace NAME     for IMAGE: whose pull secrets; default: default. With --all-in-use: only
+                           this namespace; may be given more than once then
   --service-account SA     for IMAGE; default: default
   --from DIR               folder of manifests or a dump, instead of a cluster; may be given more than once
   --kubeconfig FILE        the cluster; default: KUBECONFIG, or the cluster of the pod
@@ -66,7 +67,7 @@ const { authfile: _authfile, ...REACH_FLAGS } = ACCESS_FLAGS;
 const OPTIONS = {
   image: { type: 'string', multiple: true },
   'all-in-use': { type: 'boolean', default: false },
-  namespace: { type: 'string', short: 'n' },
+  namespace: { type: 'string', short: 'n', multiple: true },
   'service-account': { type: 'string', default: 'default' },
   from: { type: 'string', multiple: true },
   kubeconfig: { type: 'string' },
@@ -120,6 +121,8 @@ function settingsOf(values: Values, images: readonly string[]): Settings {
     throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
   if (values['all-in-use'] === images.length > 0)
     throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
+  if (images.length > 0 && (values.namespace ?? []).length > 1)
+    throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
   const [namespace = '', name = '', ...rest] = values.report?.split('/') ?? ['x', 'x'];
   if (namespace === '' || name === '' || rest.length > 0)
     throw new UsageError(`Cannot read --report "${values.report}": wanted NAMESPACE/NAME of a CronJob`);

@@ -114,7 +114,12 @@ for (const { name, kinds } of systems) {
             discovery,
             ...(kinds.includes('management') ? { systems: { [name]: {} } } : {}),
           },
-          { name: 'a', kind: 'hosted', management: 'hub', systems: { [name]: {} } },
+          {
+            name: 'a',
+            kind: 'hosted',
+            management: 'hub',
+            ...(kinds.includes('hosted') ? { systems: { [name]: {} } } : {}),
+          },
         ],
       });
       const [hub] = fleet.clusters;

@@ -1,0 +1,154 @@
+/** The section `systems.verify` of a fleet, and a construct for charts of one's own. */
+import type { Construct } from 'constructs';
+import { z } from 'zod';
+import { pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { VERIFY } from '../../runtime/rules/verify-status.ts';
+import { dnsLabel, dnsName } from '../shared/fields.ts';
+import { ObjectGroup } from '../shared/object-group.ts';
+import { namespace as namespaceObject, OWN_NAMESPACE } from '../shared/objects.ts';
+import type { ChartSystem, ReconcilerPart } from '../shared/system.ts';
+import { VERIFY_ALERTS } from './alerts.ts';
+import { type VerifyInstallation, verifyObjects } from './objects.ts';
+
+/** The section, as it is written. Every field may be left out. */
+export interface VerifyInput {
+  /** When registries are asked, as cron writes it. @default {'17 * * * *'} */
+  readonly schedule?: string;
+  /** Namespaces whose images are asked for. @default all */
+  readonly namespaces?: readonly string[];
+  /** Whether all Secrets of these namespaces may be listed, as the credential provider uses them. @default {false} */
+  readonly namespaceSecrets?: boolean;
+  /** Credentials that end within so many days are pointed out. @default {14} */
+  readonly warnDays?: number;
+  /** Questions at once. @default {16} */
+  readonly concurrency?: number;
+  /** Registries that may have a loopback, link-local or metadata address. @default {[]} */
+  readonly allowHosts?: readonly string[];
+  /** Registries (`host:port`) that are spoken to without TLS. @default {[]} */
+  readonly plainHosts?: readonly string[];
+  /** ConfigMap whose key `ca.crt` is trusted instead of the system's certificates. @default none */
+  readonly caConfigMap?: string;
+  /** TCP ports of registries, token services and the API server. @default {[443, 6443]} */
+  readonly egressPorts?: readonly number[];
+  /** Whether the CronJob rests. @default {false} */
+  readonly suspend?: boolean;
+}
+
+const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'wanted a host, with its port if it has one');
+
+export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
+  schedule: z
+    .string()
+    .regex(/^(@(hourly|daily|weekly|monthly)|\S+( +\S+){4})$/, 'wanted five fields such as "17 * * * *"')
+    .exactOptional()
+    .describe('When registries are asked, as cron writes it'),
+  namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are asked for'),
+  namespaceSecrets: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether all Secrets of these namespaces may be listed, as the credential provider uses them'),
+  warnDays: z
+    .int()
+    .min(0)
+    .max(3650)
+    .exactOptional()
+    .describe('Credentials that end within so many days are pointed out'),
+  concurrency: z.int().min(1).max(256).exactOptional().describe('Questions at once'),
+  allowHosts: z
+    .array(host)
+    .exactOptional()
+    .describe('Registries that may have a loopback, link-local or metadata address'),
+  plainHosts: z.array(host).exactOptional().describe('Registries (host:port) that are spoken to without TLS'),
+  caConfigMap: dnsName()
+    .exactOptional()
+    .describe('ConfigMap whose key "ca.crt" is trusted instead of the certificates of the system'),
+  egressPorts: z
+    .array(z.int().min(1).max(65_535))
+    .exactOptional()
+    .describe('TCP ports of registries, token services and the API server'),
+  suspend: z.boolean().exactOptional().describe('Whether the CronJob rests'),
+});
+
+export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
+  name: 'verify',
+  summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
+  config: schema,
+  kinds: ['standalone', 'management'],
+  objects: (config, { namespace, image }) => verifyObjects(installationOf(config, { namespace, image })),
+  reconciler: (_config, { namespace }) => reconcilerPart(namespace),
+  managementReconciler: ({ namespace }, _hosted, own) =>
+    own === undefined ? undefined : reconcilerPart(namespace),
+};
+
+function installationOf(
+  { caConfigMap, ...config }: VerifyInput,
+  place: { readonly namespace: string; readonly image: string },
+): VerifyInstallation {
+  return {
+    ...place,
+    schedule: '17 * * * *',
+    namespaces: [],
+    namespaceSecrets: false,
+    warnDays: 14,
+    concurrency: 16,
+    allowHosts: [],
+    plainHosts: [],
+    egressPorts: [443, 6443],
+    suspend: false,
+    ...config,
+    ...(caConfigMap === undefined ? {} : { caConfigMap }),
+  };
+}
+
+/** The reconciler makes gauges of what the CronJob reports: a pod that has ended cannot be scraped. */
+function reconcilerPart(namespace: string): ReconcilerPart {
+  return {
+    name: 'verify',
+    options: { namespace },
+    access: [
+      {
+        namespace,
+        rules: [
+          {
+            apiGroups: ['pullwright.dev'],
+            resources: ['pullstatuses'],
+            resourceNames: [pullStatusName('CronJob', VERIFY)],
+            verbs: ['get', 'list', 'watch'],
+          },
+        ],
+      },
+    ],
+    alerts: VERIFY_ALERTS,
+  };
+}
+
+/** Properties of {@link Verify}. */
+export interface VerifyProps extends VerifyInput {
+  /** Image of the pods, with tag or digest. */
+  readonly image: string;
+  /** @default {'pullwright-system'} */
+  readonly namespace?: string;
+}
+
+/**
+ * The CronJob with its rights. It writes a PullStatus about itself, of which the reconciler makes metrics.
+ *
+ * @example
+ * ```ts
+ * import { Verify } from './chart.ts';
+ * import { Testing } from 'cdk8s';
+ * import assert from 'node:assert/strict';
+ *
+ * const chart = Testing.chart();
+ * new Verify(chart, 'verify', { image: 'registry.example.com/pullwright:0.1.0', schedule: '@daily' });
+ * const job = Testing.synth(chart).find((object) => object.kind === 'CronJob');
+ * assert.equal(job.spec.schedule, '@daily');
+ * ```
+ */
+export class Verify extends ObjectGroup {
+  constructor(scope: Construct, id: string, props: VerifyProps) {
+    const { image, namespace = OWN_NAMESPACE, ...config } = props;
+    const objects = verifyObjects(installationOf(config, { image, namespace }));
+    super(scope, id, [namespaceObject(namespace, { podSecurity: 'restricted' }), ...objects]);
+  }
+}

@@ -1,0 +1,208 @@
+/** The CronJob that asks registries about credentials, and the rights that it takes: reading what pods pull with, no more. */
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { VERIFY } from '../../runtime/rules/verify-status.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  HARDENED_CONTAINER,
+  HARDENED_POD,
+  labels,
+  networkPolicy,
+  type PodSpec,
+  type PolicyRule,
+  role,
+  roleBinding,
+  secretsByName,
+  selectorLabels,
+  serviceAccount,
+} from '../shared/objects.ts';
+
+export interface VerifyInstallation {
+  /** Of the pods. */
+  readonly namespace: string;
+  readonly image: string;
+  /** As cron writes it. */
+  readonly schedule: string;
+  /** Whose images are asked for; empty: of all namespaces. */
+  readonly namespaces: readonly string[];
+  /** Whether all Secrets of the namespaces may be listed, as the credential provider uses them. */
+  readonly namespaceSecrets: boolean;
+  readonly warnDays: number;
+  readonly concurrency: number;
+  /** Hosts that may have a loopback, link-local or metadata address. */
+  readonly allowHosts: readonly string[];
+  /** `host:port` spoken to without TLS. */
+  readonly plainHosts: readonly string[];
+  /** ConfigMap in the same namespace whose key `ca.crt` is trusted instead of the system's certificates. */
+  readonly caConfigMap?: string;
+  /** TCP ports of registries, token services and the API server. */
+  readonly egressPorts: readonly number[];
+  readonly suspend: boolean;
+}
+
+const ALL = labels({ name: VERIFY, component: 'verify' });
+const SELECTOR = selectorLabels({ name: VERIFY, component: 'verify' });
+/** Rights of the CronJob; those of the reconciler are named after the system. */
+const JOB = `${VERIFY}-job`;
+const CA_FOLDER = '/etc/pullwright/ca';
+
+/**
+ * All objects but the namespace.
+ *
+ * @example
+ * ```ts
+ * import { verifyObjects } from './objects.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const objects = verifyObjects({
+ *   namespace: 'pullwright-system', image: 'registry.example.com/pullwright:0.1.0', schedule: '17 * * * *',
+ *   namespaces: ['web'], namespaceSecrets: false, warnDays: 14, concurrency: 16, allowHosts: [], plainHosts: [],
+ *   egressPorts: [443, 6443], suspend: false,
+ * });
+ * const roles = objects.filter((object) => object.kind === 'Role').map((object) => object.metadata.namespace);
+ * assert.deepEqual(roles, ['pullwright-system', 'kube-system', 'openshift-config', 'web']);
+ * ```
+ */
+export function verifyObjects(installation: VerifyInstallation): readonly KubeObject[] {
+  const own = { name: VERIFY, namespace: installation.namespace, labels: ALL };
+  return [
+    serviceAccount(own),
+    cronJob(installation),
+    networkPolicy({
+      metadata: own,
+      selector: SELECTOR,
+      ingress: [],
+      egressPorts: installation.egressPorts,
+    }),
+    ...access(installation),
+  ];
+}
+
+function cronJob({ schedule, suspend, ...rest }: VerifyInstallation): KubeObject {
+  const metadata = { name: VERIFY, namespace: rest.namespace, labels: ALL };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata,
+    spec: {
+      schedule,
+      suspend,
+      // Registries are asked once at a time, and not all at once after an outage.
+      concurrencyPolicy: 'Forbid',
+      startingDeadlineSeconds: 600,
+      successfulJobsHistoryLimit: 1,
+      failedJobsHistoryLimit: 2,
+      jobTemplate: {
+        spec: {
+          backoffLimit: 1,
+          activeDeadlineSeconds: 1800,
+          ttlSecondsAfterFinished: 86_400,
+          template: { metadata: { labels: SELECTOR }, spec: pod(rest) },
+        },
+      },
+    },
+  };
+}
+
+function pod(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): PodSpec {
+  const { caConfigMap } = installation;
+  const ca = caConfigMap !== undefined;
+  return {
+    serviceAccountName: VERIFY,
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    restartPolicy: 'Never',
+    securityContext: HARDENED_POD,
+    containers: [
+      {
+        name: 'verify',
+        image: installation.image,
+        imagePullPolicy: 'IfNotPresent',
+        command: ['/usr/bin/pullwright', 'verify'],
+        args: argsOf(installation),
+        securityContext: HARDENED_CONTAINER,
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        resources: { requests: { cpu: '20m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+        ...(ca ? { volumeMounts: [{ name: 'ca', mountPath: CA_FOLDER, readOnly: true }] } : {}),
+      },
+    ],
+    ...(ca ? { volumes: [{ name: 'ca', configMap: { name: caConfigMap } }] } : {}),
+  };
+}
+
+function argsOf(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): readonly string[] {
+  const { namespaces, allowHosts, plainHosts, caConfigMap } = installation;
+  return [
+    '--all-in-use',
+    ...namespaces.map((one) => `--namespace=${one}`),
+    `--report=${installation.namespace}/${VERIFY}`,
+    `--warn-days=${installation.warnDays}`,
+    `--concurrency=${installation.concurrency}`,
+    ...allowHosts.map((host) => `--allow-host=${host}`),
+    ...plainHosts.map((host) => `--plain-host=${host}`),
+    ...(caConfigMap === undefined ? [] : [`--ca=${CA_FOLDER}/ca.crt`]),
+  ];
+}
+
+function access({ namespace: own, namespaces, namespaceSecrets }: VerifyInstallation): readonly KubeObject[] {
+  const used = usageRules(namespaceSecrets);
+  const subject = { name: VERIFY, namespace: own };
+  const metadata = { name: JOB, labels: ALL };
+  const grant = (where: string, rules: readonly PolicyRule[], name: string = JOB): readonly KubeObject[] => {
+    const place = { name, namespace: where, labels: ALL };
+    return [role(place, rules), roleBinding(place, [subject])];
+  };
+  return [
+    ...grant(own, reportRules()),
+    ...grant('kube-system', [secretsByName(['global-pull-secret'], ['get'])]),
+    ...grant('openshift-config', [secretsByName(['pull-secret'], ['get'])]),
+    ...namespaces.flatMap((one) => grant(one, used, `${VERIFY}-images`)),
+    clusterRole(metadata, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
+    clusterRoleBinding(metadata, [subject]),
+  ];
+}
+
+const CLUSTER_RULES: readonly PolicyRule[] = [
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['imagedigestmirrorsets', 'imagetagmirrorsets'],
+    verbs: ['list'],
+  },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['criocredentialproviderconfigs'],
+    resourceNames: ['cluster'],
+    verbs: ['get'],
+  },
+  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
+];
+
+/** What pods pull, with which Secrets, and telling those who own them. Names of Secrets are not known in advance. */
+function usageRules(namespaceSecrets: boolean): readonly PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: ['pods', 'serviceaccounts'], verbs: ['list'] },
+    { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'daemonsets'], verbs: ['list'] },
+    { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] },
+    { apiGroups: [''], resources: ['secrets'], verbs: namespaceSecrets ? ['get', 'list'] : ['get'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+  ];
+}
+
+function reportRules(): readonly PolicyRule[] {
+  const names = [pullStatusName('CronJob', VERIFY)];
+  return [
+    {
+      apiGroups: ['pullwright.dev'],
+      resources: ['pullstatuses'],
+      resourceNames: names,
+      verbs: ['get', 'create', 'patch'],
+    },
+    {
+      apiGroups: ['pullwright.dev'],
+      resources: ['pullstatuses/status'],
+      resourceNames: names,
+      verbs: ['patch'],
+    },
+  ];
+}
