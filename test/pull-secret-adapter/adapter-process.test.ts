@@ -27,7 +27,7 @@ interface Running {
   readonly log: readonly string[];
   readonly metrics: Metrics;
   /** Gives the exit code. */
-  stop(): Promise<number>;
+  readonly stop: () => Promise<number>;
 }
 
 async function start(
