@@ -30,6 +30,8 @@ export type Change =
       readonly differences: readonly Difference[];
       /** As in `ApplyObject`. */
       readonly plain?: boolean;
+      /** As in `ApplyPart`. */
+      readonly take?: boolean;
     }
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: Problem };
@@ -148,7 +150,8 @@ function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Ro
   }
   const desired = partObject(apply);
   const differences = drift(desired, before, fieldManager(author.reconciler));
-  return { verb: differences.length === 0 ? 'unchanged' : 'configured', ref, desired, before, differences };
+  const verb = differences.length === 0 ? 'unchanged' : 'configured';
+  return { verb, ref, desired, before, differences, ...(apply.take === true ? { take: true } : {}) };
 }
 
 /** What is sent for a part: identity with the uid, so that it can never create, and the fields. */

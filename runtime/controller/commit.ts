@@ -126,8 +126,11 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     cluster.cache.observe(
       change.plain === true && before !== undefined
         ? await cluster.client.mergePatch(ref, plainPatch(desired, before, manager), manager)
-        : // What we made is ours whoever edits it; of what others made, only what nobody else claims.
-          await cluster.client.apply(withUid(desired, before), { manager, force: !isPart }),
+        : // What we made is ours whoever edits it; of what others made, only what nobody else claims, or what a person gave us.
+          await cluster.client.apply(withUid(desired, before), {
+            manager,
+            force: !isPart || change.take === true,
+          }),
     );
     return { verb: 'configured', ref };
   } catch (error) {

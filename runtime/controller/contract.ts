@@ -120,6 +120,8 @@ export interface ApplyPart {
   readonly part: Ref & { readonly uid: string };
   /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are given up. */
   readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
+  /** Take the fields from managers that claim them. Only where a person said that they are ours. */
+  readonly take?: boolean;
 }
 
 export type Apply = ApplyObject | ApplyPart;

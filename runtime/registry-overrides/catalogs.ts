@@ -188,7 +188,7 @@ function managementObjects(
   catalogs: readonly Catalog[],
   chosen: Chosen,
   mode: OwnershipMode,
-): Pick<CatalogPlan, 'apply'> {
+): Pick<CatalogPlan, 'apply' | 'verdicts'> {
   const { apiVersion, kind } = STREAM;
   const hasStreams = world.serves({ role: 'management', apiVersion, kind });
   const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
@@ -198,15 +198,29 @@ function managementObjects(
   const apply: Apply[] = streamIsOurs
     ? [{ role: 'management', object: catalogImageStream(namespace, chosen.images), adopt: mode === 'own' }]
     : [];
+  const verdicts = [...chosen.verdicts];
   for (const catalog of catalogs) {
     const ref = deploymentRef(world, `${catalog.name}-catalog`);
     const deployment = world.get(ref);
     if (deployment?.metadata.uid === undefined || observedIn(mode, deployment) !== undefined) continue;
     const part = { ...ref, uid: deployment.metadata.uid };
     const image = streamed ? undefined : pinned(world, chosen, catalog.name);
-    apply.push({ part, fields: catalogFields(deployment, catalog.name, image) });
+    apply.push({ part, fields: catalogFields(deployment, catalog.name, image), take: mode === 'own' });
+    if (image !== undefined && !hasImage(deployment, image)) verdicts.push(notInPlace(ref.name, image));
   }
-  return { apply };
+  return { apply, verdicts };
+}
+
+function hasImage(deployment: KubeObject, image: string): boolean {
+  const containers = podSpecOf(deployment)?.containers ?? [];
+  return containers.every(
+    ({ name, image: present }) => name !== CATALOG_CONTAINERS.container || present === image,
+  );
+}
+
+function notInPlace(name: string, image: string): Verdict {
+  const message = `its containers do not have ${image} yet; if this stays, another manager claims the field, and the events say which: choose mode "own", or let it give the field up`;
+  return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
 }
 
 /** An annotated image is by digest already; another one is pinned to what was found. */
@@ -226,7 +240,7 @@ function catalogFields(
     annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
   });
   if (image === undefined) return { metadata: triggers(catalogTriggers(name)) };
-  const pod = (deployment.spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+  const pod = podSpecOf(deployment);
   const containers = named(pod?.containers, CATALOG_CONTAINERS.container, image);
   const initContainers = named(pod?.initContainers, CATALOG_CONTAINERS.initContainer, image);
   return {
@@ -236,8 +250,12 @@ function catalogFields(
   };
 }
 
+function podSpecOf(deployment: KubeObject): PodSpec | undefined {
+  return (deployment.spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+}
+
 interface PodSpec {
-  readonly containers?: readonly { readonly name?: string }[];
+  readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
   readonly initContainers?: readonly { readonly name?: string }[];
 }
 

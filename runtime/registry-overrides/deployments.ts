@@ -73,7 +73,7 @@ function planOne(input: DeploymentInput, name: string): DeploymentPlan {
     return { ...NOTHING, verdicts: [{ subject, verdict: 'Rejected', reason: 'ContainerMissing', message }] };
   }
   if (input.wanted.length > MAX_VALUE) return tooLong(input, { deployment, part, present, subject, name });
-  const set: Apply = { part, fields: fieldsFor(name, input.wanted) };
+  const set: Apply = { part, fields: fieldsFor(name, input.wanted), take: input.mode === 'own' };
   return own(input, { set, present, subject, name, uid: part.uid, applied: valueIsOurs(deployment, name) });
 }
 

@@ -8,13 +8,9 @@ import {
   type MirrorProblem,
   readMirrorEntries,
 } from '../rules/mirrors-collect.ts';
+import { mirrorProblem, sourceProblem } from '../rules/mirrors-syntax.ts';
 import type { Verdict } from '../rules/pull-status.ts';
-import {
-  formatImageOverrides,
-  inexpressible,
-  OVERRIDES_ENV,
-  type OverrideMap,
-} from '../rules/registry-overrides.ts';
+import { formatImageOverrides, OVERRIDES_ENV, type OverrideMap } from '../rules/registry-overrides.ts';
 import { collectOverrideMap } from '../rules/registry-overrides-collect.ts';
 import { overridesDocument } from '../rules/registry-overrides-document.ts';
 import { type Selection, selectEntries } from '../rules/registry-overrides-selection.ts';
@@ -84,8 +80,8 @@ function mirrorSetsOf(
   const { rules, problems } = collectMirrors(objects);
   const has = { icsp: true, idms: true };
   const whole = collectOverrideMap(objects, has) ?? new Map();
-  const expressible = withoutOdd(whole);
-  const map = options.tagMirrors ? withTags(expressible, objects) : expressible;
+  const usable = usableOnly(whole);
+  const map = options.tagMirrors ? withTags(usable, objects) : usable;
   const { text, hash } = overridesDocument(rules);
   return {
     rules,
@@ -93,22 +89,20 @@ function mirrorSetsOf(
     upstreamText: formatImageOverrides(collectOverrideMap(all, has)),
     document: text,
     hash,
-    verdicts: [
-      ...problems.map(problemVerdict),
-      ...kindVerdicts(objects),
-      ...oddVerdicts(inexpressible(whole)),
-      ...policyVerdicts(rules),
-    ],
+    verdicts: [...problems.map(problemVerdict), ...kindVerdicts(objects), ...policyVerdicts(rules)],
   };
 }
 
-function withoutOdd(map: OverrideMap): OverrideMap {
-  const odd = new Set(inexpressible(map));
-  if (odd.size === 0) return map;
-  const kept = [...map].map(
-    ([source, mirrors]) => [source, mirrors.filter((mirror) => !odd.has(`${source}=${mirror}`))] as const,
-  );
+/** What cannot be a source or a mirror is reported, and not handed on: a comma or a "=" would become other pairs. */
+function usableOnly(map: OverrideMap): OverrideMap {
+  const kept = [...map]
+    .filter(([source]) => sourceProblem(source) === undefined)
+    .map(([source, mirrors]) => [source, mirrors.filter(isMirror)] as const);
   return new Map(kept.filter(([, mirrors]) => mirrors.length > 0));
+}
+
+function isMirror(text: string): boolean {
+  return mirrorProblem(text) === undefined;
 }
 
 /** Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look. */
@@ -143,15 +137,6 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
       message: `${policies.length === 1 ? 'one object' : `${policies.length} objects`}: ${message}`,
     },
   ];
-}
-
-function oddVerdicts(pairs: readonly string[]): readonly Verdict[] {
-  return pairs.map((pair) => ({
-    subject: pair.slice(0, 200),
-    verdict: 'Warning',
-    reason: 'NotExpressible',
-    message: `${OVERRIDES_ENV} cannot carry it ("," and "=" have a meaning there); it is left out of the variable`,
-  }));
 }
 
 function policyVerdicts(rules: readonly MirrorRule[]): readonly Verdict[] {

@@ -65,15 +65,6 @@ export function formatImageOverrides(overrides: OverrideMap | undefined): string
   return pairs.length === 0 ? NO_OVERRIDES : pairs.join(',');
 }
 
-/** Pairs that {@link formatImageOverrides} cannot carry: reading the text again gives something else. */
-export function inexpressible(overrides: OverrideMap): readonly string[] {
-  return [...overrides].flatMap(([source, mirrors]) =>
-    mirrors
-      .filter((mirror) => source === '' || mirror === '' || /[,=]/.test(source) || mirror.includes(','))
-      .map((mirror) => `${source}=${mirror}`),
-  );
-}
-
 /**
  * Reads a value of `--registry-overrides`, as Go's string-to-string flags do: with exactly one `=` the whole text is one
  * pair, without the quotes around it; with more it is one CSV record. Gives undefined for text that the flag refuses. The

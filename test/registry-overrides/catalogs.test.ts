@@ -3,6 +3,7 @@ import type { Fact } from '../../runtime/controller/contract.ts';
 import { NOT_ASKED } from '../../runtime/controller/facts.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { suite, table } from '../support/suite.ts';
+import { annotated, BAD_CATALOGS, CATALOG_NAMES } from './bad-catalogs.ts';
 import {
   condition,
   deployment,
@@ -18,7 +19,7 @@ import {
 
 const test = suite('registry-overrides catalogs');
 
-const NAMES = ['certified-operators', 'community-operators', 'redhat-operators'];
+const NAMES = CATALOG_NAMES;
 const DIGEST = `sha256:${'c'.repeat(64)}`;
 const THERE: Fact = { ok: true, value: DIGEST };
 const ABSENT: Fact = { ok: false, reason: 'manifest unknown' };
@@ -55,8 +56,6 @@ function images(out: RunOutput): readonly string[] {
   return (spec?.tags ?? []).map((tag) => `${tag.name} ${tag.from.name}`);
 }
 
-const annotated = (value: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(NAMES.map((name) => [`hypershift.openshift.io/${name}-catalog-image`, value]));
 const GOOD = `mirror.example.com/index@${DIGEST}`;
 const DEPLOYMENTS = NAMES.map((name) => deployment(`${name}-catalog`));
 
@@ -247,40 +246,7 @@ test('in guest placement too, what is in place stays while nothing is known', ()
   assert.equal(second.needs.length, 3);
 });
 
-const BAD = [
-  {
-    name: 'one of three',
-    reason: 'all or none',
-    annotations: { 'hypershift.openshift.io/redhat-operators-catalog-image': GOOD },
-    says: /all the values for the 3 default catalogs/,
-  },
-  {
-    name: 'a tag',
-    reason: 'only digests',
-    annotations: annotated('mirror.example.com/index:v4.22'),
-    says: /referenced only by digest/,
-  },
-  {
-    name: 'a short digest',
-    reason: 'the whole syntax counts',
-    annotations: annotated('mirror.example.com/index@sha256:abc'),
-    says: /is no reference/,
-  },
-  {
-    name: 'a scheme',
-    reason: 'the whole syntax counts',
-    annotations: annotated(`https://mirror.example.com/index@${DIGEST}`),
-    says: /is no reference/,
-  },
-  {
-    name: 'a space',
-    reason: 'the whole syntax counts',
-    annotations: annotated(` ${GOOD}`),
-    says: /is no reference/,
-  },
-];
-
-table(test, BAD, (row) => {
+table(test, BAD_CATALOGS, (row) => {
   const known = facts((index) => `registry.redhat.io/redhat/${index}:v4.22`);
   const first = run([hostedCluster(), OTHER_STREAM, ...DEPLOYMENTS], { ...CATALOGS, facts: known });
   const objects = [...first.management].map((object) =>

@@ -12,12 +12,22 @@ export interface Deployment extends TestObject {
 
 interface Container {
   readonly name: string;
+  readonly image?: string;
   readonly env?: readonly { readonly name: string; readonly value: string }[];
 }
 
 export interface Status {
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
-  readonly verdicts: readonly { readonly reason: string }[];
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+  readonly verdicts: readonly {
+    readonly subject: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
 }
 
 /** What discovery needs beside the rights of the charts. */
