@@ -264,7 +264,7 @@ function alerts(input: AdapterInstallation): KubeObject {
               ? [
                   rule(
                     'PullSecretSentinelStalled',
-                    'time() - pullwright_sentinel_last_poll_timestamp_seconds > 300',
+                    'time() - pullwright_sentinel_last_poll_timestamp_seconds > 300 or absent(pullwright_sentinel_last_poll_timestamp_seconds)',
                     '5m',
                     'Sentinel has not gone over all clusters for five minutes: no events are sent',
                   ),

@@ -29,10 +29,13 @@ interface Pod {
   readonly status?: { readonly phase?: string };
 }
 
+const NODE: readonly string[] = [process.execPath, new URL('../../main.ts', import.meta.url).pathname];
+
 export class Kubelet {
   readonly #plane: ControlPlane;
   readonly #namespace: string;
   readonly #extra: Readonly<Record<string, string>>;
+  readonly #program: readonly string[];
   readonly #taken = new Set<string>();
   readonly #running = new Set<Promise<void>>();
   #stopped = false;
@@ -46,8 +49,15 @@ export class Kubelet {
     readonly env: Readonly<Record<string, string>>;
   }[] = [];
 
-  constructor(plane: ControlPlane, namespace: string, extra: Readonly<Record<string, string>>) {
+  /** @param program runs `pullwright`; default: the sources by Node */
+  constructor(
+    plane: ControlPlane,
+    namespace: string,
+    extra: Readonly<Record<string, string>>,
+    program: readonly string[] = NODE,
+  ) {
     this.#plane = plane;
+    this.#program = program;
     this.#namespace = namespace;
     this.#extra = extra;
     this.#loop = this.#work();
@@ -91,19 +101,16 @@ export class Kubelet {
     for (const variable of container.env) env[variable.name] = await this.#value(variable, mounts);
     const log = join(folder, 'termination-log');
     const kubeconfig = await this.#plane.account(this.#namespace, pod.spec.serviceAccountName);
-    const ran = await runProcess(
-      [process.execPath, new URL('../../main.ts', import.meta.url).pathname, ...container.args],
-      {
-        env: {
-          PATH: process.env['PATH'],
-          HOME: folder,
-          KUBECONFIG: kubeconfig,
-          TERMINATION_LOG: log,
-          ...this.#extra,
-          ...env,
-        },
+    const ran = await runProcess([...this.#program, ...container.args], {
+      env: {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        KUBECONFIG: kubeconfig,
+        TERMINATION_LOG: log,
+        ...this.#extra,
+        ...env,
       },
-    );
+    });
     this.output += ran.stdout + ran.stderr;
     this.runs.push({ pod: pod.metadata.name, code: ran.code, env });
     const message = existsSync(log) ? readFileSync(log, 'utf8') : '';

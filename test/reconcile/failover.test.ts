@@ -5,6 +5,7 @@ import { missingControlPlane, startControlPlane } from '../control-plane/control
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { executable } from '../support/executable.ts';
+import { randomFrom } from '../support/seeded-random.ts';
 import { suite } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, furnish, GLOBAL, registriesOf, SYNCER } from './scene.ts';
@@ -127,17 +128,6 @@ else {
   }
 
   test.lastly('the control plane stops', () => plane.stop());
-}
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 test.run();

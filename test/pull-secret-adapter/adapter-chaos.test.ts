@@ -1,0 +1,148 @@
+// deadline: 580 s
+/**
+ * The adapter is killed at any instant: every event is published once, nothing else tells it what to do, and yet each cluster ends as it
+ * should, with its secret stored once. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` when.
+ */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { publishRabbitMq } from '../../runtime/brokers/rabbitmq.ts';
+import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
+import { eventFor } from '../../runtime/pull-secret-adapter/sentinel.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { findPlanted } from '../support/canary.ts';
+import { executable } from '../support/executable.ts';
+import { randomFrom } from '../support/seeded-random.ts';
+import { suite } from '../support/suite.ts';
+import { goodSpec } from './scene.ts';
+import { NAMESPACE, QUEUE, Stage } from './stage.ts';
+
+const test = suite('adapter under kills');
+const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
+const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 9);
+const missing = missingControlPlane() ?? missingRabbitMq();
+
+/** What should be the case in the end. */
+interface Wanted {
+  /** Contents in the order in which they were asked for. */
+  readonly contents: string[];
+  deleted: boolean;
+}
+
+if (missing !== undefined) test.skip('kills', missing);
+else {
+  const compiled = [await executable()];
+  const stage = await Stage.start(compiled);
+  const topology = rabbitMqTopology({
+    topic: 'hyperfleet-clusters',
+    subscription: 'pullsecret',
+    exchangeType: 'topic',
+  });
+  const publisher = publishRabbitMq({ url: redact(stage.rabbit.url), topology, note: () => undefined });
+  const wanted = new Map<string, Wanted>();
+  const random = randomFrom(seed);
+  let victim: ChildProcess;
+
+  const start = (): ChildProcess => stage.adapter(compiled, { '--lease-seconds': '1' });
+
+  async function publish(id: string): Promise<void> {
+    const generation = stage.api.clusters.get(id)?.generation ?? 0;
+    const cluster = { id, generation } as Parameters<typeof eventFor>[0];
+    await publisher.publish(eventFor(cluster, { eventType: 'cluster.create', source: 'test' }));
+  }
+
+  /** A new cluster, another secret for one, or the end of one. */
+  async function change(round: number): Promise<string> {
+    const living = [...wanted].filter(([, want]) => !want.deleted).map(([id]) => id);
+    const chosen = living[Math.floor(random() * living.length)];
+    const dice = random();
+    const spec = goodSpec(`round-${round}`);
+    const content = (spec['pullSecret'] as { data: string }).data;
+    if (chosen === undefined || dice < 0.5) {
+      const id = `cls-${round}`;
+      await stage.add(id, spec);
+      wanted.set(id, { contents: [content], deleted: false });
+      return id;
+    }
+    const want = wanted.get(chosen);
+    if (want !== undefined && dice < 0.85) {
+      want.contents.push(content);
+      stage.api.patch(chosen, spec);
+    } else if (want !== undefined) {
+      want.deleted = true;
+      stage.api.delete(chosen);
+    }
+    return chosen;
+  }
+
+  test(`killed at ${kills} random instants (seed ${seed}): nothing is lost, nothing is stored twice, the last report is true`, async () => {
+    victim = start();
+    await eventually(async () => assert.equal(await stage.consumers(), 1), {
+      withinMs: 90_000,
+      everyMs: 100,
+    });
+    for (let round = 0; round < kills; round += 1) {
+      await publish(await change(round));
+      // From before the event arrives until after its Job has ended; every third one while it still starts.
+      const until = round % 3 === 0 ? 600 : 2500;
+      await new Promise((resolve) => setTimeout(resolve, random() * until));
+      victim.kill('SIGKILL');
+      await once(victim, 'exit');
+      victim = start();
+    }
+    for (const [id, want] of wanted) await settled(id, want);
+    assert.deepEqual([await stage.waiting(), await stage.waiting(`${QUEUE}-dlq`)], [0, 0]);
+    assert.deepEqual([stage.api.refused, stage.api.violations], [[], []]);
+  });
+
+  async function settled(id: string, want: Wanted): Promise<void> {
+    const check = async (): Promise<void> => {
+      if (want.deleted) {
+        assert.ok(!stage.api.clusters.has(id), `${id} is still there: ${stage.condition(id, 'Finalized')}`);
+        assert.equal(stage.stored(id), undefined);
+        assert.equal(await stage.delivered(id), undefined);
+        return;
+      }
+      assert.equal(stage.condition(id, 'Available'), 'True SecretAvailable', id);
+      assert.equal(stage.api.last(id)?.observed_generation, stage.api.clusters.get(id)?.generation);
+      assert.equal(await stage.delivered(id), want.contents.at(-1));
+    };
+    await eventually(check, { withinMs: 120_000, everyMs: 100 });
+    if (want.deleted) return;
+    const stored = stage.stored(id) ?? [];
+    assert.equal(new Set(stored).size, stored.length, `${id} has a version twice`);
+    assert.equal(stored.at(-1), want.contents.at(-1));
+    assert.deepEqual(
+      stored.filter((content) => !want.contents.includes(content)),
+      [],
+    );
+  }
+
+  test('the temporary Secrets have gone, and nothing printed a secret', async () => {
+    await eventually(
+      async () => {
+        const path = `/api/v1/namespaces/${NAMESPACE}/secrets`;
+        const { body } = await stage.plane.client.request('GET', path);
+        const { items = [] } = body as { readonly items?: readonly { metadata: { name: string } }[] };
+        assert.deepEqual(
+          items.map((one) => one.metadata.name).filter((name) => name.endsWith('-pullsecret-data')),
+          [],
+        );
+      },
+      { withinMs: 90_000, everyMs: 200 },
+    );
+    assert.equal(findPlanted(stage.output + stage.kubelet.output), undefined);
+  });
+
+  test.lastly('everything stops', async () => {
+    victim.kill('SIGTERM');
+    if (victim.exitCode === null) await once(victim, 'exit');
+    await publisher.close();
+    await stage.close();
+  });
+}
+
+test.run();

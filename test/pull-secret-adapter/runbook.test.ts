@@ -1,0 +1,25 @@
+/** Whoever is woken up finds every reason in the runbook. That every alert is there is tested for all runbooks at once. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('runbook of the pull secret adapter');
+const page = readFileSync(new URL('../../docs/runbooks/pull-secret-adapter.md', import.meta.url), 'utf8');
+
+test('every reason is in the table', () => {
+  const own = [
+    'SecretAvailable',
+    'SecretCreated',
+    'JobInProgress',
+    'PreconditionNotMet',
+    'JobFailed',
+    'Deleting',
+  ];
+  const final = ['CleanupInProgress', 'CleanupConfirmed', 'InUse', 'Healthy'];
+  const table = page.split('\n### Reasons\n')[1] ?? '';
+  for (const reason of [...Object.keys(OUTCOMES), ...own, ...final])
+    assert.ok(table.includes(`\`${reason}\``), `${reason} is missing`);
+});
+
+test.run();

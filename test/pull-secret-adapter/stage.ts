@@ -1,0 +1,162 @@
+/** Everything around the adapter: a control plane with pods that run, RabbitMQ, the API and Google, each on loopback. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Connection } from 'rabbitmq-client';
+import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
+import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { SecretManagerDouble } from './doubles/secret-manager.ts';
+import { Kubelet } from './kubelet.ts';
+
+export const NAMESPACE = 'hyperfleet-system';
+export const QUEUE = 'hyperfleet-clusters-pullsecret';
+/** The sources, run by Node. */
+export const NODE: readonly string[] = [process.execPath, new URL('../../main.ts', import.meta.url).pathname];
+
+/** Those that are killed when the test ends, however it ends. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+interface Parts {
+  readonly plane: ControlPlane;
+  readonly rabbit: RabbitMqNode;
+  readonly api: HyperfleetDouble;
+  readonly gcp: SecretManagerDouble;
+}
+
+export class Stage {
+  readonly plane: ControlPlane;
+  readonly rabbit: RabbitMqNode;
+  readonly api: HyperfleetDouble;
+  readonly gcp: SecretManagerDouble;
+  readonly kubelet: Kubelet;
+  /** A connection of the test's own; it is killed along with the broker, and comes back by itself. */
+  readonly probe: Connection;
+  /** What the started programs printed. */
+  output = '';
+  readonly #shared: readonly string[];
+  readonly #kubeconfig: string;
+
+  private constructor(parts: Parts, jobs: readonly string[], kubeconfig: string) {
+    const { plane, rabbit, api, gcp } = parts;
+    this.plane = plane;
+    this.rabbit = rabbit;
+    this.api = api;
+    this.gcp = gcp;
+    this.#kubeconfig = kubeconfig;
+    const urlFile = join(plane.folder, 'broker-url');
+    writeFileSync(urlFile, rabbit.url, { mode: 0o600 });
+    this.#shared = ['--api', api.url, '--broker-url-file', urlFile];
+    const google = { GCE_METADATA_HOST: gcp.host, METADATA_SERVER_DETECTION: 'assume-present' };
+    this.kubelet = new Kubelet(plane, NAMESPACE, google, jobs);
+    this.probe = new Connection({ url: rabbit.url, retryHigh: 1000 });
+    this.probe.on('error', () => undefined);
+  }
+
+  /** @param jobs program that the pods run */
+  static async start(jobs: readonly string[] = NODE): Promise<Stage> {
+    const [plane, rabbit] = await Promise.all([
+      startControlPlane({ controllerManager: true }),
+      startRabbitMq(),
+    ]);
+    const [api, gcp] = [await HyperfleetDouble.start(), await SecretManagerDouble.start()];
+    await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+    const objects = adapterInstallation({
+      namespace: NAMESPACE,
+      image: 'pullwright:test',
+      api: api.url,
+      broker: 'rabbitmq',
+      brokerSecret: 'broker',
+      topic: 'hyperfleet-clusters',
+      subscription: 'pullsecret',
+      replicas: 0,
+      jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
+      pullSecretName: 'pull-secret',
+      sentinel: false,
+      args: [],
+      alerts: false,
+    });
+    for (const object of objects) await plane.apply(object);
+    const kubeconfig = await plane.account(NAMESPACE, ADAPTER_ACCOUNT);
+    return new Stage({ plane, rabbit, api, gcp }, jobs, kubeconfig);
+  }
+
+  /** Runs a command that speaks with the API and the broker. */
+  run(program: readonly string[], args: readonly string[]): ChildProcess {
+    const [command = '', ...rest] = [...program, ...args, ...this.#shared];
+    const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    return child;
+  }
+
+  adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): ChildProcess {
+    const all = {
+      '--kubeconfig': this.#kubeconfig,
+      '--health-port': 'off',
+      '--metrics-port': 'off',
+      '--lease-seconds': '3',
+      // What is seen must not come from a sweep.
+      '--sweep-seconds': '100000',
+      '--repeat-seconds': '0',
+      ...flags,
+    };
+    const env = Object.entries(this.gcp.jobEnv).flatMap(([key, value]) => ['--job-env', `${key}=${value}`]);
+    return this.run(program, ['adapter', ...Object.entries(all).flat(), ...env]);
+  }
+
+  /** A cluster and the namespace of its hosted control plane. */
+  async add(id: string, spec: Record<string, unknown>): Promise<void> {
+    await this.plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `clusters-${id}` } });
+    this.api.add(id, spec);
+  }
+
+  /** As the broker sees it: nothing that was true before a restart can be taken for something that is true after it. */
+  async consumers(): Promise<number> {
+    return (await this.probe.queueDeclare({ queue: QUEUE, passive: true })).consumerCount;
+  }
+
+  /** Messages that wait in a queue; 0 when there is no such queue. */
+  async waiting(queue: string = QUEUE): Promise<number> {
+    return (await this.probe.queueDeclare({ queue, durable: true })).messageCount;
+  }
+
+  /** Contents of the versions of a cluster's secret at Google, oldest first; undefined when there is no secret. */
+  stored(id: string): readonly string[] | undefined {
+    const secret = this.gcp.secrets.get(`projects/cust-proj/secrets/hyperfleet-${id}-pull-secret`);
+    return secret?.versions.map((version) => version.data.toString());
+  }
+
+  /** Text of the pull secret that HyperShift reads; undefined when there is none. */
+  async delivered(id: string): Promise<string | undefined> {
+    const found = await this.plane.get({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pull-secret', namespace: `clusters-${id}` },
+    });
+    const data = (found as { readonly data?: Record<string, string> } | undefined)?.data;
+    const text = data?.['.dockerconfigjson'];
+    return text === undefined ? undefined : Buffer.from(text, 'base64').toString();
+  }
+
+  /** Status and reason of a condition of the last report. */
+  condition(id: string, type: string): string {
+    const found = this.api.last(id)?.conditions.find((one) => one.type === type);
+    return `${found?.status} ${found?.reason}`;
+  }
+
+  async close(): Promise<void> {
+    await this.probe.close();
+    await this.kubelet.stop();
+    await this.rabbit.stop();
+    await this.api.close();
+    await this.gcp.close();
+    await this.plane.stop();
+  }
+}
