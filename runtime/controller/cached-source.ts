@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
+import { matchesSelectors } from './selection.ts';
 import { placeOf, type WideSource } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
@@ -133,7 +134,7 @@ export class CachedSource implements WideSource, InformerSink {
   /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. */
   observe(object: KubeObject): boolean {
     if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return false;
-    if (this.#narrowed && !this.has(object)) return false;
+    if (!this.has(object) && !matchesSelectors(this.selection, object)) return false;
     this.#objects.set(idOf(object), object);
     return true;
   }

@@ -2,7 +2,7 @@
 import { isApiError } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { asPullwrightError } from '../kube/failure.ts';
-import { plainPatch } from '../kube/plain-patch.ts';
+import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kube-object.ts';
@@ -12,7 +12,12 @@ import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
 export type Committed =
-  | { readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed'; readonly ref: Ref }
+  | {
+      readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
+      readonly ref: Ref;
+      /** A plain write, as the server stored it, when it is what was wanted: the watch has no news of it. */
+      readonly settled?: KubeObject;
+    }
   | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
 
 type Applying = Extract<Change, { verb: 'created' | 'configured' | 'unchanged' }>;
@@ -93,9 +98,9 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
   try {
     cluster.assertMayWrite();
     const { client } = cluster;
-    cluster.cache.observe(
-      await (plain ? client.create(desired, manager) : client.apply(desired, { manager })),
-    );
+    const written = await (plain ? client.create(desired, manager) : client.apply(desired, { manager }));
+    cluster.cache.observe(written);
+    return { verb: 'created', ref, ...settled(change, written, manager) };
   } catch (error) {
     if (!isApiError(error, 409)) throw error;
     if (!plain) throw seenLate(ref, cluster);
@@ -103,7 +108,11 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
     if (present === undefined) throw error;
     return meetObject(change, present, author, cluster);
   }
-  return { verb: 'created', ref };
+}
+
+function settled(change: Applying, written: KubeObject, manager: string): { readonly settled?: KubeObject } {
+  const isSettled = change.plain === true && plainDrift(change.desired, written, manager).length === 0;
+  return isSettled ? { settled: written } : {};
 }
 
 /** An object is there that the cache did not show: ours, from a moment ago, or somebody's. */
@@ -123,20 +132,38 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
   const isPart = desired.metadata.labels?.[OWNER_LABEL] !== author.reconciler;
   const manager = fieldManager(author.reconciler);
   try {
-    cluster.cache.observe(
+    const written =
       change.plain === true && before !== undefined
-        ? await cluster.client.mergePatch(ref, plainPatch(desired, before, manager), manager)
+        ? await patchPlainly(cluster, ref, plainPatch(desired, before, manager), manager)
         : // What we made is ours whoever edits it; of what others made, only what nobody else claims, or what a person gave us.
           await cluster.client.apply(withUid(desired, before), {
             manager,
             force: !isPart || change.take === true,
-          }),
-    );
-    return { verb: 'configured', ref };
+          });
+    cluster.cache.observe(written);
+    return { verb: 'configured', ref, ...settled(change, written, manager) };
   } catch (error) {
     if (!isPart && before !== undefined && isImmutable(error)) return replaceObject(change, author, cluster);
-    if (change.plain === true && isApiError(error, 404)) throw vanished(ref);
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
+  }
+}
+
+async function patchPlainly(
+  { client }: Cluster,
+  ref: Ref,
+  patch: object,
+  manager: string,
+): Promise<KubeObject> {
+  try {
+    return await client.mergePatch(ref, patch, manager);
+  } catch (error) {
+    if (!isApiError(error, 404)) throw error;
+    // The watch will say so in a moment.
+    throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
+      code: 'Gone',
+      disposition: 'waiting',
+      afterMs: 50,
+    });
   }
 }
 
@@ -166,15 +193,6 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreign(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": somebody made it meanwhile`, {
     code: 'MadeMeanwhile',
-    disposition: 'waiting',
-    afterMs: 50,
-  });
-}
-
-/** The watch will say so in a moment. */
-function vanished(ref: Ref): PullwrightError {
-  return new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
-    code: 'Gone',
     disposition: 'waiting',
     afterMs: 50,
   });

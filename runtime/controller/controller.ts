@@ -18,6 +18,7 @@ import {
   type Scope,
   type World,
 } from './contract.ts';
+import { Echoes } from './echoes.ts';
 import type { FactCache } from './facts.ts';
 import { inParallel, neighbours } from './parallel.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
@@ -52,6 +53,7 @@ export class Controller {
   readonly #log: Logger;
   readonly #readings: Readings;
   readonly #keys = new Map<string, Key>();
+  readonly #echoes = new Echoes();
   readonly #endDepth: () => unknown;
   readonly #workers: Promise<void>[] = [];
   #onSynced: (() => void) | undefined;
@@ -130,7 +132,8 @@ export class Controller {
     const { clusters, reconciler } = this.#options;
     const alone = clusters.hosted === clusters.management;
     const ref = refOf(alone ? 'hosted' : role, object);
-    for (const key of reconciler.keysFor(ref, this.#world())) this.#enqueue(key);
+    const echo = this.#echoes.take(object);
+    for (const key of reconciler.keysFor(ref, this.#world())) if (keyText(key) !== echo) this.#enqueue(key);
   }
 
   #enqueue(key: Key): void {
@@ -231,6 +234,9 @@ export class Controller {
           commit(change, author, clusters[change.ref.role]),
         )),
       );
+    for (const done of committed)
+      if (done.verb !== 'failed' && done.settled !== undefined)
+        this.#echoes.expect(done.settled, keyText(author.key));
     return committed;
   }
 

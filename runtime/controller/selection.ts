@@ -27,6 +27,14 @@ export function covers(read: Read, object: KubeObject, scope: Scope): boolean {
   const namespace = readNamespace(read, scope);
   if (namespace !== undefined && namespace !== (object.metadata.namespace ?? '')) return false;
   if (read.name !== undefined && readName(read, scope) !== object.metadata.name) return false;
+  return matchesSelectors(read, object);
+}
+
+/** Whether the selectors of `read` select `object`. */
+export function matchesSelectors(
+  read: Pick<Read, 'labelSelector' | 'fieldSelector'>,
+  object: KubeObject,
+): boolean {
   return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
 }
 

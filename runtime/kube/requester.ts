@@ -62,7 +62,7 @@ export class Requester {
   async json(call: Call): Promise<{ readonly status: number; readonly body: unknown }> {
     return this.#repeat(call, async (signal) => {
       const response = await this.#send(call, signal);
-      const body = parsed(await bodyText(response.body, MAX_BODY_BYTES));
+      const body = parsed(await textOf(response));
       if (response.status >= 400 && call.allow?.includes(response.status) !== true)
         throw this.#refusal(call, response, body);
       return { status: response.status, body };
@@ -75,7 +75,7 @@ export class Requester {
     try {
       const response = await this.#send(call, deadline.signal);
       if (response.status < 400) return releasing(response.body, deadline);
-      throw this.#refusal(call, response, parsed(await bodyText(response.body, MAX_BODY_BYTES)));
+      throw this.#refusal(call, response, parsed(await textOf(response)));
     } catch (error) {
       deadline.release();
       throw this.#readable(call, error, deadline.expired());
@@ -128,7 +128,7 @@ export class Requester {
     const response = await this.#once(call, signal, await connection.credentials(false));
     if (response.status !== 401) return response;
     // The token may have been renewed since it was read. A body that nobody reads would hold the connection.
-    await bodyText(response.body, MAX_BODY_BYTES);
+    await textOf(response);
     return this.#once(call, signal, await connection.credentials(true));
   }
 
@@ -249,6 +249,10 @@ function queryText(query: Call['query']): string {
   for (const [key, value] of Object.entries(query ?? {}))
     if (value !== undefined) parameters.append(key, String(value));
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}
+
+function textOf(response: TransportResponse): Promise<string> {
+  return response.text?.(MAX_BODY_BYTES) ?? bodyText(response.body, MAX_BODY_BYTES);
 }
 
 function parsed(text: string): unknown {

@@ -1,6 +1,7 @@
 /** Requests by `node:https` on connections that are kept. */
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 import { reveal } from '../rules/redacted.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { type Transport, type TransportRequest, type TransportResponse, urlOf } from './transport.ts';
@@ -8,22 +9,31 @@ import { type Transport, type TransportRequest, type TransportResponse, urlOf } 
 /** See {@link Transport}. */
 export class NodeTransport implements Transport {
   readonly #connection: Connection;
+  /** Read once: reading a URL costs as much as the rest of making a request. */
+  readonly #server: ReturnType<typeof urlToHttpOptions>;
   #agent: Agent | undefined;
   #identity = '';
 
   constructor(connection: Connection) {
     this.#connection = connection;
+    this.#server = urlToHttpOptions(new URL(urlOf(connection, '/')));
   }
 
   send(request: TransportRequest): Promise<TransportResponse> {
     const { method, path, headers, body, signal, credentials } = request;
     return new Promise((resolve, reject) => {
-      const call = httpsRequest(urlOf(this.#connection, path), {
+      signal.throwIfAborted();
+      const call = httpsRequest({
+        ...this.#server,
+        path: `${(this.#server.path ?? '/').slice(0, -1)}${path}`,
         method,
         headers,
-        signal,
         agent: this.#agentFor(credentials),
       });
+      // As the option `signal` does, at a tenth of its cost.
+      const abort = (): void => void call.destroy(new Error('aborted'));
+      signal.addEventListener('abort', abort, { once: true });
+      call.once('close', () => signal.removeEventListener('abort', abort));
       call.once('error', reject);
       call.once('response', (message) => resolve(responseOf(message)));
       call.end(body);
@@ -69,5 +79,21 @@ function responseOf(message: IncomingMessage): TransportResponse {
       return Array.isArray(value) ? value[0] : value;
     },
     body: message,
+    text: (limit) => textOf(message, limit),
   };
+}
+
+function textOf(message: IncomingMessage, limit: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    message.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) message.destroy(new RangeError(`The answer is longer than ${limit} bytes`));
+      else parts.push(chunk);
+    });
+    message.once('end', () => resolve(Buffer.concat(parts).toString('utf8')));
+    message.once('error', reject);
+    message.once('close', () => reject(new Error('The answer ended before its end')));
+  });
 }

@@ -16,6 +16,8 @@ export interface TransportResponse {
   header(name: string): string | undefined;
   /** The body as it arrives. Must be read to its end, or the signal aborted. */
   readonly body: AsyncIterable<Uint8Array>;
+  /** The whole body, where the runtime has a shorter way to it. Rejects with a RangeError when it is longer than `limit` bytes. */
+  text?(limit: number): Promise<string>;
 }
 
 /** Rejects only when there is no answer; every status is an answer. */

@@ -14,14 +14,8 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
     case 'Secret':
       return keys.secret(changed);
     case PROFILE_KIND:
-      return [
-        keys.key(`profile/${changed.name}`),
-        ...keys.everyNamespace(),
-        ...keys.policy(),
-        ...keys.profiles(),
-      ];
     case 'SidecarSet':
-      return [keys.key(`sidecarset/${changed.name}`), ...keys.policy(), ...keys.everyNamespace()];
+      return keys.declaration(changed);
     case 'ControllerRevision':
     case 'MutatingWebhookConfiguration':
       return keys.policy();
@@ -35,6 +29,26 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
     default:
       return [];
   }
+}
+
+const saidBefore = new WeakMap<InjectionOptions, Map<string, string>>();
+
+/**
+ * Whether the object says something else than when it was last looked at, its status aside: that is written by ourselves while
+ * copies are on their way, and must not send every namespace through the queue again.
+ */
+function saysNew(changed: Ref, world: World, options: InjectionOptions): boolean {
+  const object = world.get(changed);
+  const said = saidBefore.get(options) ?? new Map<string, string>();
+  saidBefore.set(options, said);
+  const id = `${world.scope.name} ${changed.apiVersion} ${changed.kind} ${changed.name}`;
+  const before = said.get(id);
+  if (object === undefined) said.delete(id);
+  else {
+    const { uid, labels, annotations } = object.metadata;
+    said.set(id, JSON.stringify([uid, labels, annotations, object.spec]));
+  }
+  return before === undefined || said.get(id) !== before;
 }
 
 const sizes = new WeakMap<InjectionOptions, { readonly small: boolean; readonly at: number }>();
@@ -66,6 +80,15 @@ class Keys {
   /** Its copies, and its pods. */
   namespace(name: string): readonly Key[] {
     return [this.key('namespace', name), ...(this.#options.audit ? [this.key('pods', name)] : [])];
+  }
+
+  /** A profile or a SidecarSet. */
+  declaration(changed: Ref): readonly Key[] {
+    const isProfile = changed.kind === PROFILE_KIND;
+    const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
+    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    const others = isProfile ? this.profiles() : [];
+    return [own, ...this.everyNamespace(), ...this.policy(), ...others];
   }
 
   everyNamespace(): readonly Key[] {
