@@ -1,6 +1,9 @@
 /** Errors of Google's APIs: what they mean for a run. */
 import { OUTCOMES, type OutcomeReason } from './outcome.ts';
 
+/** The call by which {@link GcpError} names a token that could not be had for now. */
+export const TOKEN_CALL = 'GetAccessToken';
+
 /** A failed run of the Job, with the reason that goes into the result. The message never holds a response body. */
 export class JobError extends Error {
   readonly reason: OutcomeReason;
@@ -22,21 +25,47 @@ export class GcpError extends Error {
   readonly call: string;
   /** `reason` of google.rpc.ErrorInfo, such as `SERVICE_DISABLED`. */
   readonly info: string | undefined;
+  /** How long the service wants to be left alone: `Retry-After`, or google.rpc.RetryInfo. */
+  readonly retryAfterMs: number | undefined;
+  /** Of ours, for a person. */
+  readonly text: string | undefined;
 
   constructor(
     call: string,
     status: string,
-    options: { info?: string | undefined; text?: string; cause?: unknown } = {},
+    options: {
+      info?: string | undefined;
+      retryAfterMs?: number | undefined;
+      text?: string;
+      cause?: unknown;
+    } = {},
   ) {
-    super(
-      `${call} failed: ${status}${options.text === undefined ? '' : ` (${options.text})`}`,
-      options.cause === undefined ? undefined : { cause: options.cause },
-    );
+    super(`${call} failed: ${status}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'GcpError';
     this.status = status;
     this.call = call;
     this.info = options.info;
+    this.retryAfterMs = options.retryAfterMs;
+    this.text = options.text;
   }
+}
+
+/** The permission that a call of Secret Manager needs. Source: its table of IAM permissions. */
+const PERMISSIONS: Readonly<Record<string, string>> = {
+  GetSecret: 'secretmanager.secrets.get',
+  CreateSecret: 'secretmanager.secrets.create',
+  UpdateSecret: 'secretmanager.secrets.update',
+  DeleteSecret: 'secretmanager.secrets.delete',
+  AddSecretVersion: 'secretmanager.versions.add',
+  AccessSecretVersion: 'secretmanager.versions.access',
+  ListSecretVersions: 'secretmanager.versions.list',
+  DisableSecretVersion: 'secretmanager.versions.disable',
+  DestroySecretVersion: 'secretmanager.versions.destroy',
+};
+
+/** `secretmanager.versions.add` for `AddSecretVersion`. */
+export function permissionOf(call: string): string {
+  return PERMISSIONS[call] ?? call;
 }
 
 /**
@@ -70,12 +99,19 @@ export function statusOfHttp(http: number): string {
 /** What a call that failed for good means, in words that say what to do. */
 export function explainGcpError(error: GcpError, project: string): JobError {
   const { call, status } = error;
+  if (call === TOKEN_CALL) {
+    return new JobError(
+      'IdentityUnavailable',
+      `Cannot get an access token: what gives them to the pod answers with ${status}, or not at all`,
+      error,
+    );
+  }
   if (error.info === 'SERVICE_DISABLED') {
     const todo = `enable secretmanager.googleapis.com in project "${project}"`;
     return new JobError('ApiDisabled', `Cannot ${call}: the Secret Manager API is disabled; ${todo}`, error);
   }
   if (status === 'PERMISSION_DENIED') {
-    const todo = `grant roles/secretmanager.admin in project "${project}" to the identity of the Job`;
+    const todo = `grant ${permissionOf(call)} in project "${project}" to the identity of the Job (roles/secretmanager.admin has it)`;
     return new JobError('IamPermissionDenied', `Cannot ${call}: permission denied; ${todo}`, error);
   }
   if (status === 'UNAUTHENTICATED') {
@@ -103,5 +139,6 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  return new JobError('SecretManagerUnavailable', `Cannot ${call}: ${status}`, error);
+  const text = error.text === undefined ? '' : ` (${error.text})`;
+  return new JobError('SecretManagerUnavailable', `Cannot ${call}: ${status}${text}`, error);
 }

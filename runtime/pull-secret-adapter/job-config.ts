@@ -27,7 +27,12 @@ export interface JobConfig extends JobTask {
   readonly managementSecretName: string;
   readonly secretManagerEndpoint: string;
   readonly iamCredentialsEndpoint: string;
+  /** Of Cloud Resource Manager; a dry run asks it for permissions. */
+  readonly resourceManagerEndpoint: string;
+  /** For each answer. */
   readonly timeoutMs: number;
+  /** For the whole run: its end must come before the Job's deadline, or its reason is lost with the pod. */
+  readonly runTimeoutMs: number;
   readonly resultFile: string;
   readonly terminationLog: string;
 }
@@ -122,7 +127,13 @@ function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode'> {
       'IAM_CREDENTIALS_ENDPOINT',
       'https://iamcredentials.googleapis.com',
     ),
+    resourceManagerEndpoint: endpoint(
+      env,
+      'RESOURCE_MANAGER_ENDPOINT',
+      'https://cloudresourcemanager.googleapis.com',
+    ),
     timeoutMs: durationMs(env, 'GCP_API_TIMEOUT', 30_000),
+    runTimeoutMs: durationMs(env, 'RUN_TIMEOUT', 90_000),
     resultFile: text('RESULT_FILE'),
     terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
   };

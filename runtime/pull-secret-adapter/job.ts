@@ -3,7 +3,7 @@
  * result with a reason.
  */
 import { type Redacted, reveal } from '../rules/redacted.ts';
-import { explainGcpError, GcpError, JobError, retryableStatus } from './gcp-error.ts';
+import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } from './gcp-error.ts';
 import type { JobConfig } from './job-config.ts';
 import {
   type ManagementSecretInput,
@@ -13,9 +13,10 @@ import {
 import { gcpLabels } from './names.ts';
 import { type JobResult, OUTCOMES } from './outcome.ts';
 import { judgePullSecret } from './pull-secret.ts';
+import { versionNumber } from './read-version.ts';
 import { retry } from './retry.ts';
 import type { SecretManager } from './secret-manager.ts';
-import { storeSecret } from './store-secret.ts';
+import { type StoreResult, storeSecret } from './store-secret.ts';
 
 export interface JobShell {
   readonly manager: SecretManager;
@@ -77,9 +78,16 @@ function explained(project: string, error: unknown): JobError {
   if (error instanceof JobError) return error;
   if (error instanceof GcpError) return explainGcpError(error, project);
   if (error instanceof Error && error.name === 'AbortError') {
+    // A pause that was cut: by the run's time limit, or by a signal.
+    if (error.cause instanceof JobError) return error.cause;
     return new JobError('Interrupted', 'The run was interrupted and will be made again', error);
   }
-  return new JobError('UnexpectedFailure', 'The run failed in a way that was not foreseen', error);
+  const kind = error instanceof Error ? error.name : typeof error;
+  return new JobError(
+    'UnexpectedFailure',
+    `The run failed in a way that was not foreseen (${kind}); it will be made again`,
+    error,
+  );
 }
 
 /** Refuses what can never work. @throws JobError InvalidPullSecret */
@@ -97,6 +105,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const { log } = shell;
   assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation');
+  const leftOut = new Set<string>();
   const stored = await retried(shell, () =>
     storeSecret({
       manager: shell.manager,
@@ -111,11 +120,15 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
       now: shell.now,
       pause: shell.pause,
       log: (operation, message, version) => log('info', operation, message, version),
+      leftOut: (call) => leftOut.add(permissionOf(call)),
     }),
   );
+  const missing = [...leftOut].sort().join(', ');
+  if (missing !== '')
+    log('info', 'permissions', `Labels and older versions stay as they are without ${missing}`);
   const { management } = shell;
   if (management !== undefined && stored.reason !== 'SupersededByNewer') {
-    await writeManagementSecret(management, config.pullSecret);
+    await retried(shell, () => writeManagementSecret(management, config.pullSecret));
     log(
       'info',
       'management-secret',
@@ -123,25 +136,41 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
     );
   }
   log('info', 'completed', 'Successfully created/updated pull secret');
-  const bytes = Buffer.byteLength(reveal(config.pullSecret));
+  const details = {
+    ...storedDetails(config, stored),
+    ...(missing === '' ? {} : { missingPermissions: missing }),
+    ...(management === undefined ? {} : { managementSecret: `${management.namespace}/${management.name}` }),
+  };
+  const text =
+    stored.reason === 'SupersededByNewer'
+      ? 'was written for a newer generation already'
+      : 'holds the pull secret';
   return done(
     stored.reason,
-    `Secret "${config.secretName}" in project "${config.gcpProjectId}" holds the pull secret`,
-    {
-      secretName: config.secretName,
-      secretVersion: stored.version.slice(stored.version.lastIndexOf('/') + 1),
-      gcpProject: config.gcpProjectId,
-      secretPath: `projects/${config.gcpProjectId}/secrets/${config.secretName}`,
-      replicationPolicy: config.replication?.userManaged === undefined ? 'automatic' : 'user-managed',
-      bytes,
-      ...(management === undefined ? {} : { managementSecret: `${management.namespace}/${management.name}` }),
-    },
+    `Secret "${config.secretName}" in project "${config.gcpProjectId}" ${text}`,
+    details,
   );
+}
+
+/** What the adapter puts into the status, and into its metrics. */
+function storedDetails(config: JobConfig, stored: StoreResult): JobResult['details'] {
+  const { version, createdAt, enabledVersions, replication } = stored;
+  return {
+    secretName: config.secretName,
+    ...(version === '' ? {} : { secretVersion: versionNumber(version) }),
+    ...(createdAt === undefined ? {} : { versionCreatedTime: createdAt }),
+    ...(enabledVersions === undefined ? {} : { enabledVersions }),
+    gcpProject: config.gcpProjectId,
+    secretPath: `projects/${config.gcpProjectId}/secrets/${config.secretName}`,
+    replicationPolicy: replication?.userManaged === undefined ? 'automatic' : 'user-managed',
+    bytes: Buffer.byteLength(reveal(config.pullSecret)),
+  };
 }
 
 async function removeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   if (config.onDeletion === 'delete') await retried(shell, () => removeStored(config, shell));
-  if (shell.management !== undefined) await removeManagementSecret(shell.management);
+  const { management } = shell;
+  if (management !== undefined) await retried(shell, () => removeManagementSecret(management));
   shell.log('info', 'completed', 'Removed pull secret');
   const what = config.onDeletion === 'delete' ? 'is removed from' : 'stays in';
   return done('SecretDeleted', `Secret "${config.secretName}" ${what} project "${config.gcpProjectId}"`, {
@@ -175,6 +204,10 @@ function done(reason: JobResult['reason'], message: string, details: JobResult['
 async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
   return retry(operation, {
     pause: shell.pause,
-    retryable: (error) => error instanceof GcpError && retryableStatus(error.status),
+    retryable: (error) =>
+      error instanceof GcpError
+        ? retryableStatus(error.status)
+        : error instanceof JobError && error.reason === 'ManagementClusterUnavailable',
+    waitFor: (error) => (error instanceof GcpError ? error.retryAfterMs : undefined),
   });
 }

@@ -4,11 +4,16 @@ export interface RetryOptions {
   /** Calls in all. @default {3} */
   readonly attempts?: number;
   readonly retryable: (error: unknown) => boolean;
+  /** How long the other side wants to be left alone; longer than {@link LONGEST_WAIT_MS} ends the attempts. */
+  readonly waitFor?: (error: unknown) => number | undefined;
   /** Waits; rejects when the run was interrupted. */
   readonly pause: (ms: number) => Promise<void>;
   /** In [0, 1). */
   readonly random?: () => number;
 }
+
+/** A pod that waits longer than this only costs: the Job is made again later. */
+export const LONGEST_WAIT_MS = 30_000;
 
 /** Pause before the next call: 1 s, 2 s, 4 s ..., 20 % more or less. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number = Math.random): number {
@@ -36,8 +41,9 @@ export async function retry<T>(operation: () => Promise<T>, options: RetryOption
     try {
       return await operation();
     } catch (error) {
-      if (attempt >= attempts || !options.retryable(error)) throw error;
-      await options.pause(backoffMs(attempt, options.random));
+      const wanted = options.waitFor?.(error) ?? 0;
+      if (attempt >= attempts || wanted > LONGEST_WAIT_MS || !options.retryable(error)) throw error;
+      await options.pause(Math.max(wanted, backoffMs(attempt, options.random)));
     }
   }
 }

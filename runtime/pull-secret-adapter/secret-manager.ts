@@ -4,7 +4,8 @@
  */
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import { crc32c } from './crc32c.ts';
-import { GcpError, statusOfHttp } from './gcp-error.ts';
+import { GcpError } from './gcp-error.ts';
+import { callGoogleApi, type GoogleApiOptions } from './google-api.ts';
 
 /** Replication of a secret; cannot be changed later. */
 export interface Replication {
@@ -22,6 +23,8 @@ export interface GcpSecret {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly replication?: Replication;
+  /** Names for versions, to their numbers. */
+  readonly versionAliases?: Readonly<Record<string, string>>;
   readonly etag?: string;
 }
 
@@ -29,6 +32,8 @@ export interface GcpVersion {
   /** `projects/NUMBER/secrets/NAME/versions/N`. */
   readonly name: string;
   readonly state?: string;
+  /** RFC 3339. */
+  readonly createTime?: string;
 }
 
 /** A payload and whether its checksum held. */
@@ -38,14 +43,12 @@ export interface GcpPayload {
   readonly intact: boolean;
 }
 
-export interface SecretManagerOptions {
+export interface SecretManagerOptions extends GoogleApiOptions {
   /** Base URL without path. @default {'https://secretmanager.googleapis.com'} */
   readonly endpoint: string;
+  /** Base URL of Cloud Resource Manager, asked for the permissions on a project. */
+  readonly resourceManagerEndpoint: string;
   readonly project: string;
-  readonly token: () => Promise<Redacted<string>>;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly fetch?: typeof fetch;
 }
 
 /** Secret Manager of one project. */
@@ -139,12 +142,24 @@ export class SecretManager {
     await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));
   }
 
-  /** Which of `permissions` the identity has: on the secret, or on the project when `secret` is undefined (Secret Manager has no such call). */
+  /** Which of `permissions` the identity has on a secret that is there. */
   async testPermissions(secret: string, permissions: readonly string[]): Promise<readonly string[]> {
     const answer = await this.#call<{ permissions?: readonly string[] }>(
       'TestIamPermissions',
       'POST',
       `${this.#path(secret)}:testIamPermissions`,
+      { permissions },
+    );
+    return answer.permissions ?? [];
+  }
+
+  /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a secret that is not there. */
+  async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
+    const { resourceManagerEndpoint: endpoint } = this.#options;
+    const url = `${endpoint}${this.#parent()}:testIamPermissions`;
+    const answer = await callGoogleApi<{ permissions?: readonly string[] }>(
+      { name: 'TestProjectPermissions', method: 'POST', url },
+      this.#options,
       { permissions },
     );
     return answer.permissions ?? [];
@@ -167,48 +182,8 @@ export class SecretManager {
     }
   }
 
-  async #call<T>(name: string, method: string, path: string, body?: unknown): Promise<T> {
-    const { endpoint, token, timeoutMs, signal } = this.#options;
-    const bearer = await token();
-    let response: Response;
-    let text: string;
-    try {
-      response = await (this.#options.fetch ?? fetch)(`${endpoint}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${reveal(bearer)}`,
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-        redirect: 'error',
-      });
-      text = await response.text();
-    } catch (error) {
-      signal.throwIfAborted();
-      const late = error instanceof Error && error.name === 'TimeoutError';
-      throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
-    }
-    const answer = parse(text);
-    if (response.ok && answer !== undefined) return answer as T;
-    // A page of a proxy with status 200 is no answer of this API.
-    throw failure(name, response.ok ? 502 : response.status, answer);
+  #call<T>(name: string, method: string, path: string, body?: unknown): Promise<T> {
+    const url = `${this.#options.endpoint}${path}`;
+    return callGoogleApi<T>({ name, method, url }, this.#options, body);
   }
-}
-
-function parse(text: string): unknown {
-  try {
-    return text === '' ? {} : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function failure(call: string, http: number, answer: unknown): GcpError {
-  const error = (answer as { error?: { status?: unknown; details?: unknown } } | undefined)?.error;
-  const status = typeof error?.status === 'string' ? error.status : statusOfHttp(http);
-  const details = Array.isArray(error?.details) ? (error.details as { reason?: unknown }[]) : [];
-  const info = details.map((detail) => detail.reason).find((reason) => typeof reason === 'string');
-  return new GcpError(call, status, { info });
 }

@@ -1,11 +1,14 @@
-/* oxlint-disable complexity, max-lines -- one server, one branch for each of its calls */
 /**
- * Google Secret Manager, its metadata server and IAM Credentials on loopback, with faults. Checked by the requests that the official
- * npm client was recorded to send (conformance suite `adapter/secretmanager-rest-wire`).
+ * Google Secret Manager and what a Job needs beside it (metadata server, token endpoints, IAM Credentials, the permission check of
+ * projects), on loopback, with faults. The official npm client is run against it in `official-client.test.ts`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { crc32c } from '../../../runtime/pull-secret-adapter/crc32c.ts';
+import { IdentityDouble } from './identity.ts';
+import { permissionDenied, Refusal } from './refusal.ts';
+import { SecretStore, type StoredSecret, type Target } from './secret-store.ts';
+
+export type { StoredSecret, StoredVersion } from './secret-store.ts';
 
 /** One rule of failure. Calls are counted per RPC from 1. */
 export interface Fault {
@@ -19,24 +22,20 @@ export interface Fault {
   readonly after?: boolean;
   /** `reason` of ErrorInfo. */
   readonly info?: string;
-  /** Answers with other bytes than are stored. */
+  /** Answers with other bytes than the checksum is of. */
   readonly corrupt?: boolean;
-  readonly html?: boolean;
+  /** A page of a proxy, with this status (200 for `true`). */
+  readonly html?: boolean | number;
+  /** Stores other bytes than were sent. */
+  readonly tamper?: boolean;
   /** The connection is cut instead of an answer. */
   readonly reset?: boolean;
-}
-
-export interface StoredVersion {
-  state: 'ENABLED' | 'DISABLED' | 'DESTROYED';
-  data: Buffer;
-}
-
-export interface StoredSecret {
-  labels: Record<string, string>;
-  annotations: Record<string, string>;
-  replication: unknown;
-  etag: number;
-  versions: StoredVersion[];
+  /** No answer at all. */
+  readonly hang?: boolean;
+  /** The answer comes this much later. */
+  readonly delayMs?: number;
+  /** Header `Retry-After`, in seconds. */
+  readonly retryAfter?: number;
 }
 
 export interface RpcCall {
@@ -44,49 +43,34 @@ export interface RpcCall {
   readonly n: number;
   readonly path: string;
   readonly body: unknown;
-  readonly authorization: string;
+  /** Where the token came from; undefined: none, unknown or expired. */
+  readonly identity: string | undefined;
+  readonly at: number;
   code: string;
 }
 
-export const PROJECT_NUMBER = '123456';
-const HTTP: Readonly<Record<string, number>> = {
-  NOT_FOUND: 404,
-  ALREADY_EXISTS: 409,
-  PERMISSION_DENIED: 403,
-  FAILED_PRECONDITION: 400,
-  INVALID_ARGUMENT: 400,
-  OUT_OF_RANGE: 400,
-  UNAUTHENTICATED: 401,
-  RESOURCE_EXHAUSTED: 429,
-  ABORTED: 409,
-  CANCELLED: 499,
-  UNAVAILABLE: 503,
-  DEADLINE_EXCEEDED: 504,
-};
+type Outcome =
+  | 'cut'
+  | {
+      readonly status: number;
+      readonly type?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly text: string;
+    };
+
 const STATE_NUMBER: Readonly<Record<string, number>> = { ENABLED: 1, DISABLED: 2, DESTROYED: 3 };
 
-class Refusal extends Error {
-  readonly status: string;
-  readonly info: string | undefined;
-  constructor(status: string, message: string, info?: string) {
-    super(message);
-    this.status = status;
-    this.info = info;
-  }
-}
-
 export class SecretManagerDouble {
-  readonly secrets: Map<string, StoredSecret> = new Map();
+  readonly identity: IdentityDouble = new IdentityDouble();
   readonly calls: RpcCall[] = [];
-  readonly metadataRequests: string[] = [];
-  readonly impersonated: string[] = [];
   faults: readonly Fault[] = [];
-  metadata: 'ok' | 'down' = 'ok';
-  /** Service accounts that may not be taken on. */
-  denyImpersonation = false;
-  tokenSeconds = 3600;
+  /** Permissions that nobody has. */
+  denied: ReadonlySet<string> = new Set();
+  /** Tokens have to come from {@link identity}. @default {true} */
+  authenticates = true;
+  readonly #store = new SecretStore();
   readonly #server: Server;
-  #counts = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
 
   private constructor(server: Server) {
     this.#server = server;
@@ -100,8 +84,16 @@ export class SecretManagerDouble {
     return double;
   }
 
+  get secrets(): Map<string, StoredSecret> {
+    return this.#store.secrets;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `127.0.0.1:${this.port}`;
   }
 
   get url(): string {
@@ -113,6 +105,7 @@ export class SecretManagerDouble {
     return {
       SECRET_MANAGER_ENDPOINT: this.url,
       IAM_CREDENTIALS_ENDPOINT: this.url,
+      RESOURCE_MANAGER_ENDPOINT: this.url,
       GCE_METADATA_HOST: this.host,
       METADATA_SERVER_DETECTION: 'assume-present',
     };
@@ -124,16 +117,7 @@ export class SecretManagerDouble {
   }
 
   put(path: string, secret: Partial<StoredSecret> = {}): StoredSecret {
-    const stored = {
-      labels: {},
-      annotations: {},
-      replication: { automatic: {} },
-      etag: 161,
-      versions: [],
-      ...secret,
-    };
-    this.secrets.set(path, stored);
-    return stored;
+    return this.#store.put(path, secret);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -141,146 +125,136 @@ export class SecretManagerDouble {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const text = Buffer.concat(chunks).toString();
     const url = new URL(request.url ?? '/', 'http://double');
-    if (url.pathname.startsWith('/computeMetadata/')) return this.#serveMetadata(url, request, response);
-    if (url.pathname.includes(':generateAccessToken')) return this.#serveImpersonation(url, response);
-    this.#serveRpc(
-      { url, method: request.method ?? 'GET', text, authorization: request.headers.authorization ?? '' },
-      response,
-    );
+    if (this.identity.serve(url, request, text, response)) return;
+    const call = this.#note(request, url, text);
+    const { n, rpc } = call;
+    const fault = this.faults.find((one) => one.rpc === rpc && (one.on?.includes(n) ?? true));
+    if (fault?.hang === true) return;
+    const delay = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, fault?.delayMs ?? 0));
+    const late = fault?.after === true;
+    if (!late) await delay();
+    const outcome = this.#outcome(call, url, fault);
+    if (late) await delay();
+    send(outcome, response);
   }
 
-  #serveMetadata(url: URL, request: IncomingMessage, response: ServerResponse): void {
-    this.metadataRequests.push(url.pathname + url.search);
-    if (this.metadata === 'down' || request.headers['metadata-flavor'] !== 'Google') {
-      response.writeHead(503).end('unavailable');
-      return;
-    }
-    const { tokenSeconds } = this;
-    const answers: Readonly<Record<string, string>> = {
-      '/computeMetadata/v1/project/project-id': 'mgmt-project',
-      '/computeMetadata/v1/instance/service-accounts/default/email':
-        'job@mgmt-project.iam.gserviceaccount.com',
-      '/computeMetadata/v1/universe/universe-domain': 'googleapis.com',
-    };
-    response.setHeader('Metadata-Flavor', 'Google');
-    if (url.pathname.endsWith('/token')) {
-      const token = { access_token: 'ya29.own', expires_in: tokenSeconds, token_type: 'Bearer' };
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(token));
-      return;
-    }
-    response.setHeader('content-type', 'application/text').end(answers[url.pathname] ?? 'ok');
-  }
-
-  #serveImpersonation(url: URL, response: ServerResponse): void {
-    const account = decodeURIComponent(/serviceAccounts\/([^:]+):/.exec(url.pathname)?.[1] ?? '');
-    this.impersonated.push(account);
-    response.setHeader('content-type', 'application/json');
-    if (this.denyImpersonation) {
-      response
-        .writeHead(403)
-        .end(JSON.stringify({ error: { code: 403, status: 'PERMISSION_DENIED', message: 'no' } }));
-      return;
-    }
-    const expireTime = new Date(Date.now() + this.tokenSeconds * 1000).toISOString();
-    response.end(JSON.stringify({ accessToken: 'ya29.taken-on', expireTime }));
-  }
-
-  #serveRpc(
-    request: { url: URL; method: string; text: string; authorization: string },
-    response: ServerResponse,
-  ): void {
-    const { url, method, text } = request;
-    const rpc = rpcOf(method, url.pathname);
+  #note(request: IncomingMessage, url: URL, text: string): RpcCall {
+    const rpc = rpcOf(request.method ?? 'GET', url.pathname);
     const n = (this.#counts.get(rpc) ?? 0) + 1;
     this.#counts.set(rpc, n);
-    const body: unknown = text === '' ? undefined : JSON.parse(text);
+    const { authorization = '' } = request.headers;
     const call: RpcCall = {
       rpc,
       n,
       path: url.pathname + url.search,
-      body,
-      authorization: request.authorization,
+      body: text === '' ? {} : JSON.parse(text),
+      identity: this.authenticates ? this.identity.originOf(authorization) : authorization,
+      at: performance.now(),
       code: 'OK',
     };
     this.calls.push(call);
-    const fault = this.faults.find((one) => one.rpc === rpc && (one.on?.includes(n) ?? true));
-    response.setHeader('content-type', 'application/json; charset=UTF-8');
+    return call;
+  }
+
+  /** Does what was asked for, as far as the fault lets it. */
+  #outcome(call: RpcCall, url: URL, fault: Fault = { rpc: call.rpc }): Outcome {
     try {
-      if (request.authorization === '')
-        throw new Refusal('UNAUTHENTICATED', 'Request is missing credentials.');
-      if (fault !== undefined && fault.after !== true) this.#fail(fault, response);
-      const answer = this.#answer(rpc, url, body as Record<string, unknown>);
-      if (fault?.after === true) this.#fail(fault, response);
-      if (response.writableEnded) return;
-      const numeric = url.search.includes('enum-encoding');
-      response.end(
-        JSON.stringify(fault?.corrupt === true ? corrupted(answer) : answer, (key, value: unknown) =>
-          numeric && key === 'state' && typeof value === 'string' ? STATE_NUMBER[value] : value,
-        ),
-      );
+      assertIdentity(call);
+      const early = fault.after === true ? undefined : failed(fault);
+      const answer = early === undefined ? this.#answer(call, url) : undefined;
+      const instead = early ?? (fault.after === true ? failed(fault) : undefined);
+      if (instead !== undefined) {
+        call.code = 'UNKNOWN';
+        return instead;
+      }
+      if (fault.tamper === true) this.#tamper(targetOf(url));
+      return { status: 200, text: spelled(fault.corrupt === true ? corrupted(answer) : answer, url) };
     } catch (error) {
-      if (response.writableEnded || response.destroyed) return;
-      const { status, message, info } =
-        error instanceof Refusal ? error : new Refusal('INTERNAL', String(error));
-      call.code = status;
-      const http = HTTP[status] ?? 500;
-      const details =
-        info === undefined
-          ? {}
-          : { details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: info }] };
-      response.writeHead(http).end(JSON.stringify({ error: { code: http, message, status, ...details } }));
+      const refusal = error instanceof Refusal ? error : new Refusal('INTERNAL', String(error));
+      call.code = refusal.status;
+      const headers = fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) };
+      return { status: refusal.http, headers, text: JSON.stringify(refusal.body) };
     }
   }
 
-  #fail(fault: Fault, response: ServerResponse): void {
-    if (fault.reset === true) response.destroy();
-    if (fault.html === true) response.setHeader('content-type', 'text/html').end('<html>proxy</html>');
-    if (fault.reset === true || fault.html === true) throw new Error('cut');
-    if (fault.code !== undefined) throw new Refusal(fault.code, fault.message ?? fault.code, fault.info);
+  #tamper({ project, secret }: Target): void {
+    const version = this.secrets.get(`projects/${project}/secrets/${secret}`)?.versions.at(-1);
+    if (version !== undefined) version.data = Buffer.from('{"auths":{}}');
   }
 
-  #answer(rpc: string, url: URL, body: Record<string, unknown>): unknown {
-    const match = /^\/v1\/projects\/([^/]+)\/secrets(?:\/([^/:]+))?/.exec(url.pathname);
-    const [project = '', id = ''] = (match?.slice(1) ?? []).map((part) => decodeURIComponent(part ?? ''));
-    const name = (rpc === 'CreateSecret' ? url.searchParams.get('secretId') : id) ?? '';
-    const key = `projects/${project}/secrets/${name}`;
-    const full = `projects/${PROJECT_NUMBER}/secrets/${name}`;
-    if (rpc === 'CreateSecret') return this.#create(key, full, body);
-    const secret = this.secrets.get(key);
-    if (secret === undefined)
-      throw new Refusal('NOT_FOUND', `Secret [projects/123/secrets/${name}] not found.`);
-    const version = /\/versions\/([^/:]+)/.exec(url.pathname)?.[1] ?? '';
-    switch (rpc) {
-      case 'GetSecret':
-        return shown(full, secret);
-      case 'UpdateSecret':
-        return update(full, secret, url.searchParams.get('updateMask') ?? '', body);
-      case 'DeleteSecret':
-        assertEtag(secret, url.searchParams.get('etag') ?? undefined);
-        this.secrets.delete(key);
-        return {};
-      case 'AddSecretVersion':
-        return addVersion(full, secret, body);
-      case 'ListSecretVersions':
-        return list(full, secret, url.searchParams.get('filter') ?? '');
-      case 'TestIamPermissions':
-        return { permissions: body['permissions'] };
-      default:
-        return onVersion(rpc, full, secret, version);
+  #answer(call: RpcCall, url: URL): unknown {
+    const target = targetOf(url);
+    const body = call.body as Readonly<Record<string, unknown>>;
+    if (call.rpc.startsWith('Test')) {
+      const wanted = (body['permissions'] ?? []) as readonly string[];
+      const there =
+        call.rpc === 'TestProjectPermissions' ||
+        this.secrets.has(`projects/${target.project}/secrets/${target.secret}`);
+      // Of a secret that is not there the service says nothing, without an error.
+      return there ? { permissions: wanted.filter((one) => !this.denied.has(one)) } : {};
     }
+    const permission = PERMISSION[call.rpc] ?? '';
+    if (this.denied.has(permission)) throw permissionDenied(permission, url.pathname.slice('/v1/'.length));
+    return this.#store.answer(call.rpc, target, body);
   }
+}
 
-  #create(key: string, full: string, body: Record<string, unknown>): unknown {
-    if (this.secrets.has(key)) throw new Refusal('ALREADY_EXISTS', `Secret [${full}] already exists.`);
-    const labels = (body['labels'] ?? {}) as Record<string, string>;
-    for (const value of Object.values(labels)) {
-      if (!/^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$/u.test(value))
-        throw new Refusal('INVALID_ARGUMENT', `Invalid label value ${value}`);
-    }
-    if (body['replication'] === undefined) throw new Refusal('INVALID_ARGUMENT', 'replication is missing');
-    const annotations = (body['annotations'] ?? {}) as Record<string, string>;
-    return shown(full, this.put(key, { labels, annotations, replication: body['replication'], etag: 1 }));
+const PERMISSION: Readonly<Record<string, string>> = {
+  GetSecret: 'secretmanager.secrets.get',
+  CreateSecret: 'secretmanager.secrets.create',
+  UpdateSecret: 'secretmanager.secrets.update',
+  DeleteSecret: 'secretmanager.secrets.delete',
+  ListSecrets: 'secretmanager.secrets.list',
+  AddSecretVersion: 'secretmanager.versions.add',
+  AccessSecretVersion: 'secretmanager.versions.access',
+  ListSecretVersions: 'secretmanager.versions.list',
+  GetSecretVersion: 'secretmanager.versions.get',
+  DisableSecretVersion: 'secretmanager.versions.disable',
+  EnableSecretVersion: 'secretmanager.versions.enable',
+  DestroySecretVersion: 'secretmanager.versions.destroy',
+};
+
+function assertIdentity({ identity }: RpcCall): void {
+  if (identity !== undefined && identity !== '') return;
+  throw new Refusal('UNAUTHENTICATED', 'Request had invalid authentication credentials.', {
+    reason: 'ACCESS_TOKEN_TYPE_UNSUPPORTED',
+    domain: 'googleapis.com',
+  });
+}
+
+/** Numbers for enums, if that was asked for. */
+function spelled(answer: unknown, url: URL): string {
+  const numeric = url.search.includes('enum-encoding');
+  return JSON.stringify(answer, (key, value: unknown) =>
+    numeric && key === 'state' && typeof value === 'string' ? STATE_NUMBER[value] : value,
+  );
+}
+
+function send(outcome: Outcome, response: ServerResponse): void {
+  if (outcome === 'cut') return void response.destroy();
+  const { status, type = 'application/json; charset=UTF-8', headers, text } = outcome;
+  response.writeHead(status, { 'content-type': type, ...headers }).end(text);
+}
+
+/** What comes instead of an answer of the service. @throws Refusal */
+function failed(fault: Fault): Outcome | undefined {
+  if (fault.reset === true) return 'cut';
+  if (fault.html !== undefined && fault.html !== false) {
+    return { status: fault.html === true ? 200 : fault.html, type: 'text/html', text: '<html>proxy</html>' };
   }
+  if (fault.code === undefined) return undefined;
+  const info = fault.info === undefined ? undefined : { reason: fault.info, domain: 'googleapis.com' };
+  throw new Refusal(fault.code, fault.message ?? fault.code, info);
+}
+
+function targetOf(url: URL): Target {
+  const match = /^\/v1\/projects\/([^/:]+)(?:\/secrets(?:\/([^/:]+)(?:\/versions\/([^/:]+))?)?)?/.exec(
+    url.pathname,
+  );
+  const [project = '', secret = '', version = ''] = (match?.slice(1) ?? []).map((part) =>
+    decodeURIComponent(part ?? ''),
+  );
+  return { project, secret, version, query: url.searchParams };
 }
 
 function rpcOf(method: string, path: string): string {
@@ -291,90 +265,23 @@ function rpcOf(method: string, path: string): string {
     disable: 'DisableSecretVersion',
     enable: 'EnableSecretVersion',
     destroy: 'DestroySecretVersion',
-    testIamPermissions: 'TestIamPermissions',
+    testIamPermissions: path.includes('/secrets/') ? 'TestIamPermissions' : 'TestProjectPermissions',
   };
   if (verb !== undefined) return verbs[verb] ?? verb;
   if (path.endsWith('/versions')) return 'ListSecretVersions';
   if (path.includes('/versions/')) return 'GetSecretVersion';
+  if (path.endsWith('/secrets')) return method === 'GET' ? 'ListSecrets' : 'CreateSecret';
   const methods: Readonly<Record<string, string>> = {
     GET: 'GetSecret',
     PATCH: 'UpdateSecret',
     DELETE: 'DeleteSecret',
-    POST: 'CreateSecret',
   };
   return methods[method] ?? method;
-}
-
-function shown(name: string, secret: StoredSecret): unknown {
-  const { labels, annotations, replication, etag } = secret;
-  return { name, labels, annotations, replication, etag: `"${etag}"`, createTime: '2026-01-01T00:00:00Z' };
-}
-
-function assertEtag(secret: StoredSecret, etag: unknown): void {
-  if (etag !== undefined && etag !== `"${secret.etag}"`)
-    throw new Refusal('FAILED_PRECONDITION', 'etag mismatch');
-}
-
-function update(name: string, secret: StoredSecret, mask: string, body: Record<string, unknown>): unknown {
-  assertEtag(secret, body['etag']);
-  for (const field of mask.split(',')) {
-    if (field !== 'labels' && field !== 'annotations')
-      throw new Refusal('INVALID_ARGUMENT', `bad mask ${field}`);
-    secret[field] = body[field] as Record<string, string>;
-  }
-  secret.etag += 1;
-  return shown(name, secret);
-}
-
-function addVersion(name: string, secret: StoredSecret, body: Record<string, unknown>): unknown {
-  const payload = (body['payload'] ?? {}) as { data?: string; dataCrc32c?: string };
-  const data = Buffer.from(payload.data ?? '', 'base64');
-  if (data.length > 65_536) throw new Refusal('INVALID_ARGUMENT', 'Secret Payload is too large.');
-  if (payload.dataCrc32c !== undefined && payload.dataCrc32c !== String(crc32c(data))) {
-    throw new Refusal('INVALID_ARGUMENT', 'The checksum does not match.');
-  }
-  secret.versions.push({ state: 'ENABLED', data });
-  return {
-    name: `${name}/versions/${secret.versions.length}`,
-    state: 'ENABLED',
-    createTime: '2026-01-01T00:00:00Z',
-  };
-}
-
-function list(name: string, secret: StoredSecret, filter: string): unknown {
-  const versions = secret.versions
-    .map(({ state }, index) => ({ name: `${name}/versions/${index + 1}`, state }))
-    .filter(({ state }) => filter === '' || filter === `state:${state}`);
-  return { versions: versions.reverse() };
-}
-
-function onVersion(rpc: string, name: string, secret: StoredSecret, version: string): unknown {
-  const number = version === 'latest' ? secret.versions.length : Number(version);
-  const stored = secret.versions[number - 1];
-  const full = `${name}/versions/${number}`;
-  if (stored === undefined) throw new Refusal('NOT_FOUND', `Secret [${name}] not found or has no versions.`);
-  if (rpc === 'AccessSecretVersion') {
-    if (stored.state !== 'ENABLED')
-      throw new Refusal('FAILED_PRECONDITION', `Secret Version [${full}] is in ${stored.state} state.`);
-    return {
-      name: full,
-      payload: { data: stored.data.toString('base64'), dataCrc32c: String(crc32c(stored.data)) },
-    };
-  }
-  if (rpc === 'DisableSecretVersion') stored.state = 'DISABLED';
-  if (rpc === 'EnableSecretVersion') stored.state = 'ENABLED';
-  if (rpc === 'DestroySecretVersion') stored.state = 'DESTROYED';
-  return { name: full, state: stored.state };
 }
 
 function corrupted(answer: unknown): unknown {
   const { payload, ...rest } = answer as { payload?: { data: string; dataCrc32c: string } };
   if (payload === undefined) return answer;
-  return {
-    ...rest,
-    payload: {
-      ...payload,
-      data: Buffer.from(`${Buffer.from(payload.data, 'base64').toString()} `).toString('base64'),
-    },
-  };
+  const data = Buffer.from(`${Buffer.from(payload.data, 'base64').toString()} `).toString('base64');
+  return { ...rest, payload: { ...payload, data } };
 }

@@ -94,7 +94,7 @@ function prepare(double: SecretManagerDouble, input: Recorded): ReadonlySet<stri
     before.add(path);
   }
   double.faults = input.faults;
-  double.metadata = input.metadata_mode === 'ok' ? 'ok' : 'down';
+  double.identity.metadata = input.metadata_mode === 'ok' ? 'ok' : 'down';
   return before;
 }
 
