@@ -11,13 +11,14 @@ export interface ReadWorld {
   readonly places: ReadonlyMap<string, string>;
 }
 
-/** Reads all of `dirs`; of an object that is given twice the last counts. */
-export async function readFolders(dirs: readonly string[]): Promise<ReadWorld> {
+/** Reads all of `dirs`; of an object that is given twice the last counts. `more` are kinds beside those of pulls. */
+export async function readFolders(dirs: readonly string[], more: readonly string[] = []): Promise<ReadWorld> {
+  const kinds = new Set([...FOLDER_KINDS, ...more]);
   const store = new ObjectStore();
   const problems: string[] = [];
   const places = new Map<string, string>();
   for (const dir of dirs) {
-    const folder = await readFolder(dir, FOLDER_KINDS);
+    const folder = await readFolder(dir, kinds);
     // A single file is its own folder.
     const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
     problems.push(...folder.problems.map(({ file, line, message }) => `${path(file)}:${line}: ${message}`));

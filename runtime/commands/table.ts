@@ -23,6 +23,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
     load: async () => (await import('./job.ts')).command,
   },
+  doctor: {
+    summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
+    load: async () => (await import('./doctor.ts')).command,
+  },
   explain: {
     summary: 'Show which credentials are tried for an image, and why not others',
     load: async () => (await import('./explain.ts')).command,
