@@ -1,0 +1,23 @@
+// deadline: 480 s
+/** The Job in a cluster, as a pod under Node, and compiled. */
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { executable } from '../support/executable.ts';
+import { suite } from '../support/suite.ts';
+import { CONTROLLER_CLUSTERS, jobControllerCases } from './job-controller-cases.ts';
+import { jobManagementCases } from './job-management-cases.ts';
+import { JobPlane } from './job-plane.ts';
+import { jobProgram } from './run-job.ts';
+
+const test = suite('job in a cluster');
+const missing = missingControlPlane();
+
+if (missing !== undefined) test.skip('everything', missing);
+else {
+  const run = jobProgram([await executable()]);
+  const cluster = await JobPlane.start(['cls-123', ...CONTROLLER_CLUSTERS]);
+  jobControllerCases(test, cluster);
+  jobManagementCases(test, cluster, run);
+  test.lastly('everything stops', () => cluster.stop());
+}
+
+test.run();
