@@ -8,7 +8,7 @@ import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './doctor-l
 import { doctorAccess } from './doctor-rights.ts';
 import { readFolders } from './explain-folders.ts';
 import { kindsFor, nextKindsFor } from './explain-world.ts';
-import { readObjects } from './object-source.ts';
+import { readObjects, type SourceObjects } from './object-source.ts';
 import { findPod, type Puller, parsePodName } from './pod-spec.ts';
 
 const HELP = `
@@ -66,28 +66,28 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
   const puller: Puller = { namespace: values.namespace, serviceAccount: 'default', pod };
-  const { store, problems } =
-    values.from === undefined
-      ? await readObjects(
-          values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig },
-          [...kindsFor(puller), ...doctorKinds(puller)],
-          io,
-          [...nextKindsFor(puller), ...doctorNext(puller)],
-        )
-      : await readFolders(values.from, DOCTOR_FOLDER_KINDS);
+  const { store, problems } = await read(values, puller, io);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(
       `Cannot examine ${pod.kind} "${values.namespace}/${pod.name}": it could not be read`,
-      {
-        code: 'PodUnreadable',
-        disposition: 'terminal',
-      },
+      { code: 'PodUnreadable', disposition: 'terminal' },
     );
   const input = lookAt(store, puller, problems);
   const links = doctorChain(input);
   io.stdout.write(render({ input, links, paint: paintFor(io) }));
   return links.every(({ state }) => state === 'ok') ? 0 : 1;
+}
+
+async function read(
+  { from, kubeconfig }: { readonly from?: readonly string[]; readonly kubeconfig?: string },
+  puller: Puller,
+  io: CommandIo,
+): Promise<SourceObjects> {
+  if (from !== undefined) return readFolders(from, DOCTOR_FOLDER_KINDS);
+  const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
+  const next = [...nextKindsFor(puller), ...doctorNext(puller)];
+  return readObjects(kubeconfig === undefined ? {} : { kubeconfig }, kinds, io, next);
 }
 
 interface Finding {

@@ -123,14 +123,19 @@ function settingsOf(values: Values, images: readonly string[]): Settings {
     throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
   if (images.length > 0 && (values.namespace ?? []).length > 1)
     throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
-  const [namespace = '', name = '', ...rest] = values.report?.split('/') ?? ['x', 'x'];
-  if (namespace === '' || name === '' || rest.length > 0)
-    throw new UsageError(`Cannot read --report "${values.report}": wanted NAMESPACE/NAME of a CronJob`);
+  const report = values.report === undefined ? undefined : cronJobOf(values.report);
   return {
     concurrency: wholeNumber('concurrency', values.concurrency, { from: 1, to: 256 }),
     warnDays: wholeNumber('warn-days', values['warn-days'], { from: 0, to: 3650 }),
-    ...(values.report === undefined ? {} : { report: { namespace, name } }),
+    ...(report === undefined ? {} : { report }),
   };
+}
+
+function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
+  const found = /^([^/]+)\/([^/]+)$/.exec(text);
+  if (found === null)
+    throw new UsageError(`Cannot read --report "${text}": wanted NAMESPACE/NAME of a CronJob`);
+  return { namespace: found[1] ?? '', name: found[2] ?? '' };
 }
 
 function wholeNumber(flag: string, text: string, { from, to }: { from: number; to: number }): number {

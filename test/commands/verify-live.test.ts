@@ -64,7 +64,7 @@ else {
     egressPorts: [443],
     suspend: false,
   });
-  for (const object of objects) await plane.apply(object as Parameters<typeof plane.apply>[0]);
+  for (const object of objects) await plane.apply(object);
   await plane.apply(
     secret('pull', { [`${registry.host}/a`]: refused, [`${registry.host}/b`]: shortToken() }),
   );
@@ -108,7 +108,7 @@ else {
       metadata: { name: 'cronjob-pullwright-verify', namespace: OWN },
     });
     assert.ok(found !== undefined, 'no PullStatus');
-    return found as unknown as KubeObject;
+    return found;
   };
   const verdicts = async (): Promise<readonly Verdict[]> =>
     ((await stored()).status as { verdicts: readonly Verdict[] }).verdicts;

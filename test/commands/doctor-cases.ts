@@ -1,0 +1,208 @@
+/** Broken set-ups for the tests of `pullwright doctor`. */
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { plantedAuth } from '../support/canary.ts';
+import type { Case } from '../support/suite.ts';
+
+export const deployment = (spec: object): TestObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web' },
+  spec: {
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }], ...spec },
+    },
+  },
+});
+
+const pod = (spec: object = {}): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', labels: { app: 'web' } },
+  spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }], ...spec },
+});
+
+const secret = (
+  name: string,
+  auths: Readonly<Record<string, string>>,
+  type = 'kubernetes.io/dockerconfigjson',
+): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name },
+  type,
+  data: {
+    '.dockerconfigjson': Buffer.from(
+      JSON.stringify({
+        auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])),
+      }),
+    ).toString('base64'),
+  },
+});
+
+export const account = (names: readonly string[]): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'default' },
+  imagePullSecrets: names.map((name) => ({ name })),
+});
+
+const event = (reason: string, message: string): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Event',
+  metadata: { name: `web.${reason.toLowerCase()}` },
+  involvedObject: { kind: 'Pod', name: 'web', namespace: 'NAMESPACE' },
+  reason,
+  message,
+  type: 'Warning',
+  lastTimestamp: '2030-01-01T00:00:00Z',
+});
+
+const AUTH = plantedAuth('doctor');
+export const GOOD: TestObject = secret('good', { 'quay.io/shop': AUTH });
+export const MIRRORS: TestObject = {
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'ImageTagMirrorSet',
+  metadata: { name: 'm' },
+  spec: { imageTagMirrors: [{ source: 'mirrored.io/shop', mirrors: ['m.io/shop'] }] },
+};
+export const PROFILE: TestObject = {
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullSecretProfile',
+  metadata: { name: 'team' },
+  spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, secrets: [{ name: 'good' }] },
+};
+
+export interface Row extends Case {
+  readonly objects: readonly TestObject[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly what?: string;
+  readonly broken: string;
+  readonly says: RegExp;
+  /** Whether the printed YAML alone mends it. */
+  readonly mends?: true;
+  readonly advice?: RegExp;
+}
+
+export const rows: readonly Row[] = [
+  {
+    name: 'an image that cannot be read',
+    reason: 'nothing else matters then',
+    objects: [account([]), deployment({ containers: [{ name: 'a', image: 'quay.io/Shop/web:1' }] })],
+    broken: 'image',
+    says: /quay\.io\/Shop\/web:1/,
+    advice: /template/,
+  },
+  {
+    name: 'no ServiceAccount',
+    reason: 'no pod is made',
+    objects: [deployment({ serviceAccountName: 'web' })],
+    broken: 'service-account',
+    says: /"[a-z0-9-]+\/web" does not exist/,
+    mends: true,
+  },
+  {
+    name: 'a Secret that is there and that nobody lists',
+    reason: 'the ServiceAccount is to name it',
+    objects: [account([]), GOOD, deployment({})],
+    broken: 'credential',
+    says: /Secret "good" of the namespace does/,
+    mends: true,
+  },
+  {
+    name: 'a Secret that is not there, beside one that would do',
+    reason: 'the list is mended',
+    objects: [account(['gone']), GOOD, deployment({})],
+    broken: 'secrets-there',
+    says: /Secret "gone", listed by ServiceAccount.*does not exist/,
+    mends: true,
+  },
+  {
+    name: "a template whose own list hides the ServiceAccount's",
+    reason: 'the template is mended, for the ServiceAccount no longer counts',
+    objects: [account(['good']), GOOD, deployment({ imagePullSecrets: [{ name: 'gone' }] })],
+    broken: 'secrets-there',
+    says: /listed by Deployment.*does not exist/,
+    mends: true,
+  },
+  {
+    name: 'a Secret of the wrong type',
+    reason: 'the kubelet passes over it',
+    objects: [account(['plain']), secret('plain', { 'quay.io/shop': AUTH }, 'Opaque'), GOOD, deployment({})],
+    broken: 'secrets-readable',
+    says: /"plain".*another type/,
+    mends: true,
+  },
+  {
+    name: 'a Secret that the kubelet cannot parse',
+    reason: 'it fails every image of the pod',
+    objects: [account(['broken', 'good']), secret('broken', { 'r.io': '!!' }), GOOD, deployment({})],
+    broken: 'secrets-readable',
+    says: /one unreadable Secret fails every image/,
+    mends: true,
+  },
+  {
+    name: 'an entry for another path of the same host',
+    reason: 'it nearly matches',
+    objects: [account(['near']), secret('near', { 'quay.io/other': AUTH }), deployment({})],
+    broken: 'credential',
+    says: /"quay\.io\/other".*does not match/,
+    advice: /quay\.io\/shop/,
+  },
+  {
+    name: 'a mirror without a credential',
+    reason: 'pull secrets of pods never reach mirrors under CRI-O',
+    objects: [
+      account(['both']),
+      secret('both', { 'mirrored.io/shop': AUTH, 'm.io': AUTH }),
+      deployment({ containers: [{ name: 'a', image: 'mirrored.io/shop/web:1' }] }),
+    ],
+    broken: 'mirror-credential',
+    says: /mirror "m\.io\/shop\/web:1" without a credential/,
+    mends: true,
+  },
+  {
+    name: 'a pod from before its ServiceAccount listed anything',
+    reason: 'the list is copied once',
+    objects: [pod(), account(['good']), GOOD],
+    what: 'web',
+    broken: 'injection',
+    says: /ServiceAccount\/.*gives such pods Secret "good"/,
+    advice: /Delete the pod/,
+  },
+  {
+    name: 'a pod from before its profile',
+    reason: 'a pod cannot be changed',
+    objects: [account([]), pod(), GOOD],
+    labels: { profile: 'yes' },
+    what: 'web',
+    broken: 'injection',
+    says: /profile\/team gives such pods Secret "good"/,
+    advice: /Delete the pod/,
+  },
+  ...(
+    [
+      ['x509: certificate signed by unknown authority', /certificate is not trusted/],
+      ['dial tcp 10.0.0.1:443: i/o timeout', /could not be reached/],
+      ['toomanyrequests: you have reached your pull rate limit', /asks to wait/],
+      ['manifest unknown', /the image is not there/],
+      ['unauthorized: access to the resource is not authorized', /refused the credential/],
+    ] as const
+  ).map(
+    ([message, says]): Row => ({
+      name: `an event: ${message}`,
+      reason: 'all that is known here is right, and the registry says no',
+      objects: [
+        account(['good']),
+        GOOD,
+        pod({ imagePullSecrets: [{ name: 'good' }] }),
+        event('Failed', `Failed to pull image "quay.io/shop/web:1": ${message}`),
+      ],
+      what: 'web',
+      broken: 'registry',
+      says,
+      advice: /./,
+    }),
+  ),
+];
