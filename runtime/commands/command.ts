@@ -8,6 +8,8 @@ export interface CommandIo {
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
   /** Writes to the descriptor at once, without the streams, whose making takes longer than a whole provider run. */
   readonly writeNow?: (fd: 1 | 2, text: string) => void;
+  /** Ends the process at once: for a command that has written all it has to say with {@link writeNow}. */
+  readonly exitNow?: (code: ExitCode) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** Aborted on SIGINT and SIGTERM. */

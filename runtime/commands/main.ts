@@ -90,6 +90,7 @@ function processIo(): CommandIo {
       return process.stderr;
     },
     writeNow: writeWhole,
+    exitNow: (code) => process.exit(code),
     env: process.env,
     cwd: process.cwd(),
     signal: controller.signal,

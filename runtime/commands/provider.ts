@@ -66,22 +66,16 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
   }
   if (parsed.dryRun) return (await import('../credential-provider/dry-run.ts')).dryRun(parsed, io);
   const result = await runProvider(parsed.options, {
-    override: io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'],
+    env: io.env,
     signal: io.signal,
     writeError: (line) => write(io, 2, line),
-    leaveProxy,
   });
   write(io, 1, result.stdout);
+  io.exitNow?.(result.exitCode);
   return result.exitCode;
 }
 
 function write(io: CommandIo, fd: 1 | 2, text: string): void {
   if (io.writeNow === undefined) (fd === 1 ? io.stdout : io.stderr).write(text);
   else if (text !== '') io.writeNow(fd, text);
-}
-
-/** The compiled runtime sends even loopback through a proxy, and obeys nothing but the absence of these variables. */
-function leaveProxy(): void {
-  for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'])
-    delete process.env[name];
 }

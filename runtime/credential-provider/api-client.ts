@@ -23,7 +23,7 @@ export interface RawAnswer {
   readonly retryAfter: string | null;
 }
 
-/** One exchange; `Bun` and Node differ only here. */
+/** One exchange with the server; see exchanges.ts. */
 export type Exchange = (
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -38,7 +38,7 @@ export function apiClient(
   server: ApiServer,
   token: Redacted<string>,
   signal: AbortSignal,
-  exchange: Exchange = defaultExchange(signal),
+  exchange: Exchange,
 ): ApiClient {
   const headers = {
     authorization: `Bearer ${reveal(token)}`,
@@ -111,7 +111,9 @@ function parsed(text: string): unknown {
 }
 
 function isCertificateError(error: unknown): boolean {
-  return /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME|certificate/i.test(reasonOf(error));
+  return /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME|certificate|Invalid CA/i.test(
+    reasonOf(error),
+  );
 }
 
 function reasonOf(error: unknown): string {
@@ -130,31 +132,4 @@ function unreachable(server: ApiServer, error: unknown, signal: AbortSignal): Pu
       : 'Check the address in apiserver-url.env and the connection of this node to the API server',
     cause: error,
   });
-}
-
-interface BunTls {
-  readonly tls: { readonly ca: string; readonly rejectUnauthorized: true };
-  readonly redirect: 'error';
-}
-
-function defaultExchange(signal: AbortSignal): Exchange {
-  if (!('Bun' in globalThis)) {
-    return async (url, headers, server) =>
-      (await import('./node-exchange.ts')).nodeExchange(url, headers, { server, signal });
-  }
-  return async (url, headers, server) => {
-    // Verification is asked for explicitly, because the environment can change the default.
-    const options: RequestInit & BunTls = {
-      headers,
-      signal,
-      redirect: 'error',
-      tls: { ca: server.ca, rejectUnauthorized: true },
-    };
-    const response = await fetch(url, options);
-    return {
-      status: response.status,
-      text: await response.text(),
-      retryAfter: response.headers.get('retry-after'),
-    };
-  };
 }

@@ -40,15 +40,7 @@ export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo)
   const chunks: Buffer[] = [];
   for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
   const text = Buffer.concat(chunks).toString('utf8');
-  const real = nodeView(
-    options,
-    {
-      override: io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'],
-      signal: io.signal,
-      leaveProxy: () => undefined,
-    },
-    log,
-  );
+  const real = nodeView(options, { env: io.env, signal: io.signal }, log);
   const decision = await decide(
     standIn(text, { ...real, stdin: () => Promise.resolve(text) }, options),
     options,

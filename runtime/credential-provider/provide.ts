@@ -92,7 +92,7 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
     if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
     const old = lstatSync(path, { throwIfNoEntry: false });
     if (old !== undefined && (!old.isFile() || (old.mode & 0o777) !== 0o600)) unlinkSync(path);
-    replaceFile(path, Buffer.from(reveal(text)), { mode: 0o600, verify: false });
+    replaceFile(path, Buffer.from(reveal(text)), { mode: 0o600, durable: 'content', verify: false });
   } catch (error) {
     removeLeft(path);
     const cause = fileError('write', path, error);

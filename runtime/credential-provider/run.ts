@@ -7,17 +7,15 @@ import { apiClient } from './api-client.ts';
 import { findApiServer } from './api-server.ts';
 import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
+import { exchangeFor } from './exchanges.ts';
 import { collectingLog, type Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProvideResult, provide } from './provide.ts';
 
 export interface RunContext {
-  /** Value of CONTAINERS_REGISTRIES_CONF_OVERRIDE. */
-  readonly override: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly writeError: (line: string) => void;
-  /** Makes later requests go straight to their host. */
-  readonly leaveProxy: () => void;
 }
 
 /** Where journald takes lines as from a service's stdout. */
@@ -31,6 +29,8 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   const signal = AbortSignal.any([budget.signal, context.signal]);
   const result = await provide(nodeView(options, { ...context, signal }, log), options, log);
   clearTimeout(timer);
+  // Takes the connection down, which would keep the process alive.
+  budget.abort();
   if (existsSync(JOURNAL))
     await (await import('./journal.ts')).sendToJournal(JOURNAL, 'crio-credential-provider', log.lines);
   return result;
@@ -39,23 +39,21 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
 /** The node as it is. */
 export function nodeView(
   options: ProviderOptions,
-  context: Pick<RunContext, 'override' | 'signal' | 'leaveProxy'>,
+  context: Pick<RunContext, 'env' | 'signal'>,
   log: Log,
 ): NodeView {
   return {
     stdin: readStdin,
-    confFiles: () => readConfFiles(options, context.override),
+    confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
     globalAuth: () => textIfThere(options.globalAuthFile),
     connect: (token) => {
       const server = findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
-      if (LOOPBACK.test(server.url)) context.leaveProxy();
-      return apiClient(server, token, context.signal);
+      const exchange = exchangeFor(server, context.env, context.signal);
+      return apiClient(server, token, context.signal, exchange);
     },
   };
 }
-
-const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
 
 /** All of stdin, in one call as a rule; a pipe that is set not to block is asked again. */
 async function readStdin(): Promise<string> {

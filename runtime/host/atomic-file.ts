@@ -39,8 +39,11 @@ export interface ReplaceOptions {
   readonly mode?: number;
   /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
   readonly owner?: { readonly uid: number; readonly gid: number };
-  /** False leaves out the syncs: for files that need not survive a power cut. @default {true} */
-  readonly durable?: boolean;
+  /**
+   * False leaves out the syncs: for files that need not survive a power cut. `content` leaves out that of the folder: after a
+   * power cut there is the old file or the new one, never a part of it. @default {true}
+   */
+  readonly durable?: boolean | 'content';
   /** False leaves out reading back: for files that another program takes away as soon as they are there. @default {true} */
   readonly verify?: boolean;
 }
@@ -101,7 +104,7 @@ export function replaceFile(
     const old = existing(path);
     writeNew(temporary, plain, { ...options, ...options.owner, ...old });
     renameSync(temporary, path);
-    if (options.durable !== false) syncFolder(dirname(path));
+    if (options.durable === undefined || options.durable === true) syncFolder(dirname(path));
   } catch (error) {
     removeQuietly(temporary);
     throw fileError('write', path, error);

@@ -30,10 +30,10 @@ export class Authority {
   readonly #key: KeyPair;
   readonly #name: string;
 
-  constructor(name: string) {
+  constructor(name: string, validity: Pick<CertificateRequest, 'notBefore' | 'notAfter'> = {}) {
     this.#name = name;
     this.#key = newKey();
-    this.certificate = this.#sign({ commonName: name, authority: true }, this.#key.publicKey);
+    this.certificate = this.#sign({ commonName: name, authority: true, ...validity }, this.#key.publicKey);
   }
 
   /** A new key with a certificate of this CA, both PEM. */

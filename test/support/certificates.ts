@@ -10,9 +10,15 @@ export interface Certificates {
 
 /** A fresh CA and a server certificate, for localhost, 127.0.0.1 and ::1 unless said otherwise. */
 export function makeCertificates(
-  options: { readonly hosts?: readonly string[]; readonly notAfter?: Date } = {},
+  options: {
+    readonly hosts?: readonly string[];
+    readonly notAfter?: Date;
+    /** Of the CA. */
+    readonly caNotAfter?: Date;
+  } = {},
 ): Certificates {
-  const authority = new Authority('test-ca');
+  const { caNotAfter } = options;
+  const authority = new Authority('test-ca', caNotAfter === undefined ? {} : { notAfter: caNotAfter });
   const { certificate, key } = authority.issue({
     commonName: 'test-server',
     hosts: options.hosts ?? ['localhost', '127.0.0.1', '::1'],

@@ -12,7 +12,10 @@ export interface ApiState {
   readonly secrets: readonly SecretLike[];
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   readonly serviceAccounts?: Readonly<Record<string, readonly string[]>>;
-  /** 200, a status for every request, `429once`, `reset`, `hang`, or `forbid-list`. */
+  /**
+   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `close` (after each answer), `torn` (the
+   * connection breaks within the answer) or `drip` (the answer comes in small pieces).
+   */
   readonly mode?: number | string;
   readonly ignoresSelector?: boolean;
   /** What is accepted; absent: anything. */
@@ -100,9 +103,13 @@ function fails(
   response: ServerResponse,
   count: number,
 ): boolean {
-  if (mode === 'hang' || mode === 'slow') return true;
+  if (mode === 'close') response.setHeader('connection', 'close');
+  if (mode === 'hang') return true;
   if (mode === 'reset') request.socket.destroy();
-  else if (mode === '429once' && count === 1) send(response, 429, 'slow down', { 'retry-after': '1' });
+  else if (mode === 'torn') {
+    response.writeHead(200, { 'content-length': '1000' });
+    response.write('{"items":[', () => request.socket.destroy());
+  } else if (mode === '429once' && count === 1) send(response, 429, 'slow down', { 'retry-after': '1' });
   else if (typeof mode === 'number' && mode !== 200)
     send(response, mode, STATUS_TEXT[mode] ?? `status ${mode}`);
   else return false;
@@ -112,11 +119,20 @@ function fails(
 function list(state: ApiState, own: readonly SecretLike[], url: URL, response: ServerResponse): void {
   if (state.mode === 'forbid-list') return send(response, 403, STATUS_TEXT[403] ?? '');
   const selector = state.ignoresSelector === true ? '' : (url.searchParams.get('fieldSelector') ?? '');
-  json(response, {
-    kind: 'SecretList',
-    apiVersion: 'v1',
-    items: own.filter((secret) => selects(selector, secret)),
-  });
+  const items = own.filter((secret) => selects(selector, secret));
+  const body = { kind: 'SecretList', apiVersion: 'v1', items };
+  if (state.mode === 'drip') drip(response, JSON.stringify(body));
+  else json(response, body);
+}
+
+/** In pieces of seven bytes, each in a packet of its own. */
+function drip(response: ServerResponse, text: string): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const next = (at: number): void => {
+    if (at >= text.length) response.end();
+    else response.write(text.slice(at, at + 7), () => setImmediate(next, at + 7));
+  };
+  next(0);
 }
 
 function referring(state: ApiState, kind: string, name: string): object | undefined {

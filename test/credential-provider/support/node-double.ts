@@ -82,7 +82,11 @@ export async function runOn(
   const options = { ...node.options, ...extra.options };
   const log = collectingLog(options.verbose, () => undefined);
   const signal = AbortSignal.timeout(options.budgetMs);
-  const view = nodeView(options, { override: extra.override, signal, leaveProxy: () => undefined }, log);
+  const view = nodeView(
+    options,
+    { env: { CONTAINERS_REGISTRIES_CONF_OVERRIDE: extra.override }, signal },
+    log,
+  );
   const result = await provide({ ...view, stdin: () => Promise.resolve(stdin) }, options, log);
   return { ...result, log: log.lines.map(({ text }) => text) };
 }
