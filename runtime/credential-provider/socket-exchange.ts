@@ -79,21 +79,23 @@ class Line {
     const lose = (error: Error): void => this.lose(error);
     const bun = (globalThis as unknown as { Bun: BunGlobal }).Bun;
     try {
-      bun.connect({
-        hostname: name,
-        port: port === '' ? 443 : Number(port),
-        // Verification is asked for explicitly, because the environment can change the default.
-        tls: { ca: server.ca, rejectUnauthorized: true, serverName: name },
-        socket: {
-          handshake: (socket, isTrusted, reason) => this.#trust(socket, isTrusted, reason),
-          data: (_, bytes) => this.#take(bytes),
-          drain: () => this.#send(),
-          end: () => this.#closed(),
-          close: () => this.#closed(),
-          error: (_, error) => lose(error),
-          connectError: (_, error) => lose(error),
-        },
-      }).catch(lose);
+      bun
+        .connect({
+          hostname: name,
+          port: port === '' ? 443 : Number(port),
+          // Verification is asked for explicitly, because the environment can change the default.
+          tls: { ca: server.ca, rejectUnauthorized: true, serverName: name },
+          socket: {
+            handshake: (socket, isTrusted, reason) => this.#trust(socket, isTrusted, reason),
+            data: (_, bytes) => this.#take(bytes),
+            drain: () => this.#send(),
+            end: () => this.#closed(),
+            close: () => this.#closed(),
+            error: (_, error) => lose(error),
+            connectError: (_, error) => lose(error),
+          },
+        })
+        .catch(lose);
     } catch (error) {
       // A CA that is no certificate is refused here.
       lose(error instanceof Error ? error : new Error('no connection'));
