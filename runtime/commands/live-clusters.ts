@@ -6,7 +6,7 @@ import { EventRecorder } from '../kube/events.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
-import { PROXY_VARIABLES, proxyFor } from '../kube/proxy.ts';
+import { proxyFor } from '../kube/proxy.ts';
 import { openTransport } from '../kube/transport.ts';
 import { redact } from '../rules/redacted.ts';
 import { VERSION } from '../rules/version.ts';
@@ -50,14 +50,4 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
     }),
     mayWrite: opener.mayWrite,
   });
-}
-
-/**
- * Keeps the proxy settings for us alone. Bun's fetch obeys the environment on its own, also where NO_PROXY as Go reads it says
- * otherwise.
- */
-export function takeProxySettings(env: CommandIo['env']): CommandIo['env'] {
-  const taken = { ...env };
-  if (process.versions['bun'] !== undefined) for (const name of PROXY_VARIABLES) delete process.env[name];
-  return taken;
 }

@@ -1,7 +1,7 @@
 /** Everything that one run of `reconcile` in a cluster holds on to. */
+
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { parse } from 'yaml';
 import type { Cluster } from '../controller/cluster.ts';
 import type { Reconciler, Scope } from '../controller/contract.ts';
 import { Discovery, type HostedClusters } from '../controller/discovery.ts';
@@ -12,6 +12,7 @@ import { systemQueueClock } from '../controller/queue.ts';
 import type { ObjectStore } from '../controller/store.ts';
 import { connectionFromSecret } from '../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../kube/lease.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import { lineBuffer } from '../telemetry/line-buffer.ts';
@@ -48,7 +49,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
   const manager = new Manager({
     reconcilers,
-    facts: new FactCache(await lookUpOf(settings)),
+    facts: new FactCache(await lookUpOf(settings, io.env)),
     log,
     metrics,
     clock: systemQueueClock,
@@ -68,9 +69,9 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
 }
 
 /** Registries are asked only with credentials that somebody gave for it. */
-async function lookUpOf({ registryAuthfile }: LiveSettings): Promise<LookUp> {
+async function lookUpOf({ registryAuthfile }: LiveSettings, env: CommandIo['env']): Promise<LookUp> {
   if (registryAuthfile === undefined) return noLookUp;
-  return (await import('./registry-facts.ts')).registryLookUp(registryAuthfile);
+  return (await import('./registry-facts.ts')).registryLookUp(registryAuthfile, env);
 }
 
 /** Starts to watch. */

@@ -89,7 +89,7 @@ async function probed(
   access: AccessValues,
   io: CommandIo,
 ): Promise<readonly MirrorReport[]> {
-  const client = await registryClient(access);
+  const client = await registryClient(access, io.env);
   const lines = reports.flatMap((report) => report.candidates.filter((line) => line.skipped === undefined));
   const results = await probeAll(
     client,

@@ -4,10 +4,10 @@ import { systemClock } from '../host/clock.ts';
 import { LeaderElection } from '../kube/lease.ts';
 import { type ProbeServer, type ServeOptions, serveProbes } from '../telemetry/probes.ts';
 import type { CommandIo, ExitCode } from './command.ts';
-import { takeProxySettings } from './live-clusters.ts';
 import { dryRunLive } from './live-dry-run.ts';
 import { type LiveRun, prepareRun, readiness, startWatching } from './live-run.ts';
 import { liveSettings } from './live-settings.ts';
+import { takeProxySettings } from './proxy-settings.ts';
 import type { ReconcileFlags } from './reconcile.ts';
 
 /** Name of the Lease and of everything else of this Deployment. */

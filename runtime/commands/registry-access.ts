@@ -1,11 +1,14 @@
 /** Flags by which commands reach registries, and the client they make. */
 import { readFile } from 'node:fs/promises';
+import { proxyFor } from '../kube/proxy.ts';
 import { RegistryClient } from '../registry/client.ts';
 import { credentialsOf, type RegistryCredentials } from '../registry/token.ts';
 import { RegistryTransport } from '../registry/transport.ts';
 import { lookupForContainers } from '../rules/auth-lookup-containers.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
+import type { CommandIo } from './command.ts';
+import { takeProxySettings } from './proxy-settings.ts';
 
 /** For `parseArgs`. */
 export const ACCESS_FLAGS: AccessFlags = {
@@ -43,9 +46,12 @@ export const REACH_HELP: string = `
 
 export const ACCESS_HELP: string = `${AUTHFILE_HELP}\n${REACH_HELP}`;
 
-/** Makes the client. Environment variables for proxies and TLS do not count. */
-export async function registryClient(values: AccessValues): Promise<RegistryClient> {
-  const { transport, timeoutMs } = await registryTransport(values);
+/** Makes the client. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
+export async function registryClient(
+  values: AccessValues,
+  env: CommandIo['env'] = process.env,
+): Promise<RegistryClient> {
+  const { transport, timeoutMs } = await registryTransport(values, env);
   const credentialFor =
     values.authfile === undefined ? () => undefined : await credentialsIn(values.authfile);
   return new RegistryClient({ transport, credentialFor, timeoutMs });
@@ -54,12 +60,18 @@ export async function registryClient(values: AccessValues): Promise<RegistryClie
 /** The way to registries, and how long to wait for an answer. */
 export async function registryTransport(
   values: AccessValues,
+  env: CommandIo['env'] = process.env,
 ): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
   const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
   const seconds = Number(values.timeout ?? 15);
   if (!(seconds > 0 && seconds <= 3600))
     throw new UsageError(`Cannot use --timeout "${values.timeout}": wanted seconds from 1 to 3600`);
+  const settings = takeProxySettings(env);
   const transport = new RegistryTransport({
+    proxyFor: (url) => {
+      const proxy = proxyFor(url, settings);
+      return proxy === undefined ? undefined : redact(proxy);
+    },
     allowHosts: values['allow-host'] ?? [],
     plainHosts: values['plain-host'] ?? [],
     ...(ca === undefined ? {} : { ca }),

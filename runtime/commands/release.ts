@@ -72,7 +72,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
     );
   const mirrors = await mirrorsIn(values.from ?? []);
-  const client = await registryClient(values);
+  const client = await registryClient(values, io.env);
   const found = await find(client, referenceOf(text), { mirrors, overrides, architecture: values.arch });
   for (const failure of found.failures) io.stderr.write(`skipped: ${failure}\n`);
   const translation = { mirrors, registryOverrides: overrides };

@@ -1,5 +1,7 @@
 /** Waiting times: exponential, bounded, with jitter, so that many clients do not knock in step. */
 
+export { retryAfterMs } from '../rules/retry-after.ts';
+
 export interface BackOff {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -27,14 +29,6 @@ export function backOffMs({ firstMs, maxMs }: BackOff, attempt: number, random: 
 /** `ms`, up to `share` more: spreads what would otherwise happen at once. */
 export function jitterMs(ms: number, share: number, random: number): number {
   return ms * (1 + share * random);
-}
-
-/** Milliseconds of a Retry-After header (seconds or a date), or undefined. */
-export function retryAfterMs(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
 /** Resolves after `ms`, or at once when `signal` is aborted. */

@@ -105,6 +105,26 @@ export async function guardedAddresses(
   return addresses;
 }
 
+/**
+ * As {@link guardedAddresses}, for a host that a proxy looks up: an address that is written, or that the name has here, must
+ * not be a forbidden one. A name that is not known here is the proxy's affair.
+ *
+ * @throws RegistryError `Refused`
+ */
+export async function guardProxied(
+  host: string,
+  configured: boolean,
+  resolve: Resolve = resolveHost,
+): Promise<void> {
+  await guardedAddresses(host, configured, async (name) => {
+    const found = await resolve(name).catch(() => []);
+    return found.length > 0 ? found : [UNKNOWN];
+  });
+}
+
+/** Of the documentation's range, which is never forbidden and never used. */
+const UNKNOWN = '192.0.2.1';
+
 async function resolved(host: string, resolve: Resolve): Promise<readonly string[]> {
   const addresses = await resolve(host).catch(() => []);
   if (addresses.length > 0) return addresses;

@@ -9,6 +9,7 @@
 import type { ImageReference } from '../rules/image-reference.ts';
 import { pullTag } from '../rules/image-reference.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import { retryAfterMs } from '../rules/retry-after.ts';
 import { type Challenge, parseChallenge } from './challenge.ts';
 import { checkedBytes, readLimited, streamChecked } from './digest.ts';
 import { RegistryError } from './registry-error.ts';
@@ -199,7 +200,7 @@ export class RegistryClient {
     if (response.status === 200) return response;
     const { domain, repository } = ask.reference;
     const code = ask.method === 'HEAD' ? '' : await errorCode(response);
-    const retryAfter = Number(response.header('retry-after') ?? Number.NaN);
+    const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
     response.discard();
     const what = code === '' ? `${response.status}` : `${response.status} ${code}`;
     switch (response.status) {
@@ -218,7 +219,7 @@ export class RegistryClient {
         throw new RegistryError(
           'RateLimited',
           `"${domain}" asks to wait: ${what}`,
-          Number.isFinite(retryAfter) ? retryAfter : undefined,
+          waitMs === undefined ? undefined : Math.ceil(waitMs / 1000),
         );
       default:
         throw new RegistryError('Unreachable', `"${domain}" answers ${what}`);

@@ -1,7 +1,7 @@
 /** An image's own documents: the manifest of one architecture, its configuration, single files of its layers. */
 
 import { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
 import type { ImageReference } from '../rules/image-reference.ts';
 import type { Manifest, RegistryClient } from './client.ts';
 import { RegistryError } from './registry-error.ts';
@@ -121,22 +121,23 @@ export async function imageFiles(
 }
 
 function unpacked(blob: AsyncIterable<Uint8Array>, mediaType: string): AsyncIterable<Uint8Array> {
-  if (mediaType.endsWith('+zstd'))
-    throw new RegistryError('Damaged', 'a layer is compressed with zstd, which is not read here');
-  if (!mediaType.endsWith('gzip')) return blob;
-  return gunzipped(blob);
+  if (mediaType.endsWith('zstd')) return decompressed(blob, 'zstd');
+  return mediaType.endsWith('gzip') ? decompressed(blob, 'gzip') : blob;
 }
 
-async function* gunzipped(blob: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* decompressed(
+  blob: AsyncIterable<Uint8Array>,
+  format: 'gzip' | 'zstd',
+): AsyncGenerator<Uint8Array> {
   const source = Readable.from(blob);
-  const gunzip = createGunzip();
-  source.once('error', (error) => gunzip.destroy(error));
-  source.pipe(gunzip);
+  const unpacking = format === 'gzip' ? createGunzip() : createZstdDecompress();
+  source.once('error', (error) => unpacking.destroy(error));
+  source.pipe(unpacking);
   try {
-    for await (const chunk of gunzip) yield chunk as Uint8Array;
+    for await (const chunk of unpacking) yield chunk as Uint8Array;
   } catch (error) {
     if (error instanceof RegistryError) throw error;
-    throw new RegistryError('Damaged', 'the layer is no gzip');
+    throw new RegistryError('Damaged', `the layer is no ${format}`);
   } finally {
     source.destroy();
   }

@@ -1,6 +1,7 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
+import { retryAfterMs } from '../rules/retry-after.ts';
 import type { Challenge } from './challenge.ts';
 import { readLimited } from './digest.ts';
 import { RegistryError } from './registry-error.ts';
@@ -65,8 +66,8 @@ export async function fetchToken(transport: RegistryTransport, request: TokenReq
   if (response.status === 401) throw new RegistryError('Invalid', text);
   if (response.status === 403) throw new RegistryError('Forbidden', text);
   if (response.status === 429) {
-    const after = Number(response.header('retry-after') ?? Number.NaN);
-    throw new RegistryError('RateLimited', text, Number.isFinite(after) ? after : undefined);
+    const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
+    throw new RegistryError('RateLimited', text, waitMs === undefined ? undefined : Math.ceil(waitMs / 1000));
   }
   throw new RegistryError(response.status >= 300 && response.status < 400 ? 'Refused' : 'Unreachable', text);
 }

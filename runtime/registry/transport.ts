@@ -1,12 +1,14 @@
 /**
- * One HTTP request to a registry: TLS verified, addresses guarded, no redirect followed, no environment read. Runs on Node and
- * on Bun.
+ * One HTTP request to a registry: TLS verified, addresses guarded, no redirect followed, no environment read, through a proxy
+ * where one is given. Runs on Node and on Bun.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { guardedAddresses, type Resolve } from './address.ts';
+import type { Redacted } from '../rules/redacted.ts';
+import { guardedAddresses, guardProxied, type Resolve } from './address.ts';
 import { RegistryError } from './registry-error.ts';
+import { type ProxyRoute, proxyHost, sendThroughProxy } from './through-proxy.ts';
 
 export interface TransportOptions {
   /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
@@ -16,6 +18,8 @@ export interface TransportOptions {
   /** Certificates (PEM) trusted beside the system's. */
   readonly ca?: readonly string[];
   readonly resolve?: Resolve;
+  /** The proxy for an https URL; undefined to go without. */
+  readonly proxyFor?: (url: string) => Redacted<string> | undefined;
 }
 
 export interface Request {
@@ -66,6 +70,20 @@ export class RegistryTransport {
       throw new RegistryError('Refused', `"${url.origin}" is not spoken to without TLS: wanted https`);
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const configured = this.#options.allowHosts?.some((name) => name === url.host || name === host) === true;
+    const proxy = this.#proxyOf(url);
+    if (proxy !== undefined) {
+      await guardProxied(host, configured, this.#options.resolve);
+      return this.#throughProxy(request, proxy);
+    }
+    return this.#directly(request, host, configured);
+  }
+
+  #proxyOf(url: URL): Redacted<string> | undefined {
+    return url.protocol === 'https:' ? this.#options.proxyFor?.(url.href) : undefined;
+  }
+
+  async #directly(request: Request, host: string, configured: boolean): Promise<Response> {
+    const { url } = request;
     const addresses = await guardedAddresses(
       host,
       configured || this.isPlain(url.host),
@@ -81,6 +99,16 @@ export class RegistryTransport {
       }
     }
     throw failure ?? new RegistryError('Unreachable', `"${url.host}" has no address`);
+  }
+
+  async #throughProxy(request: Request, proxy: Redacted<string>): Promise<Response> {
+    const { ca } = this.#options;
+    const route: ProxyRoute = { proxy, ...(ca === undefined ? {} : { ca }) };
+    try {
+      return await sendThroughProxy(request, route);
+    } catch (error) {
+      throw explain(error, request.url.host, request.signal, ` through the proxy "${proxyHost(route)}"`);
+    }
   }
 
   async #connect(request: Request, host: string, address: string): Promise<Response> {
@@ -154,11 +182,11 @@ function responseOf(message: IncomingMessage, method: Request['method']): Respon
 
 const TLS_CODES = /^(?:CERT_|ERR_TLS_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|ERR_SSL|HOSTNAME_MISMATCH|EPROTO)/;
 
-function explain(error: unknown, host: string, signal: AbortSignal): RegistryError {
+function explain(error: unknown, host: string, signal: AbortSignal, way = ''): RegistryError {
   if (error instanceof RegistryError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-  if (signal.aborted) return new RegistryError('Unreachable', `"${host}" did not answer in time`);
+  if (signal.aborted) return new RegistryError('Unreachable', `"${host}" did not answer in time${way}`);
   if (TLS_CODES.test(code))
     return new RegistryError('Untrusted', `the certificate of "${host}" does not verify: ${code}`);
-  return new RegistryError('Unreachable', `"${host}" cannot be reached: ${code}`, undefined, true);
+  return new RegistryError('Unreachable', `"${host}" cannot be reached${way}: ${code}`, undefined, true);
 }

@@ -6,6 +6,8 @@ import { type Certificates, makeCertificates } from '../support/certificates.ts'
 export interface Seen {
   readonly method: string;
   readonly url: string;
+  /** As the client names the server. */
+  readonly host: string;
   readonly authorization: string | undefined;
   readonly body: string;
 }
@@ -32,6 +34,7 @@ export async function startServer(
       const one: Seen = {
         method: request.method ?? '',
         url: request.url ?? '',
+        host: request.headers.host ?? '',
         authorization: request.headers.authorization,
         body: Buffer.concat(chunks).toString(),
       };
