@@ -26,6 +26,8 @@ export interface JobView {
 /** The temporary Secret. */
 export interface SecretView {
   readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
   readonly hash: string;
   readonly ownerUids: readonly string[];
 }
@@ -90,6 +92,8 @@ function endOf(ended: EndedContainer | undefined): Partial<Pick<JobView, 'exitCo
 export function viewSecret(secret: KubeObject): SecretView {
   return {
     uid: secret.metadata.uid ?? '',
+    resourceVersion: secret.metadata.resourceVersion ?? '',
+    generation: Number(secret.metadata.annotations?.[GENERATION_ANNOTATION] ?? 0) || 0,
     hash: String(secret.metadata.annotations?.[HASH_ANNOTATION] ?? ''),
     ownerUids: (secret.metadata.ownerReferences ?? []).map((owner) => owner.uid),
   };

@@ -6,6 +6,7 @@ import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { openTransport } from '../../runtime/kube/transport.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter-process.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { look } from '../../runtime/pull-secret-adapter/look.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
@@ -140,6 +141,48 @@ test('an event of an older generation after the newer one changes nothing', asyn
   await handle(eventFor('cls-1', 'first', 1));
   assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen2']);
   assert.equal(api.last('cls-1')?.observed_generation, 2);
+  await stop();
+});
+
+test('a replica that read an older generation cannot put the older secret under the newer Job', async () => {
+  // The slow one has read the cluster, and is held up at its first write until the fast one has done everything.
+  const { api, cluster, handle, stop } = await start();
+  cluster.jobMs = 60_000;
+  api.add('cls-1', goodSpec('old'));
+  const connection = await loadConnection(cluster.kubeconfig, {});
+  const kube = new HttpKubeClient({
+    connection,
+    transport: await openTransport(connection),
+    userAgent: 'slow',
+  });
+  const client = new HyperfleetApi({ baseUrl: api.url, userAgent: 'slow', pause: () => Promise.resolve() });
+  let held = 0;
+  const overtaken = async (): Promise<void> => {
+    held += 1;
+    if (held > 1) return;
+    api.patch('cls-1', goodSpec('new'));
+    await handle(eventFor('cls-1', 'fast', 2));
+  };
+  const slow: Pick<HttpKubeClient, 'get' | 'list' | 'apply' | 'create' | 'remove'> = {
+    get: (ref) => kube.get(ref),
+    list: (collection, options) => kube.list(collection, options),
+    remove: (ref, options) => kube.remove(ref, options),
+    create: (object, manager) => kube.create(object, manager),
+    apply: async (object, options) => {
+      await overtaken();
+      return kube.apply(object, options);
+    },
+  };
+  const settings = { ...DEFAULT_SETTINGS, repeatSeconds: NEVER };
+  await look('cls-1', { api: client, kube: slow, settings, now: () => new Date() }, true);
+  assert.ok(held > 0);
+  assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen2']);
+  const secret = cluster.all('secrets')[0];
+  assert.equal(secret?.metadata.annotations?.['hyperfleet.io/generation'], '2');
+  const { data } = secret as unknown as { readonly data: Record<string, string> };
+  const stored = Buffer.from(Object.values(data)[0] ?? '', 'base64').toString();
+  assert.equal(stored, (goodSpec('new')['pullSecret'] as { data: string }).data);
+  kube.close();
   await stop();
 });
 

@@ -61,7 +61,7 @@ function job(change: Partial<JobView> = {}): JobView {
   };
 }
 
-const SECRET: SecretView = { uid: 's', hash: HASH, ownerUids: ['u'] };
+const SECRET: SecretView = { uid: 's', resourceVersion: '1', generation: 2, hash: HASH, ownerUids: ['u'] };
 
 function own(reason: string, more: Partial<AdapterStatus>): AdapterStatus {
   return {

@@ -9,6 +9,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CLUSTER_LABEL } from '../../../runtime/pull-secret-adapter/names.ts';
 import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
 import type { KubeObject } from '../../../runtime/rules/kube-object.ts';
 import { kubeconfigText } from '../../control-plane/users.ts';
@@ -41,6 +42,8 @@ export class JobCluster {
   refuse: ((method: string, path: string) => number | undefined) | undefined;
   readonly #folder: string;
   readonly #server: Server;
+  /** Paths by collection and cluster, since a benchmark has thousands. */
+  readonly #byCluster = new Map<string, Set<string>>();
   readonly #watches = new Map<string, Set<ServerResponse>>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #version = 1000;
@@ -103,16 +106,20 @@ export class JobCluster {
     if (method === 'GET') return this.#read(path, url.searchParams.get('labelSelector') ?? '');
     if (method === 'DELETE') return this.#remove(path, body);
     if (method === 'POST') return this.#create(`${path}/${body.metadata.name}`, body);
+    return this.#change(method, path, body);
+  }
+
+  /** Replaces (PUT) or applies (PATCH); a resource version has to be the one that is there. */
+  #change(method: string, path: string, body: KubeObject): readonly [number, object] {
     const before = this.objects.get(path);
-    if (method === 'PUT') {
-      if (before?.metadata['resourceVersion'] !== body.metadata['resourceVersion'])
-        return [409, { kind: 'Status', reason: 'Conflict' }];
-      return [200, this.#store(path, { ...before, ...body })];
-    }
+    const wanted = body.metadata.resourceVersion;
+    if (wanted !== undefined && wanted !== before?.metadata.resourceVersion)
+      return [409, { kind: 'Status', reason: 'Conflict' }];
     if (before === undefined) return this.#create(path, body);
-    const wanted = { ...before, ...body, metadata: { ...before.metadata, ...body.metadata } };
-    const same = JSON.stringify(wanted) === JSON.stringify(before);
-    return [200, same ? before : this.#store(path, wanted)];
+    if (method === 'PUT') return [200, this.#store(path, { ...before, ...body })];
+    const after = { ...before, ...body, metadata: { ...before.metadata, ...body.metadata } };
+    const same = JSON.stringify(after) === JSON.stringify(before);
+    return [200, same ? before : this.#store(path, after)];
   }
 
   #create(path: string, body: KubeObject): readonly [number, object] {
@@ -136,9 +143,14 @@ export class JobCluster {
     if (found !== undefined) return [200, found];
     if (!isCollection(path)) return [404, { kind: 'Status', reason: 'NotFound' }];
     const wanted = selector.split(',').filter(Boolean);
-    const items = [...this.objects]
-      .filter(([at]) => at.startsWith(`${path}/`))
-      .map(([, object]) => object)
+    const cluster = wanted.find((term) => term.startsWith(`${CLUSTER_LABEL}=`))?.split('=')[1];
+    const paths =
+      cluster === undefined
+        ? [...this.objects.keys()].filter((at) => at.startsWith(`${path}/`))
+        : [...(this.#byCluster.get(`${path} ${cluster}`) ?? [])];
+    const items = paths
+      .map((at) => this.objects.get(at))
+      .filter((object) => object !== undefined)
       .filter(({ metadata }) => wanted.every((term) => matches(term, metadata.labels ?? {})));
     return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
   }
@@ -148,8 +160,16 @@ export class JobCluster {
     const before = this.objects.has(path);
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
     this.objects.set(path, stored);
+    this.#index(path, stored).add(path);
     this.#tell(path, before ? 'MODIFIED' : 'ADDED', stored);
     return stored;
+  }
+
+  #index(path: string, object: KubeObject): Set<string> {
+    const key = `${path.slice(0, path.lastIndexOf('/'))} ${object.metadata.labels?.[CLUSTER_LABEL] ?? ''}`;
+    const found = this.#byCluster.get(key) ?? new Set();
+    this.#byCluster.set(key, found);
+    return found;
   }
 
   #remove(path: string, body: unknown): readonly [number, object] {
@@ -159,7 +179,9 @@ export class JobCluster {
     const uid = preconditions?.uid;
     if (uid !== undefined && uid !== found.metadata.uid) return [409, { kind: 'Status', reason: 'Conflict' }];
     this.objects.delete(path);
+    this.#index(path, found).delete(path);
     this.#tell(path, 'DELETED', found);
+    if (found.kind !== 'Job') return [200, { kind: 'Status', status: 'Success' }];
     for (const [at, object] of this.objects)
       if (object.metadata.ownerReferences?.some((owner) => owner.uid === found.metadata.uid))
         this.#remove(at, {});

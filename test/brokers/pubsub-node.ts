@@ -1,0 +1,38 @@
+/** The Pub/Sub server of Google's Go module on loopback, built once and cached by Go. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+
+/** Why there can be none here, or undefined. */
+export async function missingPubSub(): Promise<string | undefined> {
+  const go = await runProcess(['go', 'version']).catch(() => undefined);
+  return go?.code === 0 ? undefined : 'Go is not installed';
+}
+
+export interface PubSubNode {
+  /** For `PUBSUB_EMULATOR_HOST`. */
+  readonly host: string;
+  stop(): void;
+}
+
+export async function startPubSub(): Promise<PubSubNode> {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-pubsub-'));
+  const program = join(folder, 'server');
+  const source = new URL('./pubsub-server', import.meta.url).pathname;
+  const built = await runProcess(['go', 'build', '-o', program, '.'], { cwd: source, deadlineMs: 360_000 });
+  assert.equal(built.code, 0, built.stderr);
+  // It ends when its standard input does, so it does not outlive the test.
+  const server = spawn(program, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [address] = (await once(server.stdout, 'data')) as [Buffer];
+  return {
+    host: address.toString().trim(),
+    stop: () => {
+      server.kill();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
