@@ -14,7 +14,7 @@ import {
 } from '../telemetry/logger.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { type ProbeServer, serveProbes } from '../telemetry/probes.ts';
-import type { CertificateFiles } from '../webhook/certificate.ts';
+import { type CertificateFiles, readPair } from '../webhook/certificate.ts';
 import { serveWebhook } from '../webhook/server.ts';
 import { DEFAULT_OPTIONS } from './options.ts';
 import { InjectionWebhook } from './webhook.ts';
@@ -60,7 +60,24 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     admission: 'webhook',
   });
   let probes: ProbeServer | undefined;
+  let listening = false;
   try {
+    // Wrong files are said before anything is waited for.
+    await readPair(options.certificates);
+    if (options.healthPort !== undefined)
+      probes = await serveProbes({
+        port: options.healthPort,
+        checks: {
+          '/healthz': () => undefined,
+          '/readyz': () => webhook.waitingFor ?? (listening ? undefined : 'not listening yet'),
+        },
+        metrics: () => metrics.render(),
+      });
+    // An answer from half-filled caches would be a wrong one. Nobody listens until they are full: the Service sends nothing to a
+    // pod that is not ready, and whoever asks all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
+    if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
+    await webhook.synced(io.signal);
+    if (io.signal.aborted) return 0;
     const server = await serveWebhook({
       port: options.port,
       files: options.certificates,
@@ -69,12 +86,7 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
       log,
       metrics,
     });
-    if (options.healthPort !== undefined)
-      probes = await serveProbes({
-        port: options.healthPort,
-        checks: { '/healthz': () => undefined, '/readyz': () => webhook.waitingFor },
-        metrics: () => metrics.render(),
-      });
+    listening = true;
     await stopped(io.signal);
     log.info('webhook stops');
     await server.close();

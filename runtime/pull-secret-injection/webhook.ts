@@ -1,4 +1,5 @@
 /** The webhook as a running thing: caches of what the plan needs, and the handler over them. */
+import { once } from 'node:events';
 import { ClusterCache } from '../controller/cluster-cache.ts';
 import type { Read, World } from '../controller/contract.ts';
 import type { Source } from '../controller/source.ts';
@@ -54,6 +55,20 @@ export class InjectionWebhook {
   get waitingFor(): string | undefined {
     const waiting = this.#sources.find(({ status }) => status.is === 'new');
     return waiting === undefined ? undefined : `${waiting.selection.kind} is not read yet`;
+  }
+
+  /** Resolves once all is read, or when `signal` says that nobody waits any more. */
+  async synced(signal: AbortSignal): Promise<void> {
+    await Promise.race([
+      ...(signal.aborted ? [Promise.resolve()] : [once(signal, 'abort')]),
+      new Promise<void>((resolve) => {
+        const look = (): void => {
+          if (this.waitingFor === undefined) resolve();
+        };
+        for (const source of this.#sources) source.onStatus(look);
+        look();
+      }),
+    ]);
   }
 
   /** Answers one request. */

@@ -1,20 +1,17 @@
 // deadline: 300 s
 /** The webhook as its own process, called by a real API server over TLS: its answers, its certificates, and its absence. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { webhookObjects } from '../../charts/pull-secret-injection/webhook.ts';
 import { readProfile } from '../../runtime/rules/pull-secret-profile.ts';
 import { injectionPlan } from '../../runtime/rules/pull-secret-profile-plan.ts';
 import { compileInjectionPolicy } from '../../runtime/rules/pull-secret-profile-policy.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
-import { Authority } from '../control-plane/x509.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
@@ -25,6 +22,7 @@ import {
   sourceObject,
   startPlane,
 } from './live.ts';
+import { webhookHost } from './webhook-host.ts';
 
 const test = suite('webhook');
 const missing = missingControlPlane();
@@ -34,74 +32,8 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
   await readyNamespace(plane, 'shop', { team: 'a' });
-  const authority = new Authority('webhook');
-  const certificates = join(plane.folder, 'tls');
-  mkdirSync(certificates);
-  const certificate = (name: string): { certificate: string; key: string } =>
-    authority.issue({ commonName: name, hosts: ['127.0.0.1', 'localhost'] });
-  const place = (pair: { certificate?: string; key?: string }): void => {
-    if (pair.certificate !== undefined) writeFileSync(join(certificates, 'tls.crt'), pair.certificate);
-    if (pair.key !== undefined) writeFileSync(join(certificates, 'tls.key'), pair.key);
-  };
-  place(certificate('first'));
-
-  // What the charts grant, and nothing else.
-  const objects = webhookObjects({
-    namespace: 'pullwright-system',
-    image: 'unused',
-    certificates: { kind: 'manual', caBundle: Buffer.from(authority.certificate).toString('base64') },
-  });
-  const role = objects.find(({ kind }) => kind === 'ClusterRole')?.['rules'] as [];
-  const user = await plane.user({ name: 'webhook', by: 'token', cluster: role });
-
-  interface Running {
-    readonly process: ChildProcess;
-    readonly port: number;
-    log(): string;
-  }
-  const start = async (port = 0): Promise<Running> => {
-    const child = spawn(
-      process.execPath,
-      [
-        join(root, 'main.ts'),
-        'webhook',
-        '--cert-dir',
-        certificates,
-        '--port',
-        String(port),
-        '--health-port',
-        'off',
-        '--kubeconfig',
-        user.kubeconfig,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    const log = (): string => text;
-    const found = await eventually(() => {
-      const match = /"webhook listens","port":(\d+)/.exec(text)?.[1];
-      assert.ok(match, text);
-      return Number(match);
-    });
-    return { process: child, port: found, log };
-  };
-  const stop = async ({ process: child }: Running): Promise<void> => {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
-  };
-
-  const configuration = objects.find(({ kind }) => kind === 'MutatingWebhookConfiguration') as TestObject;
-  const callAt = async (port: number): Promise<void> => {
-    const webhooks = configuration['webhooks'].map((hook: { clientConfig: { caBundle: string } }) => ({
-      ...hook,
-      timeoutSeconds: 1,
-      clientConfig: { url: `https://127.0.0.1:${port}/inject`, caBundle: hook.clientConfig.caBundle },
-    }));
-    await plane.apply({ ...configuration, webhooks });
-  };
+  const host = await webhookHost(plane);
+  const { certificates, user } = host;
   let count = 0;
   const admitted = async (input: Partial<PodInput> = {}): Promise<unknown> => {
     count += 1;
@@ -116,8 +48,8 @@ else {
       secrets: [{ name: 'reg' }],
     }),
   );
-  let webhook = await start();
-  await callAt(webhook.port);
+  let webhook = host.start();
+  await host.callAt(await webhook.port());
 
   test('pods get the names, from a webhook with the rights of the charts', async () => {
     await eventually(
@@ -183,16 +115,16 @@ else {
     const load = (async () => {
       while (!running.signal.aborted) if (!Array.isArray(await admitted())) refused += 1;
     })();
-    const [second, third] = [certificate('second'), certificate('third')];
-    place({ certificate: second.certificate });
+    const [second, third] = [host.certificate('second'), host.certificate('third')];
+    host.place({ certificate: second.certificate });
     await eventually(
       () => assert.match(webhook.log(), /certificate kept.*the key is not that of the certificate/),
       { withinMs: 25_000 },
     );
     assert.deepEqual(await admitted(), ['reg'], 'the old pair goes on serving');
-    place({ key: second.key });
+    host.place({ key: second.key });
     await eventually(() => assert.match(webhook.log(), /certificate reloaded/), { withinMs: 25_000 });
-    place(third);
+    host.place(third);
     running.abort();
     await load;
     assert.equal(refused, 0);
@@ -221,34 +153,9 @@ else {
     await eventually(async () => assert.deepEqual(await admitted(), ['reg']));
   });
 
-  test('an API server that is killed during pod creations refuses none for our sake', async () => {
-    const answers: unknown[] = [];
-    let lost = 0;
-    const load = (async () => {
-      for (let at = 0; at < 200; at++) {
-        try {
-          answers.push(await admitted());
-        } catch {
-          lost += 1;
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-      }
-    })();
-    await eventually(() => assert.ok(answers.length > 40));
-    await plane.apiServer.restart();
-    await load;
-    const injected = answers.filter((names) => JSON.stringify(names) === '["reg"]').length;
-    const left = answers.filter((names) => JSON.stringify(names) === '[]').length;
-    const refused = answers.filter(
-      (answer) => typeof answer === 'string' && /webhook|pullwright/i.test(answer),
-    );
-    assert.deepEqual(refused, []);
-    assert.ok(injected > 40, `${injected} injected, ${left} not, ${lost} without an answer`);
-  });
-
   test('a webhook that is down or slow does not hold pods up', async () => {
-    const { port } = webhook;
-    await stop(webhook);
+    const port = await webhook.port();
+    await webhook.stop();
     assert.equal(webhook.process.exitCode, 0);
     assert.deepEqual(await admitted(), []);
     const pair = {
@@ -258,7 +165,7 @@ else {
     const slow = createServer(pair, () => undefined);
     slow.listen(0, '127.0.0.1');
     await once(slow, 'listening');
-    await callAt((slow.address() as AddressInfo).port);
+    await host.callAt((slow.address() as AddressInfo).port);
     await eventually(async () => {
       const started = performance.now();
       assert.deepEqual(await admitted(), []);
@@ -266,13 +173,14 @@ else {
     });
     slow.closeAllConnections();
     slow.close();
-    webhook = await start(port);
-    await callAt(port);
+    webhook = host.start(port);
+    await webhook.port();
+    await host.callAt(port);
     await eventually(async () => assert.deepEqual(await admitted(), ['reg']), { withinMs: 20_000 });
   });
 
   test('wrong certificates are said at the start', async () => {
-    place({ key: 'no key' });
+    host.place({ key: 'no key' });
     const child = spawn(
       process.execPath,
       [join(root, 'main.ts'), 'webhook', '--cert-dir', certificates, '--kubeconfig', user.kubeconfig],
@@ -293,7 +201,7 @@ else {
   });
 
   test.lastly('all stops', async () => {
-    await stop(webhook);
+    await webhook.stop();
     await plane.stop();
   });
 }

@@ -1,0 +1,145 @@
+// deadline: 400 s
+/** The webhook through bad hours: caches that are not filled, and an API server that dies while a thousand pods are made. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+import { webhookHost } from './webhook-host.ts';
+
+const test = suite('webhook faults');
+const missing = missingControlPlane();
+const PODS = 1000;
+const AT_ONCE = 8;
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  await readyNamespace(plane, 'shop', { team: 'a' });
+  const host = await webhookHost(plane);
+  await plane.apply(
+    profileObject('team', {
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      mode: 'Inject',
+      secrets: [{ name: 'reg' }],
+    }),
+  );
+
+  test('it does not listen, and is not ready, before it has read everything', async () => {
+    const healthPort = await freePort();
+    const ready = async (): Promise<string> => {
+      const answer = await fetch(`http://127.0.0.1:${healthPort}/readyz`);
+      return `${answer.status} ${await answer.text()}`;
+    };
+    plane.apiServer.pause();
+    const webhook = host.start(0, healthPort);
+    try {
+      await eventually(async () => assert.match(await ready(), /^503 \w+ is not read yet/), {
+        withinMs: 60_000,
+      });
+      assert.match(webhook.log(), /webhook waits/);
+      assert.doesNotMatch(webhook.log(), /webhook listens/);
+    } finally {
+      plane.apiServer.resume();
+    }
+    await webhook.port();
+    await eventually(async () => assert.match(await ready(), /^200/), { withinMs: 60_000 });
+    await webhook.stop();
+    assert.equal(webhook.process.exitCode, 0);
+  });
+
+  test('an API server that is killed during 1,000 pod creations: none is refused for our sake, each is injected or reported', async () => {
+    const webhook = host.start();
+    await host.callAt(await webhook.port());
+    await eventually(
+      async () =>
+        assert.deepEqual(await createPod(plane, { name: `first-${Date.now()}`, namespace: 'shop' }), {
+          names: ['reg'],
+        }),
+      { withinMs: 60_000 },
+    );
+    const refused: string[] = [];
+    const waiting = Array.from({ length: PODS }, (_, at) => `p-${at}`);
+    const made = new Set<string>();
+    const worker = async (): Promise<void> => {
+      for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+        const answer = await createPod(plane, { name, namespace: 'shop' }).catch(() => undefined);
+        if (answer === undefined) {
+          waiting.push(name);
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        } else if ('names' in answer || /already exists/.test(answer.refused)) made.add(name);
+        // Not ready yet: admission waits for its own caches after a start.
+        else if (/not yet ready|timed out|no admission/i.test(answer.refused)) waiting.push(name);
+        else refused.push(answer.refused);
+      }
+    };
+    const load = Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await eventually(() => assert.ok(made.size > PODS / 5), { withinMs: 120_000 });
+    await plane.apiServer.restart();
+    await eventually(() => assert.ok(made.size > PODS / 2), { withinMs: 120_000 });
+    await plane.apiServer.restart();
+    await load;
+    assert.deepEqual(refused, []);
+    assert.equal(made.size, PODS);
+
+    // While nothing answers, pods pass as they are (failurePolicy: Ignore).
+    await webhook.stop();
+    assert.deepEqual(await createPod(plane, { name: 'while-down', namespace: 'shop' }), { names: [] });
+    const uninjected = await namesWithout();
+    assert.ok(uninjected.includes('while-down'));
+
+    const reconciler = startReconciler(plane, await reconcilerUser(plane), { admission: 'webhook' });
+    await eventually(
+      async () => {
+        const report = await plane.get({
+          apiVersion: 'pullwright.dev/v1alpha1',
+          kind: 'PullStatus',
+          metadata: { name: 'podlist-shop', namespace: 'shop' },
+        });
+        const message = String(report?.['status']?.conditions?.[0]?.message ?? 'no report');
+        assert.ok(
+          message.startsWith(`${uninjected.length} pods lack pull secrets`),
+          `${message}; ${uninjected.length} lack them`,
+        );
+      },
+      { withinMs: 90_000 },
+    );
+    await reconciler.stop();
+  });
+
+  /** Pods of the namespace that lack the name. */
+  const namesWithout = async (): Promise<readonly string[]> => {
+    const { body } = await plane.client.request('GET', '/api/v1/namespaces/shop/pods');
+    const pods = body.items as readonly {
+      metadata: { name: string };
+      spec: { imagePullSecrets?: readonly { name?: string }[] };
+    }[];
+    return pods
+      .filter(({ spec }) => spec.imagePullSecrets?.some(({ name }) => name === 'reg') !== true)
+      .map(({ metadata }) => metadata.name);
+  };
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+test.run();
