@@ -87,7 +87,10 @@ function referenceMistakes(
     ];
   }
   if (cluster.discovery === true) return [at('discovery', 'only for kind "management"')];
-  const managements = clusters.filter((one) => one.kind === 'management').map((one) => one.name);
+  // A name that is missing or no text is a mistake of its own.
+  const managements = clusters
+    .filter((one) => one.kind === 'management' && typeof one.name === 'string')
+    .map((one) => one.name);
   if (cluster.management === undefined)
     return [
       at(
@@ -95,7 +98,7 @@ function referenceMistakes(
         `missing, wanted the cluster that runs its control plane${managements.length === 0 ? '; the fleet has none of kind "management"' : `: ${managements.join(', ')}`}`,
       ),
     ];
-  if (managements.includes(cluster.management)) return [];
+  if (typeof cluster.management !== 'string' || managements.includes(cluster.management)) return [];
   return [
     at(
       'management',

@@ -27,7 +27,7 @@ export interface FleetYaml {
  */
 export function readFleetYaml(text: string): FleetYaml {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true });
+  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' });
   const at = (offset: number): { line: number; column: number } => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };

@@ -1,6 +1,7 @@
 /** `facts.yaml`: answers to look-ups that an offline run cannot make. */
-import { parse } from 'yaml';
+
 import type { Fact, Need } from '../controller/contract.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import { UsageError } from '../rules/errors.ts';
 
 /**

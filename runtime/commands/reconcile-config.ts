@@ -1,6 +1,7 @@
 /** Configuration file of `reconcile`: which systems run, and with which options. */
-import { parse } from 'yaml';
+
 import type { Reconciler } from '../controller/contract.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import { UsageError } from '../rules/errors.ts';
 import { RECONCILERS } from './reconcilers.ts';
 

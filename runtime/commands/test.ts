@@ -1,9 +1,10 @@
 /** `pullwright test FILE...`: unit tests for pull credentials, judged offline by what `explain` knows. */
+
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parse as parseYaml } from 'yaml';
 import type { ObjectStore } from '../controller/store.ts';
+import { parseYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { type Expectation, judgeExpectation, readExpectations } from '../rules/expectations.ts';
 import { parseImageReference } from '../rules/image-reference.ts';

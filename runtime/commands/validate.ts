@@ -1,9 +1,10 @@
 /** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
+
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { parse as parseYaml } from 'yaml';
 import { folderOf, readFolder } from '../controller/folder.ts';
 import type { Manifest } from '../controller/manifests.ts';
+import { parseYaml } from '../kube/yaml.ts';
 import { kubeletRefusal } from '../rules/credential-provider-config-check.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';

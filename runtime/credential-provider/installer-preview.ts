@@ -1,7 +1,8 @@
 /** `install-provider --dry-run`: what a run would do on this node. Reads, and writes nothing. */
+
 import { existsSync, readdirSync } from 'node:fs';
-import { parse } from 'yaml';
 import { systemClock } from '../host/clock.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import { NodeEngine } from '../node/engine.ts';
 import { StateFolder } from '../node/state-folder.ts';
 import type { Policy } from '../rules/rollout.ts';

@@ -1,11 +1,12 @@
 /** What the installer wants of a node: API server and host are asked, the plan is made. Writes nothing. */
+
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { parse } from 'yaml';
 import { sha256Hex } from '../host/sha256.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { openTransport } from '../kube/transport.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import { podConnection } from '../node/pod-connection.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
 import { PullwrightError } from '../rules/errors.ts';

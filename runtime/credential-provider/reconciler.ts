@@ -7,7 +7,7 @@
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
-import { parse } from 'yaml';
+
 import { hostedConfigMap, hostedConfigMapName } from '../../charts/credential-provider/hosted-config-map.ts';
 import {
   MACHINE_CONFIG_API_VERSION,
@@ -25,6 +25,7 @@ import {
   type Ref,
   type World,
 } from '../controller/contract.ts';
+import { parseYaml as parse } from '../kube/yaml.ts';
 import {
   type CredentialProviderConfig,
   decodeCredentialProviderConfig,

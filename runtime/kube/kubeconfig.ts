@@ -2,16 +2,17 @@
  * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs and running exec plugins
  * is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are not used.
  */
+
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
-import { parse } from 'yaml';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
 import { type OidcConfig, oidcCredentials } from './oidc-credentials.ts';
 import { pluginCredentials } from './plugin-credentials.ts';
 import { proxyFor } from './proxy.ts';
+import { parseYaml as parse } from './yaml.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

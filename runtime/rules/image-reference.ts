@@ -91,7 +91,7 @@ function parseFull(text: string): ImageReferenceResult {
     reference: {
       domain,
       path,
-      repository: `${domain}/${path}`,
+      repository: repositoryOf(domain, path),
       ...(tag === undefined ? {} : { tag }),
       ...(digest === undefined ? {} : { digest }),
     },
@@ -123,6 +123,11 @@ function digestFault(digest: string): string | undefined {
   }
   if (encoded.length !== length) return 'invalid checksum digest length';
   return /^[a-f0-9]+$/.test(encoded) ? undefined : 'invalid checksum digest format';
+}
+
+/** A first part that is no host, such as `a__b.io`, belongs to the path, as the library has it. */
+function repositoryOf(domain: string, path: string): string {
+  return domain === '' ? path : `${domain}/${path}`;
 }
 
 /** The tag that is pulled: as written, `latest` when there is neither tag nor digest, else undefined. */

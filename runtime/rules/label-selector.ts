@@ -139,32 +139,61 @@ export function isLabelKey(key: string): boolean {
   return first.length <= 253 && PREFIX.test(first) && NAME.test(second);
 }
 
-const TERM =
-  /^(?:!\s*(?<absent>\S+)|(?<key>\S+?)\s*(?:(?<equal>==|=|!=)\s*(?<value>\S*)|\s(?<set>in|notin)\s*\((?<values>[^()]*)\))|(?<present>\S+))$/;
-
 /** Reads the text form that `kubectl -l` takes: `a=b,c!=d,e in (f,g),h,!i`. */
 export function parseSelectorText(text: string): ReadSelector {
-  const terms = text.split(/,(?![^(]*\))/).map((term) => term.trim());
   const requirements: LabelRequirement[] = [];
-  for (const term of terms.filter((part) => part !== '')) {
-    const found = TERM.exec(term)?.groups;
-    if (found === undefined) return { ok: false, problem: `"${term}" is not a label selector term` };
-    requirements.push(requirementOf(found));
+  for (const term of termsOf(text)) {
+    const requirement = requirementOf(term);
+    if (requirement === undefined) return { ok: false, problem: `"${term}" is not a label selector term` };
+    requirements.push(requirement);
   }
   if (requirements.length === 0) return { ok: false, problem: 'the selector is empty' };
   const problem = requirements.map(strictProblem).find((wrong) => wrong !== undefined);
   return problem === undefined ? { ok: true, requirements } : { ok: false, problem };
 }
 
-function requirementOf(found: Readonly<Record<string, string | undefined>>): LabelRequirement {
-  if (found['absent'] !== undefined) return { key: found['absent'], operator: 'DoesNotExist' };
-  if (found['present'] !== undefined) return { key: found['present'], operator: 'Exists' };
-  const key = found['key'] ?? '';
-  if (found['set'] !== undefined) {
-    const values = (found['values'] ?? '').split(',').map((value) => value.trim());
-    return { key, operator: found['set'] === 'in' ? 'In' : 'NotIn', values };
+/** Between commas that do not stand in parentheses. Looks at each character once: tenants write these texts. */
+function termsOf(text: string): readonly string[] {
+  const terms: string[] = [];
+  let from = 0;
+  let isInside = false;
+  for (let at = 0; at <= text.length; at += 1) {
+    const char = text[at];
+    if (char === '(') isInside = true;
+    else if (char === ')') isInside = false;
+    else if (char === undefined || (char === ',' && !isInside)) {
+      terms.push(text.slice(from, at).trim());
+      from = at + 1;
+    }
   }
-  return { key, operator: found['equal'] === '!=' ? 'NotIn' : 'In', values: [found['value'] ?? ''] };
+  return terms.filter((term) => term !== '');
+}
+
+const WORD = /^\S+$/;
+const SET = /^(\S+)\s+(in|notin)\s*\(([^()]*)\)$/;
+
+function requirementOf(term: string): LabelRequirement | undefined {
+  if (term.startsWith('!') && !term.startsWith('!=')) {
+    const key = term.slice(1).trim();
+    return WORD.test(key) ? { key, operator: 'DoesNotExist' } : undefined;
+  }
+  const [, setKey, set, values = ''] = SET.exec(term) ?? [];
+  if (setKey !== undefined) {
+    const operator = set === 'in' ? 'In' : 'NotIn';
+    return { key: setKey, operator, values: values.split(',').map((value) => value.trim()) };
+  }
+  return equality(term);
+}
+
+/** `a=b`, `a==b`, `a!=b`, or a key alone. */
+function equality(term: string): LabelRequirement | undefined {
+  const at = term.indexOf('=', 1);
+  if (at < 0) return WORD.test(term) ? { key: term, operator: 'Exists' } : undefined;
+  const isNot = term[at - 1] === '!';
+  const key = term.slice(0, isNot ? at - 1 : at).trim();
+  const value = term.slice(term[at + 1] === '=' ? at + 2 : at + 1).trim();
+  if (!WORD.test(key) || /\s/.test(value)) return undefined;
+  return { key, operator: isNot ? 'NotIn' : 'In', values: [value] };
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

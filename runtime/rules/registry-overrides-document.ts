@@ -53,14 +53,30 @@ export function parseOverridesDocument(text: string): readonly MirrorRule[] | un
     return undefined;
   }
   const { version, rules } = (document ?? {}) as Partial<OverridesDocument>;
-  if (version !== 1 || !Array.isArray(rules)) return undefined;
-  return (rules as readonly DocumentRule[]).map((rule) => ({
+  if (version !== 1 || !Array.isArray(rules) || !rules.every(isRule)) return undefined;
+  return rules.map((rule) => ({
     prefix: rule.source,
     location: rule.source.startsWith('*.') ? '' : rule.source,
     blocked: rule.mirrorSourcePolicy === 'NeverContactSource',
     insecure: false,
     mirrors: rule.mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
   }));
+}
+
+function isRule(value: unknown): value is DocumentRule {
+  const { source, mirrors, mirrorSourcePolicy } = (value ?? {}) as Partial<
+    Record<keyof DocumentRule, unknown>
+  >;
+  const policies: readonly unknown[] = ['AllowContactingSource', 'NeverContactSource'];
+  return (
+    typeof source === 'string' &&
+    policies.includes(mirrorSourcePolicy) &&
+    Array.isArray(mirrors) &&
+    mirrors.every((mirror: unknown) => {
+      const { location, pullFrom } = (mirror ?? {}) as Readonly<Record<string, unknown>>;
+      return typeof location === 'string' && ['all', 'digest-only', 'tag-only'].includes(String(pullFrom));
+    })
+  );
 }
 
 function documentRule(rule: MirrorRule): DocumentRule {

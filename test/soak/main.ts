@@ -24,7 +24,8 @@ import {
   kubeconfigSecret,
 } from '../registry-overrides/live-objects.ts';
 import { executable } from '../support/executable.ts';
-import { CHANGES, choose, type Planes, randomFrom, TROUBLES } from './changes.ts';
+import { randomFrom } from '../support/random.ts';
+import { CHANGES, choose, type Planes, TROUBLES } from './changes.ts';
 import { judge, type Limit, type Sample } from './judge.ts';
 import { soakReport } from './report.ts';
 

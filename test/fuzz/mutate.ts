@@ -1,0 +1,107 @@
+/** Makes texts that are almost what a parser expects: good ones, cut, doubled, spliced, and sprinkled with what breaks parsers. */
+
+/** What has broken parsers before: names that every object inherits, huge numbers, control characters, half surrogates, markers. */
+const TOKENS: readonly string[] = [
+  '__proto__',
+  'constructor',
+  'toString',
+  '\u0000',
+  '\u2028',
+  '\ud800',
+  '\u{1f680}',
+  '\ufeff',
+  '\r\n',
+  '\t',
+  '"',
+  "'",
+  '\\',
+  '\\u',
+  '{}',
+  '[]',
+  '[[[[',
+  '{"a":',
+  'null',
+  'true',
+  '1e999',
+  '-0',
+  '99999999999999999999',
+  '0x7fffffff',
+  '://',
+  '@',
+  '@sha256:',
+  ':',
+  ':0',
+  ':65536',
+  '/',
+  '//',
+  '/../',
+  '*',
+  '*.*',
+  '**',
+  '?',
+  '[a-',
+  '%',
+  '%2',
+  '%zz',
+  '[::1]',
+  '=',
+  ',',
+  ';',
+  '#',
+  '---\n',
+  '&a *a',
+  '*a',
+  '!!js/function',
+  '<<: ',
+  '|',
+  '-----BEGIN ',
+  'A'.repeat(300),
+  ' '.repeat(300),
+];
+
+/** One text, made of `corpus` by some of the mutations. */
+export function mutated(corpus: readonly string[], random: () => number): string {
+  let text = pick(corpus, random);
+  const rounds = Math.floor(random() * 5);
+  for (let round = 0; round < rounds; round += 1) text = pick(MUTATIONS, random)(text, random, corpus);
+  return text.slice(0, 20_000);
+}
+
+type Mutation = (text: string, random: () => number, corpus: readonly string[]) => string;
+
+const MUTATIONS: readonly Mutation[] = [
+  (text, random) => splice(text, random, 0, pick(TOKENS, random)),
+  (text, random) => splice(text, random, 1, pick(TOKENS, random)),
+  (text, random) => splice(text, random, 1 + Math.floor(random() * 8), ''),
+  (text, random) => splice(text, random, 1, String.fromCharCode(Math.floor(random() * 0x1_00_00))),
+  (text, random) => splice(text, random, 1, String.fromCharCode(Math.floor(random() * 128))),
+  (text, random) => text.slice(0, Math.floor(random() * text.length)),
+  (text, random) => text.slice(Math.floor(random() * text.length)),
+  (text, random) => {
+    const [from, to] = range(text, random);
+    return text.slice(0, to) + text.slice(from, to).repeat(1 + Math.floor(random() * 20)) + text.slice(to);
+  },
+  (text, random, corpus) => {
+    const other = pick(corpus, random);
+    return (
+      text.slice(0, Math.floor(random() * text.length)) + other.slice(Math.floor(random() * other.length))
+    );
+  },
+  (text) => text.toUpperCase(),
+  (text, random) => text.replaceAll(text[Math.floor(random() * text.length)] ?? ' ', pick(TOKENS, random)),
+];
+
+function splice(text: string, random: () => number, remove: number, insert: string): string {
+  const at = Math.floor(random() * (text.length + 1));
+  return text.slice(0, at) + insert + text.slice(at + remove);
+}
+
+function range(text: string, random: () => number): readonly [number, number] {
+  const a = Math.floor(random() * (text.length + 1));
+  const b = Math.min(text.length, a + Math.floor(random() * 40));
+  return [a, b];
+}
+
+function pick<T>(list: readonly T[], random: () => number): T {
+  return list[Math.floor(random() * list.length)] as T;
+}
