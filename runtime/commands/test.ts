@@ -109,7 +109,7 @@ async function parsed(file: string): Promise<unknown> {
     throw invalid(file, denied ? ': reading it is not granted to this process' : ': it cannot be read');
   });
   try {
-    return parseYaml(text) as unknown;
+    return parseYaml(text);
   } catch (error) {
     throw invalid(
       file,

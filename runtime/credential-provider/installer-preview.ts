@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { systemClock } from '../host/clock.ts';
-import { parseYaml as parse } from '../kube/yaml.ts';
+import { parseYaml } from '../kube/yaml.ts';
 import { NodeEngine } from '../node/engine.ts';
 import { StateFolder } from '../node/state-folder.ts';
 import type { Policy } from '../rules/rollout.ts';
@@ -52,7 +52,7 @@ export async function previewInstaller(
   if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
   const would = changesOf(plan, presentState(plan, options), {
     unit: options.unit,
-    parseYaml: (text) => parse(text) as unknown,
+    parseYaml,
   });
   const isHeld = state.reason === 'BreakerOpen';
   return {

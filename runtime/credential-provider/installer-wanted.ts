@@ -6,7 +6,7 @@ import { sha256Hex } from '../host/sha256.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { openTransport } from '../kube/transport.ts';
-import { parseYaml as parse } from '../kube/yaml.ts';
+import { parseYaml } from '../kube/yaml.ts';
 import { podConnection } from '../node/pod-connection.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
 import { PullwrightError } from '../rules/errors.ts';
@@ -76,7 +76,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     takeOver,
     configDir,
     digest: sha256Hex,
-    parseYaml: (text) => parse(text) as unknown,
+    parseYaml,
   });
 }
 
