@@ -31,6 +31,10 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     summary: 'Show which credentials are tried for an image, and why not others',
     load: async () => (await import('./explain.ts')).command,
   },
+  import: {
+    summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
+    load: async () => (await import('./import.ts')).command,
+  },
   'install-provider': {
     summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
     load: async () => (await import('./install-provider.ts')).command,

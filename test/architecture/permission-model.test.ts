@@ -4,7 +4,7 @@
  * what is missing. Commands that must fsync are refused by the permission model as a whole and are tested elsewhere.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
@@ -28,6 +28,27 @@ interface Row {
 }
 
 const FLEET = join(root, 'examples/fleet');
+
+/** A pull secret that is copied by annotation, and a workload without images that anybody has to be asked for. */
+const SCENE = join(work, 'scene');
+mkdirSync(SCENE);
+writeFileSync(
+  join(SCENE, 'scene.yaml'),
+  `{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: web}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: web}, spec: {template: {spec: {containers: []}}}}
+---
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/dockerconfigjson
+metadata:
+  name: pull
+  namespace: hub
+  annotations: {replicator.v1.mittwald.de/replicate-to: web}
+data: {.dockerconfigjson: e30=}
+`,
+);
+writeFileSync(join(work, 'expectations.yaml'), 'tests: [{image: quay.io/a/b, expect: anonymous}]\n');
 
 const rows: readonly Row[] = [
   {
@@ -54,6 +75,11 @@ const rows: readonly Row[] = [
     positionals: ['registry.example.com/payments/api:1.4.2'],
   },
   { command: 'validate', flags: {}, positionals: [join(FLEET, 'fleet.yaml')] },
+  { command: 'test', flags: { '--from': SCENE }, positionals: [join(work, 'expectations.yaml')] },
+  { command: 'status', flags: { '--from': SCENE } },
+  { command: 'verify', flags: { '--from': SCENE }, positionals: ['--all-in-use'] },
+  { command: 'doctor', flags: { '--from': SCENE }, positionals: ['deploy/web', '-n', 'web'] },
+  { command: 'import', flags: { '--from': SCENE } },
 ];
 
 interface Grants {

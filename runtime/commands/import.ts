@@ -1,0 +1,113 @@
+/** `pullwright import`: a dump of what other tools do with pull secrets, as a fleet file. */
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
+import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { importObjects } from '../rules/import.ts';
+import type { Imported } from '../rules/import-types.ts';
+import { GRANT_ANNOTATION } from '../rules/pull-secret-profile-grant.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+
+const HELP = `
+Makes a fleet file of what other tools do with pull secrets in a cluster: HyperShift (additional pull secret, mirror sets,
+hosted clusters), Kruise SidecarSets, reflector, replicator and imps. Says what could not be carried over, and which consent
+the owners of Secrets have to give. No value of a Secret is read or written.
+
+Usage: pullwright import --from DIR [--output text|json]
+
+  --from DIR      a folder of manifests, or - for standard input; may be given more than once
+  --output json   fleet, grants and notes for programs
+
+A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml
+
+Exit codes: 0 all was carried over, 1 something was not, or nothing was found, 2 wrong usage.
+
+Example: pullwright import --from dump/ > fleet.yaml && pullwright validate fleet.yaml
+`;
+
+export const command: Command = {
+  name: 'import',
+  summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
+  help: HELP,
+  permissions: { reads: ['<--from>'], writes: [], hosts: ['none'], api: [] },
+  run,
+};
+
+const KINDS: ReadonlySet<string> = new Set([
+  'Namespace',
+  'Secret',
+  'HostedCluster',
+  'SidecarSet',
+  'ResourceDistribution',
+  'ImagePullSecret',
+  'ImageDigestMirrorSet',
+  'ImageTagMirrorSet',
+  'ImageContentSourcePolicy',
+]);
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { from: { type: 'string', multiple: true }, output: { type: 'string', default: 'text' } },
+  });
+  if (values.output !== 'text' && values.output !== 'json')
+    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+  if (values.from === undefined)
+    throw new UsageError('Cannot import: wanted --from DIR, or --from - for standard input');
+  const folders: Folder[] = [];
+  for (const path of values.from) folders.push(await readInput(path, io));
+  const problems = folders.flatMap((folder) => folder.problems);
+  for (const { file, line, message } of problems) io.stderr.write(`${file}:${line}: ${message}\n`);
+  const imported = importObjects(folders.flatMap((folder) => folder.manifests.map(({ object }) => object)));
+  const { notes } = imported;
+  if (notes.length === 0)
+    throw new PullwrightError('Cannot import: nothing in the input belongs to a tool that is known', {
+      code: 'NothingToImport',
+      disposition: 'terminal',
+      hint: 'Known are HyperShift, Kruise, reflector, replicator and imps',
+    });
+  io.stdout.write(values.output === 'json' ? `${JSON.stringify(imported, null, 2)}\n` : asYaml(imported));
+  return problems.length > 0 || notes.some(({ outcome }) => outcome === 'dropped') ? 1 : 0;
+}
+
+async function readInput(path: string, io: CommandIo): Promise<Folder> {
+  if (path !== '-') return readFolder(path, KINDS);
+  const chunks: Buffer[] = [];
+  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
+  return folderOf([{ file: 'standard input', text: Buffer.concat(chunks).toString('utf8') }], KINDS);
+}
+
+const HEADINGS = {
+  dropped: 'Could not be carried over:',
+  changed: 'Carried over with a difference:',
+  kept: 'Stays where it is:',
+  carried: 'Carried over:',
+} as const;
+
+const CONSENT = 'Owners of Secrets give their consent by:';
+const HAND_OVER: readonly string[] = [
+  'Copies that the other tool made are left alone, and reported as ForeignObject: stop that tool, then delete them or hand',
+  "them over with the annotation pullwright.dev/adopt='true'.",
+];
+
+/** The fleet, below comments that say what became of everything. */
+function asYaml({ fleet, grants, notes }: Imported): string {
+  const lines = Object.entries(HEADINGS).flatMap(([outcome, heading]) => {
+    const own = notes.filter((note) => note.outcome === outcome);
+    return own.length === 0
+      ? []
+      : [heading, ...own.map(({ subject, message }) => `  ${subject}: ${message}`), ''];
+  });
+  const consent = grants.map(
+    ({ namespace, name, to }) =>
+      `  kubectl annotate secret -n ${namespace} ${name} ${GRANT_ANNOTATION}='${to}'`,
+  );
+  const all = [...lines, ...(consent.length === 0 ? [] : [CONSENT, ...consent, '', ...HAND_OVER, ''])];
+  const comments = all.map((line) => comment(line));
+  return `${comments.join('\n')}\n${stringify(fleet, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+}
+
+/** What stands in a dump may hold anything: a line break would end the comment. */
+function comment(line: string): string {
+  return `# ${line.replace(/\p{Cc}/gu, ' ')}`.trimEnd();
+}
