@@ -141,7 +141,14 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
       ? undefined
       : {
           name: 'credential-provider',
-          options: {},
+          options: {
+            clusters: Object.fromEntries(
+              hosted.map(({ cluster, config }) => [
+                `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
+                optionsOf(config),
+              ]),
+            ),
+          },
           access: hosted.flatMap(({ cluster }) => hostedClusterAccess(cluster)),
         },
 };

@@ -53,6 +53,8 @@ export function hostedClusterAccess(cluster: HostedCluster): readonly Access[] {
         applyByName('', 'configmaps', [hostedConfigMapName(name)]),
         // They are looked up by label, which RBAC cannot express.
         { apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] },
+        // Which NodePools refer to the ConfigMap, and how far they are.
+        { apiGroups: ['hypershift.openshift.io'], resources: ['nodepools'], verbs: READ },
       ],
     },
     statusAccess(cluster.controlPlaneNamespace),

@@ -18,12 +18,15 @@ export interface Pool {
   readonly rendered: KubeObject | undefined;
   /** `node: what it runs`, for nodes that would not start with the file. */
   readonly tooOld: readonly string[];
-  readonly rollout: 'Done' | 'Progressing' | 'Degraded';
+  readonly rollout: Rollout;
 }
+
+export type Rollout = 'Done' | 'Progressing' | 'Degraded' | 'Paused';
 
 interface PoolObject extends KubeObject {
   readonly spec?: {
     readonly nodeSelector?: unknown;
+    readonly paused?: boolean;
     readonly configuration?: {
       readonly name?: string;
       readonly source?: readonly { readonly name?: string }[];
@@ -57,11 +60,6 @@ export function readPools(world: World): readonly Pool[] {
     }));
 }
 
-/** Every node, for a hosted cluster, whose pools are in another cluster. */
-export function oldNodes(world: World): readonly string[] {
-  return (world.list(NODE) as readonly NodeObject[]).flatMap(tooOld);
-}
-
 function isOf(pool: PoolObject, node: NodeObject): boolean {
   const selector = readSelector(pool.spec?.nodeSelector);
   return selector.ok && selects(selector.requirements, node.metadata.labels ?? {});
@@ -72,14 +70,15 @@ function renderedConfig(world: World, pool: PoolObject): KubeObject | undefined 
   return name === undefined ? undefined : world.get({ ...POOL, kind: 'MachineConfig', name });
 }
 
-function rolloutOf(pool: PoolObject): Pool['rollout'] {
+function rolloutOf(pool: PoolObject): Rollout {
   const isTrue = (type: string): boolean =>
     pool.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ===
     true;
   if (isTrue('Degraded')) return 'Degraded';
   const wanted = machineConfigName(pool.metadata.name);
   const isIn = pool.status?.configuration?.source?.some(({ name }) => name === wanted) === true;
-  return isIn && isTrue('Updated') ? 'Done' : 'Progressing';
+  if (isIn && isTrue('Updated')) return 'Done';
+  return pool.spec?.paused === true ? 'Paused' : 'Progressing';
 }
 
 /** What a node runs that refuses the file; a node that does not say what it runs is not trusted with it. */

@@ -8,21 +8,13 @@
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
 
-import { hostedConfigMap, hostedConfigMapName } from '../../charts/credential-provider/hosted-config-map.ts';
+import type { NodeFile } from '../../charts/credential-provider/machine-config.ts';
 import {
-  MACHINE_CONFIG_API_VERSION,
-  machineConfig,
-  machineConfigName,
-  type NodeFile,
-} from '../../charts/credential-provider/machine-config.ts';
-import {
-  type Apply,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Outcome,
   type Read,
   type Reconciler,
-  type Ref,
   type World,
 } from '../controller/contract.ts';
 import { parseYaml as parse } from '../kube/yaml.ts';
@@ -31,20 +23,19 @@ import {
   decodeCredentialProviderConfig,
 } from '../rules/credential-provider-config.ts';
 import { kubeletRefusal } from '../rules/credential-provider-config-check.ts';
-import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../rules/credential-provider-merge.ts';
-import {
-  CREDENTIAL_PROVIDER,
-  type PlatformFile,
-  platformFile,
-} from '../rules/credential-provider-platform.ts';
+import { mergeCredentialProviderConfig } from '../rules/credential-provider-merge.ts';
+import { CREDENTIAL_PROVIDER, type PlatformFile } from '../rules/credential-provider-platform.ts';
 import type { KubeObject, OwnerReference } from '../rules/kube-object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, pullStatusName } from '../rules/pull-status.ts';
+import { contestedIn, contestedOf } from './contested.ts';
 import { fileText, unitText } from './ignition-files.ts';
-import { oldNodes, type Pool, readPools } from './pools.ts';
-import { parseReconcilerOptions, type ReconcilerOptions } from './reconciler-options.ts';
+import { managerElsewhere } from './managed.ts';
+import { NODE_POOL_READ } from './node-pools.ts';
+import { optionsFor, parseReconcilerOptions, type ReconcilerOptions } from './reconciler-options.ts';
 import { poolFiles } from './render.ts';
-import { managerElsewhere, type PoolState, report } from './report.ts';
+import { type Hold, type PoolState, report } from './report.ts';
 import { SECRETS_ANNOTATION } from './secrets.ts';
+import { applyOf, INFRASTRUCTURE, MACHINE_CONFIG, type Target, targetsOf, unreachable } from './targets.ts';
 
 const NAME = 'credential-provider';
 const OBJECT = {
@@ -53,17 +44,6 @@ const OBJECT = {
   name: CREDENTIAL_PROVIDER.objectName,
 } as const;
 const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.group}/${version}`);
-const INFRASTRUCTURE = {
-  role: 'hosted',
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'Infrastructure',
-  name: 'cluster',
-} as const;
-const MACHINE_CONFIG = {
-  role: 'hosted',
-  apiVersion: MACHINE_CONFIG_API_VERSION,
-  kind: 'MachineConfig',
-} as const;
 
 const READS: readonly Read[] = [
   ...VERSIONS.map((apiVersion): Read => ({ ...OBJECT, apiVersion, optional: true })),
@@ -71,6 +51,7 @@ const READS: readonly Read[] = [
   { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
   { ...MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
   { ...MACHINE_CONFIG, optional: true },
+  NODE_POOL_READ,
   {
     role: 'management',
     apiVersion: 'v1',
@@ -99,7 +80,7 @@ export function credentialProviderReconciler(options: ReconcilerOptions): Reconc
     name: NAME,
     reads: READS,
     keysFor: (_changed, world) => [{ scope: world.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (world) => reconcile(world, options),
+    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
   };
 }
 
@@ -109,12 +90,16 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
   );
   // Deleted: what was rendered goes, by the owner references and because the engine prunes.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
-  const targets = targetsOf(world, options);
-  const states = targets.map((target) => stateOf(target, object, options));
+  const targets = targetsOf(world, options.platform);
   const elsewhere = managerElsewhere(
     options.mode,
     object,
     targets.map(({ present }) => present),
+  );
+  const contested = contestedIn(world, object);
+  const states = targets.map((target) => stateOf({ world, target, object, contested }, options));
+  const applies = states.flatMap(({ target, wanted, hold }) =>
+    hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
   );
   return report({
     world,
@@ -122,83 +107,68 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
     states,
     elsewhere,
     isServed: targets.length > 0,
-    ...(elsewhere === undefined ? split(states) : { apply: [], keep: [] }),
+    // What another program looks after is not ours to prune either.
+    ...(elsewhere === undefined
+      ? {
+          apply: applies,
+          keep: states.filter(({ hold }) => hold !== undefined).map(({ target }) => target.ref),
+        }
+      : { apply: [], keep: 'all' }),
   });
 }
 
-/** What is rendered, and where it goes: one per pool, or the one ConfigMap of a hosted cluster. */
-interface Target {
-  readonly pool: Pool;
-  readonly platform: PlatformFile;
-  readonly present: KubeObject | undefined;
-  /** The object with these files. */
-  readonly make: (files: readonly NodeFile[], owner: OwnerReference | undefined) => Apply;
-  readonly ref: Ref;
-}
-
-function targetsOf(world: World, options: ReconcilerOptions): readonly Target[] {
-  const platform = platformFile(platformOf(world) ?? options.platform);
-  const hosted = world.scope.hostedCluster;
-  if (hosted !== undefined) {
-    const pool: Pool = {
-      name: 'worker',
-      rendered: undefined,
-      tooOld: oldNodes(world),
-      rollout: 'Progressing',
-    };
-    const ref: Ref = {
-      role: 'management',
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      namespace: hosted.namespace,
-      name: hostedConfigMapName(hosted.name),
-    };
-    const make = (files: readonly NodeFile[]): Apply => ({
-      role: 'management',
-      object: hostedConfigMap(hosted, machineConfig({ pool: pool.name, files })),
-    });
-    return [{ pool, platform, present: world.get(ref), make, ref }];
-  }
-  return readPools(world).map((pool) => {
-    const ref: Ref = { ...MACHINE_CONFIG, name: machineConfigName(pool.name) };
-    const make = (files: readonly NodeFile[], owner: OwnerReference | undefined): Apply => ({
-      role: 'hosted',
-      object: machineConfig({ pool: pool.name, files, ...(owner === undefined ? {} : { owner }) }),
-    });
-    return { pool, platform, present: world.get(ref), make, ref };
-  });
-}
-
-function platformOf(world: World): string | undefined {
-  const status = world.get(INFRASTRUCTURE)?.status as
-    | { readonly platformStatus?: { readonly type?: string }; readonly platform?: string }
-    | undefined;
-  return status?.platformStatus?.type ?? status?.platform;
+interface Circumstances {
+  readonly world: World;
+  readonly target: Target;
+  readonly object: KubeObject;
+  /** Generation of the object for which a fight over the files was given up. */
+  readonly contested: number | undefined;
 }
 
 interface State extends PoolState {
   readonly target: Target;
-  readonly apply: Apply | undefined;
 }
 
-function stateOf(target: Target, object: KubeObject, options: ReconcilerOptions): State {
-  const { pool, platform, present } = target;
+function stateOf({ world, target, object, contested }: Circumstances, options: ReconcilerOptions): State {
+  const { pool, platform, present, nodePools } = target;
   const spec = object.spec as { readonly matchImages?: readonly string[] } | undefined;
   const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), spec?.matchImages ?? [], {
     optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
   });
   const files = poolFiles(platform, config, unitText(pool.rendered, 'kubelet.service'));
-  const refusal = refusalOf(files, platform);
-  const isHeld = refusal !== undefined || (pool.tooOld.length > 0 && files.length > 0);
-  const apply = isHeld ? undefined : target.make(files, ownerOf(object));
+  const wanted = target.make(files, ownerOf(object));
+  const hold = holdOf(target, files, contestedOf({ object, present, wanted, contested }));
+  const warning = files.length > 0 ? unreachable(world, target) : undefined;
   return {
     target,
     pool,
-    verdicts: verdicts satisfies readonly MatchImageVerdict[],
-    refusal,
+    nodePools,
+    configName: target.ref.name,
+    verdicts,
     files,
     present,
-    apply,
+    wanted,
+    ...(hold === undefined ? {} : { hold }),
+    ...(warning === undefined ? {} : { warning }),
+  };
+}
+
+/** Why what is rendered stays as it is; undefined when the files may be written. */
+function holdOf(
+  { pool, platform, unclear }: Target,
+  files: readonly NodeFile[],
+  takenBy: string | undefined,
+): Hold | undefined {
+  if (files.length > 0 && unclear !== undefined) return { reason: 'PlatformUnclear', message: unclear };
+  const refusal = refusalOf(files, platform);
+  if (refusal !== undefined)
+    return { reason: 'KubeletRefuses', message: `the kubelet would refuse the file: ${refusal}` };
+  if (pool.tooOld.length > 0 && files.length > 0)
+    return { reason: 'UnsupportedVersion', message: pool.tooOld.join(', ') };
+  if (takenBy === undefined) return undefined;
+  return {
+    reason: 'Contested',
+    message: `${takenBy} has put other files over ours; they are left as they are until the entries change. Set mode to observe, or end ${takenBy}`,
   };
 }
 
@@ -220,14 +190,4 @@ function ownerOf({ apiVersion, kind, metadata }: KubeObject): OwnerReference | u
   return metadata.uid === undefined
     ? undefined
     : { apiVersion, kind, name: metadata.name, uid: metadata.uid };
-}
-
-function split(states: readonly State[]): {
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[];
-} {
-  return {
-    apply: states.flatMap(({ apply }) => (apply === undefined ? [] : [apply])),
-    keep: states.filter(({ apply }) => apply === undefined).map(({ target }) => target.ref),
-  };
 }

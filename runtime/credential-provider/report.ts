@@ -1,31 +1,36 @@
-/** What the reconciler says: conditions of the object, one verdict per entry and per pool, events, gauges. */
+/** What the reconciler says: conditions of the object, events, gauges; the PullStatus is in pull-report.ts. */
 import type { NodeFile } from '../../charts/credential-provider/machine-config.ts';
-import type { Apply, EventNote, Outcome, Ref, Sample, World } from '../controller/contract.ts';
-import { type Condition, type ConditionInput, nextConditions, readiness } from '../rules/conditions.ts';
+import type { Apply, EventNote, Outcome, Problem, Ref, Sample, World } from '../controller/contract.ts';
+import { type Condition, type ConditionInput, nextConditions } from '../rules/conditions.ts';
 import type { MatchImageVerdict } from '../rules/credential-provider-merge.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-  type Verdict,
-} from '../rules/pull-status.ts';
 import { conditionOf, validated } from './conditions.ts';
+import { statusWriter } from './managed.ts';
+import { howToRefer, type NodePool } from './node-pools.ts';
 import type { Pool } from './pools.ts';
+import { listed, pullReport } from './pull-report.ts';
 
-const NAME = 'credential-provider';
-const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
-const OWN_MANAGER = 'pullwright-credential-provider';
+/** Why a pool is not rendered, and what is rendered stays. */
+export interface Hold {
+  readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
+  readonly message: string;
+}
 
 export interface PoolState {
   readonly pool: Pool;
+  /** For a hosted cluster. */
+  readonly nodePools: readonly NodePool[];
+  /** Name of what is rendered. */
+  readonly configName: string;
   readonly verdicts: readonly MatchImageVerdict[];
-  /** The kubelet would not start with the file: its words. */
-  readonly refusal: string | undefined;
+  readonly hold?: Hold;
+  /** What may keep the file from its kubelets although it is rendered. */
+  readonly warning?: string;
   readonly files: readonly NodeFile[];
   /** The MachineConfig or ConfigMap that is there. */
   readonly present: KubeObject | undefined;
+  /** The one that should be. */
+  readonly wanted: KubeObject;
 }
 
 export interface ReportInput {
@@ -37,39 +42,27 @@ export interface ReportInput {
   /** Whether there is anything to render for. */
   readonly isServed: boolean;
   readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[];
-}
-
-/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen. */
-export function managerElsewhere(
-  mode: 'auto' | 'own' | 'observe',
-  object: KubeObject,
-  rendered: readonly (KubeObject | undefined)[],
-): string | undefined {
-  if (mode === 'own') return undefined;
-  const isMarked = rendered.some((one) => one?.metadata.annotations?.[GENERATED_BY] !== undefined);
-  const other = object.metadata.managedFields?.find(
-    ({ subresource, manager }) =>
-      subresource === 'status' && manager !== undefined && manager !== OWN_MANAGER,
-  )?.manager;
-  if (mode === 'observe' || isMarked) return other ?? 'machine-config-controller';
-  return other;
+  readonly keep: readonly Ref[] | 'all';
 }
 
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
 export function report(input: ReportInput): Outcome {
   const { world, object, states, elsewhere } = input;
   const own = [validated(verdictsOf(states)), renderedCondition(input)];
-  const status = pullStatusOf(input, own);
+  const status = pullReport(input, own, verdictsOf(states));
+  // Two programs that write the same conditions would go on for ever, also where the rest of it is ours.
+  const isOurs = elsewhere === undefined && statusWriter(object) === undefined;
+  const problems = elsewhere === undefined ? problemsOf(states) : [];
   return {
     apply: [...input.apply, { role: 'management', object: status.object }],
     keep: input.keep,
     status: [
-      ...(elsewhere === undefined ? [statusPatch(object, own, world.now)] : []),
-      { ref: statusRef(input), status: status.status },
+      ...(isOurs ? [statusPatch(object, own, world.now)] : []),
+      { ref: status.ref, status: status.status },
     ],
     events: elsewhere === undefined ? eventsOf(object, own) : [],
-    metrics: states.map(({ pool }) => poolGauge(pool)),
+    metrics: states.flatMap(poolGauges),
+    ...(problems.length === 0 ? {} : { problems }),
   };
 }
 
@@ -91,31 +84,21 @@ function renderedCondition({ states, isServed }: ReportInput): ConditionInput {
         'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
     });
   }
-  const refused = states.filter(({ refusal }) => refusal !== undefined);
-  if (refused.length > 0) {
-    const [first] = refused;
+  const held = states.flatMap(({ pool, hold }) => (hold === undefined ? [] : [{ pool, hold }]));
+  const failed = held.filter(({ hold }) => hold.reason !== 'UnsupportedVersion');
+  if (failed.length > 0) {
+    const said = failed.map(({ pool, hold }) => `pool ${pool.name}: ${hold.message}`).join('; ');
     return conditionOf({
       reason: 'MachineConfigRenderingFailed',
-      message: `The kubelet would refuse the file for pool ${named(refused)}: ${first?.refusal ?? ''}. What is rendered stays`,
+      message: `Not rendered: ${said}. What is rendered stays`,
     });
   }
-  const old = states.filter(({ pool, files }) => files.length > 0 && pool.tooOld.length > 0);
-  if (old.length === 0) return conditionOf({});
-  const nodes = old.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
+  if (held.length === 0) return conditionOf({});
+  const nodes = held.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
   return conditionOf({
     reason: 'UnsupportedVersion',
     message: `Not rendered, because kubelet and CRI-O 1.34 are needed on every node: ${nodes}. Upgrade these nodes; what is rendered stays`,
   });
-}
-
-function named(states: readonly PoolState[]): string {
-  return states.map(({ pool }) => pool.name).join(', ');
-}
-
-function listed(items: readonly string[]): string {
-  return items.length <= 5
-    ? items.join(', ')
-    : `${items.slice(0, 5).join(', ')} and ${items.length - 5} more`;
 }
 
 function statusPatch(
@@ -143,104 +126,29 @@ function refOf({ apiVersion, kind, metadata }: KubeObject): Ref {
   };
 }
 
-function statusRef({ world, object }: ReportInput): Ref {
-  return {
-    role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: world.scope.controlPlaneNamespace,
-    name: pullStatusName(object.kind, object.metadata.name),
-  };
-}
-
-function pullStatusOf(input: ReportInput, own: readonly ConditionInput[]): ReturnType<typeof pullStatus> {
-  const { world, object, states, elsewhere } = input;
-  const failed = own.find(({ status }) => status === 'False');
-  const waiting = states.filter(({ pool, files }) => files.length > 0 && pool.rollout !== 'Done');
-  return pullStatus({
-    reporter: NAME,
-    about: {
-      apiVersion: object.apiVersion,
-      kind: object.kind,
-      namespace: world.scope.controlPlaneNamespace,
-      name: object.metadata.name,
-    },
-    conditions: [
-      ...readiness({
-        ready: { reason: 'RolledOut', message: 'every pool has the configuration' },
-        ...(failed === undefined ? {} : { stalled: { reason: failed.reason, message: failed.message } }),
-        ...(waiting.length === 0
-          ? {}
-          : {
-              progressing: { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` },
-            }),
+/** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
+function problemsOf(states: readonly PoolState[]): readonly Problem[] {
+  return states.flatMap(({ nodePools, configName, files }) =>
+    nodePools
+      .filter(({ refers }) => files.length > 0 && !refers)
+      .map((pool): Problem => {
+        const { reason, message } = howToRefer(pool, configName);
+        const { namespace, name } = pool;
+        return {
+          disposition: 'waiting',
+          afterMs: 600_000,
+          code: reason === 'NotReferenced' ? 'NodePoolNotConfigured' : reason,
+          message,
+          regarding: {
+            role: 'management',
+            apiVersion: 'hypershift.openshift.io/v1beta1',
+            kind: 'NodePool',
+            namespace,
+            name,
+          },
+        };
       }),
-      ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
-    ],
-    verdicts: [...verdictsOf(states).map(entryVerdict), ...states.map(poolVerdict)],
-    present: world.get(statusRef(input)),
-    now: world.now,
-  });
-}
-
-function managedCondition(elsewhere: string, states: readonly PoolState[]): ConditionInput {
-  const drifted = states.filter(
-    ({ files, present }) =>
-      present !== undefined &&
-      pathsOf(present) !==
-        files
-          .map(({ path }) => path)
-          .sort()
-          .join(),
   );
-  return {
-    type: 'ManagedElsewhere',
-    status: 'True',
-    reason: drifted.length === 0 ? 'Observing' : 'Drifted',
-    message: `${elsewhere} manages the object, so nothing is written${drifted.length === 0 ? '' : `; pool ${named(drifted)} has other files than we would render`}`,
-  };
-}
-
-function pathsOf(present: KubeObject): string {
-  const { config } = (present.spec ?? {}) as {
-    readonly config?: { readonly storage?: { readonly files?: readonly { path?: string }[] } };
-  };
-  return (config?.storage?.files ?? [])
-    .map(({ path }) => path ?? '')
-    .sort()
-    .join();
-}
-
-function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): Verdict {
-  return {
-    subject: pattern,
-    verdict: verdict === 'Rendered' ? 'Accepted' : 'Rejected',
-    reason: verdict,
-    message: verdict === 'Rendered' ? 'the kubelet asks the provider for images that match it' : message,
-  };
-}
-
-function poolVerdict({ pool, files, refusal }: PoolState): Verdict {
-  const subject = `pool ${pool.name}`;
-  if (refusal !== undefined)
-    return { subject, verdict: 'Rejected', reason: 'KubeletRefuses', message: refusal };
-  if (pool.tooOld.length > 0 && files.length > 0)
-    return {
-      subject,
-      verdict: 'Pending',
-      reason: 'UnsupportedVersion',
-      message: `too old: ${listed(pool.tooOld)}`,
-    };
-  if (files.length === 0)
-    return {
-      subject,
-      verdict: 'Accepted',
-      reason: 'NothingToRender',
-      message: "the platform's own file stays",
-    };
-  if (pool.rollout === 'Done')
-    return { subject, verdict: 'Accepted', reason: 'RolledOut', message: 'every node has it' };
-  return { subject, verdict: 'Pending', reason: pool.rollout, message: 'see the MachineConfigPool' };
 }
 
 function eventsOf(object: KubeObject, conditions: readonly ConditionInput[]): readonly EventNote[] {
@@ -255,11 +163,20 @@ function eventsOf(object: KubeObject, conditions: readonly ConditionInput[]): re
     }));
 }
 
-function poolGauge(pool: Pool): Sample {
-  return {
+/** One per pool; for a hosted cluster one per NodePool, where it has some. Nothing wanted is not waited for. */
+function poolGauges({ pool, nodePools, files }: PoolState): readonly Sample[] {
+  if (files.length === 0) return [];
+  const rows =
+    nodePools.length === 0
+      ? [{ name: pool.name, isDone: pool.rollout === 'Done' }]
+      : nodePools.map(({ namespace, name, refers, rollout }) => ({
+          name: `${namespace}/${name}`,
+          isDone: refers && rollout === 'Done',
+        }));
+  return rows.map(({ name, isDone }) => ({
     name: 'pullwright_credential_provider_pool_rolled_out',
     help: 'Whether every node of the pool has the rendered configuration',
-    value: pool.rollout === 'Done' ? 1 : 0,
-    labels: { pool: pool.name },
-  };
+    value: isDone ? 1 : 0,
+    labels: { pool: name },
+  }));
 }

@@ -3,9 +3,12 @@ import type { KubeObject } from '../rules/kube-object.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** Kinds whose status another operator may write in our place: who does is how we see it. */
+const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProviderConfig']);
+
 /**
- * Leaves out kubectl's copy of the object, the managed fields of status writers, and of a Node the list of its images and
- * volumes (most of its bytes).
+ * Leaves out kubectl's copy of the object, the managed fields of status writers (but for kinds whose status others manage),
+ * and of a Node the list of its images and volumes (most of its bytes).
  *
  * @example
  * ```ts
@@ -18,7 +21,8 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
  */
 export function leanObject(object: KubeObject): KubeObject {
   const { annotations, managedFields, ...rest } = object.metadata;
-  const fields = managedFields?.filter((entry) => (entry.subresource ?? '') === '');
+  const isKept = STATUS_WRITERS_KEPT.has(object.kind);
+  const fields = managedFields?.filter((entry) => isKept || (entry.subresource ?? '') === '');
   const metadata = {
     ...rest,
     ...(annotations === undefined ? {} : { annotations: without(annotations, LAST_APPLIED) }),

@@ -3,7 +3,8 @@ import type { Query, Ref, World } from '../../../runtime/controller/contract.ts'
 import type { KubeObject } from '../../../runtime/rules/kube-object.ts';
 
 export interface ClusterShape {
-  readonly platform?: string;
+  /** Null: no Infrastructure object. */
+  readonly platform?: string | null;
   readonly matchImages?: readonly string[] | null;
   readonly pools?: readonly string[];
   readonly nodes?: readonly {
@@ -11,6 +12,8 @@ export interface ClusterShape {
     readonly pool: string;
     readonly kubelet?: string;
     readonly runtime?: string;
+    /** NodePool of a hosted cluster. */
+    readonly nodePool?: string;
   }[];
   readonly more?: readonly KubeObject[];
   readonly hosted?: boolean;
@@ -32,17 +35,27 @@ export function clusterObjects(shape: ClusterShape): KubeObject[] {
   };
   return [
     ...(shape.deleted === true ? [] : [config]),
-    {
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'Infrastructure',
-      metadata: { name: 'cluster' },
-      status: { platformStatus: { type: platform } },
-    },
+    ...(platform === null
+      ? []
+      : [
+          {
+            apiVersion: 'config.openshift.io/v1',
+            kind: 'Infrastructure',
+            metadata: { name: 'cluster' },
+            status: { platformStatus: { type: platform } },
+          },
+        ]),
     ...(shape.hosted === true ? [] : pools.map(poolObject)),
-    ...nodes.map(({ name, pool, kubelet = 'v1.34.2', runtime = 'cri-o://1.34.1' }) => ({
+    ...nodes.map(({ name, pool, kubelet = 'v1.34.2', runtime = 'cri-o://1.34.1', nodePool }) => ({
       apiVersion: 'v1',
       kind: 'Node',
-      metadata: { name, labels: { [`node-role.kubernetes.io/${pool}`]: '' } },
+      metadata: {
+        name,
+        labels: {
+          [`node-role.kubernetes.io/${pool}`]: '',
+          ...(nodePool === undefined ? {} : { 'hypershift.openshift.io/nodePool': nodePool }),
+        },
+      },
       status: { nodeInfo: { kubeletVersion: kubelet, containerRuntimeVersion: runtime } },
     })),
     ...(shape.more ?? []),

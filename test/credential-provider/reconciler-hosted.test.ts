@@ -1,0 +1,281 @@
+/** A hosted cluster: which NodePools hold it back, which do not take the ConfigMap, and what each owner is told to set. */
+import assert from 'node:assert/strict';
+import { parse } from 'yaml';
+import type { Outcome } from '../../runtime/controller/contract.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler-options.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+
+const test = suite('credential provider reconciler, hosted clusters');
+const CONFIG_MAP = 'east-crio-credential-provider';
+
+interface PoolShape {
+  readonly name: string;
+  readonly config?: readonly string[];
+  readonly cluster?: string;
+  readonly conditions?: Readonly<Record<string, 'True' | 'False'>>;
+  readonly observed?: number;
+}
+
+function nodePool({ name, config, cluster = 'east', conditions = {}, observed = 2 }: PoolShape): KubeObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name, namespace: 'clusters', generation: 2 },
+    spec: {
+      clusterName: cluster,
+      ...(config === undefined ? {} : { config: config.map((one) => ({ name: one })) }),
+    },
+    status: {
+      conditions: Object.entries(conditions).map(([type, status]) => ({
+        type,
+        status,
+        observedGeneration: observed,
+      })),
+    },
+  };
+}
+
+interface Seen {
+  readonly outcome: Outcome;
+  readonly isRendered: boolean;
+  readonly ready: string;
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+}
+
+function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = [], raw: object = {}): Seen {
+  const reconciler = credentialProviderReconciler(parseReconcilerOptions({ ...raw }));
+  const shape: ClusterShape = {
+    hosted: true,
+    platform: 'AWS',
+    nodes: nodes ?? [],
+    more: pools.map(nodePool),
+  };
+  const outcome = reconciler.reconcile(worldOf(clusterObjects(shape), true), {
+    scope: 'clusters/east',
+    name: 'cluster',
+  });
+  const status = outcome.status?.find(({ ref }) => ref.kind === 'PullStatus')?.status as {
+    readonly conditions: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+    }[];
+    readonly verdicts: readonly Verdict[];
+  };
+  const ready = status.conditions.find(({ type }) => type === 'Ready');
+  return {
+    outcome,
+    isRendered: (outcome.apply ?? []).some((one) => 'object' in one && one.object.kind === 'ConfigMap'),
+    ready: `${ready?.status} ${ready?.reason}`,
+    verdicts: new Map(status.verdicts.map((one) => [one.subject, one])),
+  };
+}
+
+test('a NodePool that does not refer is told what to set, what it has already kept', () => {
+  const { outcome, isRendered, ready, verdicts } = reconcile([{ name: 'workers', config: ['chrony'] }]);
+  assert.ok(isRendered);
+  assert.equal(ready, 'False NodePoolsNotConfigured');
+  const verdict = verdicts.get('NodePool clusters/workers');
+  assert.deepEqual([verdict?.verdict, verdict?.reason], ['Pending', 'NotReferenced']);
+  const pasted = verdict?.message.slice(verdict.message.indexOf('spec:')) ?? '';
+  assert.deepEqual(parse(pasted), { spec: { config: [{ name: 'chrony' }, { name: CONFIG_MAP }] } });
+  const told = (outcome.problems ?? []).map(({ code, regarding }) => ({ code, regarding }));
+  const apiVersion = 'hypershift.openshift.io/v1beta1';
+  const regarding = {
+    role: 'management',
+    apiVersion,
+    kind: 'NodePool',
+    namespace: 'clusters',
+    name: 'workers',
+  };
+  assert.deepEqual(told, [{ code: 'NodePoolNotConfigured', regarding }]);
+});
+
+interface Rollout extends Case {
+  readonly pools: readonly PoolShape[];
+  readonly ready: string;
+  readonly gauges: readonly string[];
+}
+
+const refers = (name: string, more: Partial<PoolShape> = {}): PoolShape => ({
+  name,
+  config: [CONFIG_MAP],
+  ...more,
+});
+const rollouts: readonly Rollout[] = [
+  {
+    name: 'all have it',
+    reason: 'nothing is left to do',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'False', ValidMachineConfig: 'True' } })],
+    ready: 'True RolledOut',
+    gauges: ['clusters/a 1'],
+  },
+  {
+    name: 'HyperShift has not seen the change yet',
+    reason: 'a condition of an older generation says nothing of it',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'False' }, observed: 1 })],
+    ready: 'False RollingOut',
+    gauges: ['clusters/a 0'],
+  },
+  {
+    name: 'nodes are being replaced',
+    reason: 'it takes a while',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'True' } })],
+    ready: 'False RollingOut',
+    gauges: ['clusters/a 0'],
+  },
+  {
+    name: 'HyperShift refuses the config',
+    reason: 'it would never arrive',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'False', ValidMachineConfig: 'False' } })],
+    ready: 'False RollingOut',
+    gauges: ['clusters/a 0'],
+  },
+  {
+    name: 'one of two refers',
+    reason: 'the other is named',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'False' } }), { name: 'b' }],
+    ready: 'False NodePoolsNotConfigured',
+    gauges: ['clusters/a 1', 'clusters/b 0'],
+  },
+  {
+    name: 'NodePools of another cluster in the same namespace',
+    reason: 'they are none of ours',
+    pools: [refers('a', { conditions: { UpdatingConfig: 'False' } }), { name: 'b', cluster: 'west' }],
+    ready: 'True RolledOut',
+    gauges: ['clusters/a 1'],
+  },
+];
+table(test, rollouts, ({ pools, ready, gauges }) => {
+  const seen = reconcile(pools);
+  assert.equal(seen.ready, ready);
+  assert.deepEqual(
+    (seen.outcome.metrics ?? []).map(({ labels, value }) => `${labels?.['pool']} ${value}`),
+    gauges,
+  );
+});
+
+interface Gate extends Case {
+  readonly pools: readonly PoolShape[];
+  readonly nodes: NonNullable<ClusterShape['nodes']>;
+  readonly isRendered: boolean;
+  readonly verdict?: readonly [subject: string, reason: string];
+}
+
+const old = { pool: 'worker', kubelet: 'v1.33.6', runtime: 'cri-o://1.33.4' };
+const gates: readonly Gate[] = [
+  {
+    name: 'an old NodePool that does not take it',
+    reason: 'NodePools of one cluster may be some versions apart; those that can have it get it',
+    pools: [refers('new'), { name: 'old' }],
+    nodes: [
+      { name: 'n', pool: 'worker', nodePool: 'new' },
+      { name: 'o', ...old, nodePool: 'old' },
+    ],
+    isRendered: true,
+    verdict: ['NodePool clusters/old', 'UnsupportedVersion'],
+  },
+  {
+    name: 'an old NodePool that takes it',
+    reason: 'its kubelets would not start',
+    pools: [refers('new'), refers('old')],
+    nodes: [
+      { name: 'n', pool: 'worker', nodePool: 'new' },
+      { name: 'o', ...old, nodePool: 'old' },
+    ],
+    isRendered: false,
+    verdict: ['NodePool clusters/old', 'UnsupportedVersion'],
+  },
+  {
+    name: 'an old node of no NodePool',
+    reason: 'it cannot be told what it takes',
+    pools: [refers('new')],
+    nodes: [{ name: 'o', ...old }],
+    isRendered: false,
+  },
+  {
+    name: 'no NodePool at all',
+    reason: 'where they cannot be read, every node counts',
+    pools: [],
+    nodes: [{ name: 'o', ...old }],
+    isRendered: false,
+  },
+];
+table(test, gates, ({ pools, nodes, isRendered, verdict }) => {
+  const seen = reconcile(pools, nodes);
+  assert.equal(seen.isRendered, isRendered);
+  if (verdict !== undefined) assert.equal(seen.verdicts.get(verdict[0])?.reason, verdict[1]);
+});
+
+test('a NodePool with ten configs cannot take one more, and is told so', () => {
+  const { verdicts } = reconcile([{ name: 'full', config: Array.from({ length: 10 }, (_, at) => `c${at}`) }]);
+  assert.match(verdicts.get('NodePool clusters/full')?.message ?? '', /10 entries already/);
+});
+
+test('each hosted cluster has its own options', () => {
+  const raw = {
+    clusters: { 'clusters/east': { secretAnnotation: true }, 'clusters/west': { mode: 'observe' } },
+  };
+  const { outcome } = reconcile([], [], raw);
+  assert.match(JSON.stringify(outcome.apply), /"data":\{"config":/);
+  const config = outcome.apply?.flatMap((one) => ('object' in one ? [one.object] : []))[0] as unknown as {
+    data: { config: string };
+  };
+  const [file] = JSON.parse(config.data.config).spec.config.storage.files;
+  const text = Buffer.from(file.contents.source.split(',')[1], 'base64').toString();
+  assert.match(text, /pullwright\.dev\/image-pull-secrets/);
+});
+
+interface Bad extends Case {
+  readonly raw: object;
+  readonly says: RegExp;
+}
+const bad: readonly Bad[] = [
+  {
+    name: 'clusters is a list',
+    reason: 'wrong shape',
+    raw: { clusters: [] },
+    says: /clusters: wanted a map by/,
+  },
+  {
+    name: 'name without a namespace',
+    reason: 'it would never match',
+    raw: { clusters: { east: {} } },
+    says: /"east" is no <namespace>\/<name>/,
+  },
+  {
+    name: 'wrong option of one cluster',
+    reason: 'its place is named',
+    raw: { clusters: { 'a/b': { mode: 'mine' } } },
+    says: /clusters\.a\/b\.mode: wanted auto, own or observe/,
+  },
+  {
+    name: 'clusters within clusters',
+    reason: 'it means nothing',
+    raw: { clusters: { 'a/b': { clusters: {} } } },
+    says: /clusters\.a\/b\.clusters: no such option/,
+  },
+];
+table(test, bad, ({ raw, says }) => assert.throws(() => parseReconcilerOptions({ ...raw }), says));
+
+test('a platform whose kubelet unit cannot be seen is warned of', () => {
+  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
+  for (const [platform, isWarned] of [
+    ['KubeVirt', true],
+    ['BareMetal', false],
+    ['AWS', false],
+  ] as const) {
+    const objects = clusterObjects({ hosted: true, platform, more: [nodePool(refers('a'))] });
+    const { status } = reconciler.reconcile(worldOf(objects, true), {
+      scope: 'clusters/east',
+      name: 'cluster',
+    });
+    assert.equal(JSON.stringify(status).includes('FlagsMayNotReach'), isWarned, platform);
+  }
+});
+
+test.run();

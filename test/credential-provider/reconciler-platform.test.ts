@@ -1,0 +1,128 @@
+/** Which file a pool's kubelets read: what the cluster says of itself, and when that is not enough to write anything. */
+import assert from 'node:assert/strict';
+import type { Outcome } from '../../runtime/controller/contract.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler-options.ts';
+import type { Condition } from '../../runtime/rules/conditions.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { filesOf } from './support/machine-config-files.ts';
+import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+
+const test = suite('credential provider reconciler, platforms');
+const FOLDER = '/etc/kubernetes/credential-providers';
+
+/** The pool's rendered config with this kubelet unit. */
+function unit(execStart: string): KubeObject {
+  const contents = `[Service]\nExecStart=${execStart}\n`;
+  return {
+    apiVersion: 'machineconfiguration.openshift.io/v1',
+    kind: 'MachineConfig',
+    metadata: { name: 'rendered-worker-1' },
+    spec: { config: { systemd: { units: [{ name: 'kubelet.service', contents }] } } },
+  };
+}
+
+interface Row extends Case {
+  readonly shape: ClusterShape;
+  readonly options?: object;
+  /** Paths that are rendered; none: it is held back. */
+  readonly paths: readonly string[];
+  readonly says?: RegExp;
+}
+
+const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
+const rows: readonly Row[] = [
+  {
+    name: 'no Infrastructure object',
+    reason: 'on a cloud the generic file would take its own providers away',
+    shape: { platform: null },
+    paths: [],
+    says: /Infrastructure\/cluster is not there.*"platform"/,
+  },
+  {
+    name: 'no Infrastructure object, but the option',
+    reason: 'somebody who knows has said it',
+    shape: { platform: null },
+    options: { platform: 'AWS' },
+    paths: [`${FOLDER}/ecr-credential-provider.yaml`],
+  },
+  {
+    name: 'an Infrastructure object that says nothing',
+    reason: 'as bad as none',
+    shape: { platform: '' },
+    paths: [],
+    says: /names no platform/,
+  },
+  {
+    name: 'a platform that is not known',
+    reason: 'every platform without a provider of its own has the generic file',
+    shape: { platform: 'Moon' },
+    paths: [`${FOLDER}/generic-credential-provider.yaml`, DROP_IN],
+  },
+  {
+    name: 'a platform without a provider, and a kubelet that has one',
+    reason: 'what the unit says is true of this kubelet',
+    shape: {
+      platform: 'None',
+      more: [
+        unit(`/usr/bin/kubelet --image-credential-provider-config=${FOLDER}/ecr-credential-provider.yaml`),
+      ],
+    },
+    paths: [],
+    says: /its kubelet reads ".*ecr-credential-provider\.yaml" already/,
+  },
+  {
+    name: 'a cloud whose unit has the flag',
+    reason: 'no drop-in is needed',
+    shape: {
+      platform: 'GCP',
+      more: [
+        unit(`/usr/bin/kubelet --image-credential-provider-config=${FOLDER}/gcr-credential-provider.yaml`),
+      ],
+    },
+    paths: [`${FOLDER}/gcr-credential-provider.yaml`],
+  },
+  {
+    name: 'a cloud whose unit lacks the flag',
+    reason: 'else the file would never be read',
+    shape: { platform: 'GCP', more: [unit('/usr/bin/kubelet --v=2')] },
+    paths: [`${FOLDER}/gcr-credential-provider.yaml`, DROP_IN],
+  },
+  {
+    name: 'a rendered config that is not there',
+    reason: 'the known template of the platform is what it would hold',
+    shape: { platform: 'Azure' },
+    paths: [`${FOLDER}/acr-credential-provider.yaml`],
+  },
+];
+
+function reconcile(shape: ClusterShape, options: object = {}): Outcome {
+  const world = worldOf(clusterObjects({ pools: ['worker'], ...shape }));
+  return credentialProviderReconciler(parseReconcilerOptions({ ...options })).reconcile(world, {
+    scope: 'local',
+    name: 'cluster',
+  });
+}
+
+table(test, rows, ({ shape, options, paths, says }) => {
+  const outcome = reconcile(shape, options);
+  const config = outcome.apply?.flatMap((one) =>
+    'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
+  )[0];
+  assert.deepEqual(config === undefined ? [] : [...filesOf(config).keys()], paths);
+  if (says === undefined) return;
+  const status = outcome.status?.find(({ ref }) => ref.kind === 'CRIOCredentialProviderConfig')?.status;
+  const { conditions } = status as { conditions: readonly Condition[] };
+  const rendered = conditions.find(({ type }) => type === 'MachineConfigRendered');
+  assert.deepEqual([rendered?.status, rendered?.reason], ['False', 'MachineConfigRenderingFailed']);
+  assert.match(rendered?.message ?? '', says);
+  assert.ok(outcome.keep !== undefined && outcome.keep !== 'all' && outcome.keep.length === 1, 'it stays');
+});
+
+test('without entries nothing is unclear', () => {
+  const outcome = reconcile({ platform: null, matchImages: null });
+  assert.ok(outcome.apply?.some((one) => 'object' in one && one.object.kind === 'MachineConfig'));
+});
+
+test.run();

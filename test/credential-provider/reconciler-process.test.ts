@@ -1,0 +1,303 @@
+// deadline: 300 s
+/**
+ * The reconciler as a process, with the rights of the charts, on a real API server with the real definitions: renders, holds back,
+ * puts right, prunes; and beside a stand-in of the Machine Config Operator it stops, says so, and never writes again.
+ */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
+import { clusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
+import type { Condition } from '../../runtime/rules/conditions.ts';
+import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { suite } from '../support/suite.ts';
+import {
+  CR,
+  configOf,
+  furnishPools,
+  OperatorStandIn,
+  rollOut,
+  workerNode,
+} from './support/machine-config-operator.ts';
+
+const test = suite('credential provider reconciler as a process');
+const missing = missingControlPlane();
+const SLOW = { withinMs: 60_000, everyMs: 100 };
+const STATUS: TestObject = {
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullStatus',
+  metadata: { name: 'criocredentialproviderconfig-cluster', namespace: 'openshift-config' },
+};
+
+interface Status {
+  readonly conditions: readonly Condition[];
+  readonly verdicts?: readonly Verdict[];
+}
+
+/** The cluster as tests look at it. */
+class Cluster {
+  readonly plane: ControlPlane;
+  readonly #kubeconfig: string;
+  #count = 0;
+
+  private constructor(plane: ControlPlane, kubeconfig: string) {
+    this.plane = plane;
+    this.#kubeconfig = kubeconfig;
+  }
+
+  static async start(): Promise<Cluster> {
+    const plane = await startControlPlane({
+      crds: [
+        'infrastructures.config.openshift.io',
+        'machineconfigpools.machineconfiguration.openshift.io',
+        'machineconfigs.machineconfiguration.openshift.io',
+        'pullstatuses.pullwright.dev',
+      ],
+    });
+    await installCrd(plane.client, credentialProviderCrd());
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+    const access = clusterAccess('openshift-config');
+    const user = await plane.user({
+      name: 'credential-provider',
+      cluster: access.filter(({ namespace }) => namespace === undefined).flatMap(({ rules }) => rules),
+      namespaces: {
+        'openshift-config': access
+          .filter(({ namespace }) => namespace !== undefined)
+          .flatMap(({ rules }) => rules),
+      },
+    });
+    await furnishPools(plane, 'AWS');
+    return new Cluster(plane, user.kubeconfig);
+  }
+
+  reconciler(mode: 'auto' | 'own'): ReconcilerProcess {
+    const config = `${this.plane.folder}/config-${(this.#count += 1)}.yaml`;
+    writeFileSync(config, `systems: { credential-provider: { mode: ${mode} } }\n`);
+    return new ReconcilerProcess(NODE, [
+      `--kubeconfig=${this.#kubeconfig}`,
+      `--config=${config}`,
+      '--health-port=0',
+      '--metrics-port=0',
+    ]);
+  }
+
+  async entries(...matchImages: readonly string[]): Promise<void> {
+    await eventually(() => this.plane.apply({ ...CR, spec: { matchImages } }));
+  }
+
+  /** Text of the file that is rendered for the pool; undefined when nothing is. */
+  async file(): Promise<string | undefined> {
+    const config = (await this.plane.get(configOf('worker'))) as
+      | { spec: { config: { storage: { files?: { contents: { source: string } }[] } } } }
+      | undefined;
+    const source = config?.spec.config.storage.files?.[0]?.contents.source;
+    return source === undefined ? undefined : Buffer.from(source.split(',')[1] ?? '', 'base64').toString();
+  }
+
+  async #status(ref: TestObject): Promise<Status> {
+    return ((await this.plane.get(ref)) as { status?: Status } | undefined)?.status ?? { conditions: [] };
+  }
+
+  async condition(type: string, ref: TestObject = CR): Promise<string> {
+    const found = (await this.#status(ref)).conditions.find((one) => one.type === type);
+    return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+  }
+
+  async verdict(subject: string): Promise<string> {
+    const found = (await this.#status(STATUS)).verdicts?.find((one) => one.subject === subject);
+    return found === undefined ? 'absent' : `${found.verdict} ${found.reason}`;
+  }
+}
+
+/** What the process has asked to be changed so far. */
+async function writesOf(process: ReconcilerProcess): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${await process.port('metrics')}/metrics`)).text();
+  return text
+    .split('\n')
+    .filter((line) => /^rest_client_requests_total\{.*method="(PATCH|POST|PUT|DELETE)"/.test(line))
+    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+/** Lets the stand-in go round so many more times. */
+async function rounds(operator: OperatorStandIn, count: number): Promise<void> {
+  const target = operator.rounds + count;
+  await eventually(() => assert.ok(operator.rounds >= target, 'the stand-in does not go round'), SLOW);
+}
+
+/** Waits until a few rounds have passed without a write of either; how many writes there were by then. */
+async function settled(
+  process: ReconcilerProcess,
+  operator: OperatorStandIn,
+): Promise<readonly [number, number]> {
+  return eventually(async () => {
+    const before = [await writesOf(process), operator.writes] as const;
+    await rounds(operator, 8);
+    assert.deepEqual([await writesOf(process), operator.writes], before, 'they go on writing');
+    return before;
+  }, SLOW);
+}
+
+if (missing !== undefined) test.skip('everything', missing);
+else {
+  const cluster = await Cluster.start();
+  const { plane } = cluster;
+
+  test('renders, holds back, goes on, puts right what a person edits, and takes back', async () => {
+    await workerNode(plane, 'worker-0', 34);
+    await cluster.entries('docker.io', '1.dkr.ecr.eu-west-1.amazonaws.com');
+    const process = cluster.reconciler('auto');
+    await eventually(
+      async () => assert.match((await cluster.file()) ?? '', /- docker\.io/, process.log.slice(-1500)),
+      SLOW,
+    );
+    await eventually(
+      async () =>
+        assert.equal(
+          await cluster.condition('MachineConfigRendered'),
+          'True MachineConfigRenderingSucceeded',
+        ),
+      SLOW,
+    );
+    assert.equal(await cluster.condition('Validated'), 'False ConfigurationPartiallyApplied');
+    await eventually(
+      async () => assert.equal(await cluster.verdict('pool worker'), 'Pending Progressing'),
+      SLOW,
+    );
+    assert.deepEqual(
+      [await cluster.verdict('docker.io'), await cluster.verdict('1.dkr.ecr.eu-west-1.amazonaws.com')],
+      ['Accepted Rendered', 'Rejected Conflict'],
+    );
+    await rollOut(plane, true);
+    await eventually(
+      async () => assert.equal(await cluster.verdict('pool worker'), 'Accepted RolledOut'),
+      SLOW,
+    );
+
+    // A node that is set back while the next entries roll out.
+    await rollOut(plane, false);
+    await workerNode(plane, 'worker-1', 33);
+    await eventually(
+      async () => assert.equal(await cluster.condition('MachineConfigRendered'), 'False UnsupportedVersion'),
+      SLOW,
+    );
+    await cluster.entries('docker.io', 'quay.io');
+    await eventually(async () => assert.equal(await cluster.condition('Validated'), 'True Succeeded'), SLOW);
+    assert.doesNotMatch((await cluster.file()) ?? '', /quay\.io/, 'what is rendered stays');
+    await workerNode(plane, 'worker-1', 35);
+    await eventually(async () => assert.match((await cluster.file()) ?? '', /quay\.io/), SLOW);
+    await eventually(
+      async () =>
+        assert.equal(
+          await cluster.condition('MachineConfigRendered'),
+          'True MachineConfigRenderingSucceeded',
+        ),
+      SLOW,
+    );
+
+    // A person edits the MachineConfig.
+    const before = await writesOf(process);
+    const edited = await plane.client.request(
+      'PATCH',
+      '/apis/machineconfiguration.openshift.io/v1/machineconfigs/97-worker-generated-credentialproviderconfig?fieldManager=kubectl-edit',
+      { spec: { config: { storage: { files: [] } } } },
+      'application/merge-patch+json',
+    );
+    assert.equal(edited.status, 200, JSON.stringify(edited.body));
+    await eventually(async () => assert.match((await cluster.file()) ?? '', /quay\.io/), SLOW);
+    const after = await writesOf(process);
+    assert.ok(after - before <= 3, `${after - before} writes for one edit`);
+
+    await plane.remove(CR);
+    await eventually(async () => assert.equal(await plane.get(configOf('worker')), undefined), SLOW);
+    await eventually(async () => assert.equal(await plane.get(STATUS), undefined), SLOW);
+    assert.equal(await process.stop(), 0);
+    assert.doesNotMatch(process.log, /forbidden/i);
+  });
+
+  test('auto: where the Machine Config Operator manages it, everything is left to it, through many rounds', async () => {
+    const process = cluster.reconciler('auto');
+    await cluster.entries('docker.io');
+    await eventually(async () => assert.match((await cluster.file()) ?? '', /- docker\.io/), SLOW);
+    // It comes later, and renders something else.
+    const operator = new OperatorStandIn(plane, (images) => [{ path: '/etc/theirs', text: images.join() }]);
+    operator.start(150);
+    try {
+      await eventually(async () => assert.equal(await cluster.file(), 'docker.io', 'its file stands'), SLOW);
+      await eventually(
+        async () => assert.equal(await cluster.condition('ManagedElsewhere', STATUS), 'True Drifted'),
+        SLOW,
+      );
+      const [writes, theirs] = await settled(process, operator);
+      await rounds(operator, 20);
+      assert.equal(await writesOf(process), writes, 'we write nothing while it goes on');
+      assert.equal(operator.writes, theirs, 'and it has nothing to correct');
+      // Its part changes: still not ours.
+      await cluster.entries('docker.io', 'quay.io');
+      await eventually(async () => assert.equal(await cluster.file(), 'docker.io,quay.io'), SLOW);
+      await rounds(operator, 10);
+      assert.equal(operator.writes, theirs + 1);
+      assert.ok((await writesOf(process)) - writes <= 4, 'only our own report is written');
+      assert.equal(await cluster.file(), 'docker.io,quay.io');
+    } finally {
+      await operator.stop();
+      await process.stop();
+    }
+    assert.ok((await plane.get(configOf('worker'))) !== undefined, 'nothing of it is pruned');
+  });
+
+  test('own: beside an operator that writes other files we stop after one try per change, and say who it is', async () => {
+    const operator = new OperatorStandIn(plane, (images) => [{ path: '/etc/theirs', text: images.join() }]);
+    operator.start(150);
+    const process = cluster.reconciler('own');
+    try {
+      await eventually(
+        async () =>
+          assert.equal(
+            await cluster.condition('Contested', STATUS),
+            'True AnotherWriter',
+            process.log.slice(-1500),
+          ),
+        SLOW,
+      );
+      const [writes, theirs] = await settled(process, operator);
+      assert.ok(writes <= 12, `${writes} writes until we gave in, the report and its events included`);
+      await rounds(operator, 25);
+      assert.equal(await writesOf(process), writes, 'we write nothing while it goes on');
+      assert.equal(operator.writes, theirs, 'and it has nothing to correct');
+      assert.ok(theirs <= 3, `it had to correct ${theirs} times`);
+      assert.equal(await cluster.verdict('pool worker'), 'Rejected Contested');
+      await cluster.entries('docker.io', 'registry.example.com');
+      await eventually(
+        async () => assert.match((await cluster.file()) ?? '', /registry\.example\.com/),
+        SLOW,
+      );
+      await rounds(operator, 25);
+      assert.ok(operator.writes - theirs <= 3, `it had to correct ${operator.writes - theirs} times`);
+      assert.equal(await cluster.file(), 'docker.io,registry.example.com');
+      await eventually(
+        async () => assert.equal(await cluster.condition('Contested', STATUS), 'True AnotherWriter'),
+        SLOW,
+      );
+    } catch (error) {
+      await process.stop();
+      throw error;
+    } finally {
+      await operator.stop();
+    }
+    // It is gone, and the next change of the entries is ours again.
+    await cluster.entries('docker.io');
+    await eventually(
+      async () => assert.match((await cluster.file()) ?? '', /crio-credential-provider/),
+      SLOW,
+    );
+    await eventually(async () => assert.equal(await cluster.condition('Contested', STATUS), 'absent'), SLOW);
+    assert.equal(await process.stop(), 0);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+test.run();
