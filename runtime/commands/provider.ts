@@ -42,7 +42,7 @@ export const command: Command = {
       '/var/lib/kubelet/kubeconfig',
       '<--config>',
     ],
-    writes: ['/etc/crio/auth', '/run/systemd/journal/stdout'],
+    writes: ['/etc/crio/auth', '/run/systemd/journal/socket'],
     hosts: ['API server'],
     api: [
       'list secrets (own namespace)',

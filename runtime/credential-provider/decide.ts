@@ -58,6 +58,7 @@ export async function decide(view: NodeView, options: ProviderOptions, log: Log)
   }
   const request = parseRequest(await view.stdin());
   if (request.image === '') throw refused('unable to match mirrors: request is nil or image is empty');
+  log.about({ image: request.image });
   const sources = pullSources(await registriesFor(files, request.image), request.image);
   if (sources.length === 0) {
     log.info('No mirrors found, will not write any auth file');
@@ -70,6 +71,7 @@ export async function decide(view: NodeView, options: ProviderOptions, log: Log)
     return { request, sources };
   }
   const puller = pullerOf(request.token);
+  log.about({ namespace: puller.namespace });
   log.info(`Got ${sources.length} pull source(s) for "${request.image}" in namespace ${puller.namespace}`);
   for (const { kind, repository } of sources) log.detail(`Pull source (${kind}): ${repository}`);
   return {

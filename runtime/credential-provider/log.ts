@@ -4,6 +4,8 @@
  */
 
 export interface Log {
+  /** What all lines of the run are about, earlier ones included. */
+  about(subject: LogSubject): void;
   info(line: string): void;
   warn(line: string): void;
   error(line: string): void;
@@ -20,19 +22,41 @@ export interface LogLine {
 /** Control characters, as what they are not: a look-up of their Unicode class takes longer than all lines of a run. */
 const CONTROL = /[^ -~\u00a0-\uffff]/g;
 
+/** What the lines of a run are about. */
+export interface LogSubject {
+  readonly namespace?: string;
+  readonly image?: string;
+}
+
+/** `text` without what could begin a line of its own. */
+export function oneLine(text: string): string {
+  return text.replace(CONTROL, ' ');
+}
+
+/** A log that keeps its lines. */
+export interface CollectedLog extends Log {
+  readonly lines: readonly LogLine[];
+  /** What was learnt so far. */
+  readonly subject: LogSubject;
+}
+
 /** Keeps the lines and hands each to `write` as it comes. Control characters cannot start a line of their own. */
-export function collectingLog(
-  verbose: boolean,
-  write: (line: LogLine) => void,
-): Log & { readonly lines: readonly LogLine[] } {
+export function collectingLog(verbose: boolean, write: (line: LogLine) => void): CollectedLog {
   const lines: LogLine[] = [];
+  let subject: LogSubject = {};
   const add = (priority: LogLine['priority'], text: string): void => {
-    const line = { priority, text: text.replace(CONTROL, ' ') };
+    const line = { priority, text: oneLine(text) };
     lines.push(line);
     write(line);
   };
   return {
     lines,
+    get subject() {
+      return subject;
+    },
+    about: (learnt) => {
+      subject = { ...subject, ...learnt };
+    },
     info: (text) => add(6, text),
     warn: (text) => add(4, text),
     error: (text) => add(3, text),

@@ -20,6 +20,8 @@ export interface ProviderOptions {
   readonly keepImagesPrivate: boolean;
   /** For the whole run; the kubelet kills the provider after a minute. */
   readonly budgetMs: number;
+  /** Where the journal takes entries; no socket there: nothing is sent. */
+  readonly journalSocket: string;
   readonly verbose: boolean;
 }
 
@@ -44,6 +46,7 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
     secrets: 'list',
     keepImagesPrivate: true,
     budgetMs: 10_000,
+    journalSocket: '/run/systemd/journal/socket',
     verbose: false,
   };
 }
@@ -72,6 +75,7 @@ export const FLAGS: Readonly<Record<string, Flag>> = {
   secrets: { option: 'secrets', read: modeOf, help: 'list (one request) or named (get by name only)' },
   'keep-images-private': { option: 'keepImagesPrivate', read: flagOf, help: 'true or false' },
   'budget-ms': { option: 'budgetMs', read: millisecondsOf, help: 'for the whole run, 100 to 55000' },
+  'journal-socket': { option: 'journalSocket', read: pathOf, help: 'socket of the journal' },
   verbose: { option: 'verbose', read: flagOf, help: 'true or false: a line for every source' },
 };
 

@@ -1,5 +1,6 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
 import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { errnoOf } from '../host/file-errors.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
@@ -8,7 +9,9 @@ import { findApiServer } from './api-server.ts';
 import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
 import { exchangeFor } from './exchanges.ts';
-import { collectingLog, type Log } from './log.ts';
+import { sendDatagrams } from './journal.ts';
+import { IDENTIFIER, journalEntry } from './journal-entry.ts';
+import { type CollectedLog, collectingLog, type Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProvideResult, provide } from './provide.ts';
 
@@ -17,9 +20,6 @@ export interface RunContext {
   readonly signal: AbortSignal;
   readonly writeError: (line: string) => void;
 }
-
-/** Where journald takes lines as from a service's stdout. */
-const JOURNAL = '/run/systemd/journal/stdout';
 
 /** One run for the kubelet. Never rejects. */
 export async function runProvider(options: ProviderOptions, context: RunContext): Promise<ProvideResult> {
@@ -31,9 +31,18 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   clearTimeout(timer);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
-  if (existsSync(JOURNAL))
-    await (await import('./journal.ts')).sendToJournal(JOURNAL, 'crio-credential-provider', log.lines);
+  await tellJournal(options.journalSocket, log);
   return result;
+}
+
+async function tellJournal(socket: string, { lines, subject }: CollectedLog): Promise<void> {
+  if (!existsSync(socket)) return;
+  const entries = lines.map((line) => journalEntry(line, subject, process.pid));
+  if (sendDatagrams(socket, entries) !== undefined) return;
+  // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
+  const stream = join(dirname(socket), 'stdout');
+  if (existsSync(stream))
+    await (await import('./journal-stream.ts')).sendToJournal(stream, IDENTIFIER, lines);
 }
 
 /** The node as it is. */

@@ -46,7 +46,7 @@ test('only rules, its own folder, whole files and the file system', () => {
 test('no controller, no chart, no parser', () => {
   const heavy = reached.filter((file) => /reconciler|render|pools|ignition|match-images|go-url/.test(file));
   assert.deepEqual(heavy, []);
-  assert.ok(reached.length < 35, `${reached.length} files: ${reached.join(' ')}`);
+  assert.ok(reached.length < 40, `${reached.length} files: ${reached.join(' ')}`);
 });
 
 test.run();
