@@ -8,6 +8,7 @@ import { dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem, SectionProblem } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
+import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 import { type MirrorSet, mirrorMachineConfig, mirrorSetObject } from './mirror-objects.ts';
 
 /** The section, as it is written. Every field may be left out. */
@@ -91,6 +92,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
       access: overridesAccess(management.discovery ? undefined : places),
+      alerts: REGISTRY_OVERRIDES_ALERTS,
     };
   },
 };

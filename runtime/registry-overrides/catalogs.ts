@@ -9,23 +9,12 @@ import {
   TRIGGERS_ANNOTATION,
 } from '../../charts/registry-overrides/objects.ts';
 import type { Apply, Need, Ref, World } from '../controller/contract.ts';
-import { NOT_ASKED } from '../controller/facts.ts';
 import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
-import {
-  absenceFromError,
-  type Catalog,
-  type CatalogAnswer,
-  catalogAnnotation,
-  catalogCandidates,
-  catalogsOf,
-  chooseCandidate,
-  chooseCatalogImages,
-  IS_REGISTRY_OVERRIDES,
-  parseCatalogOverrides,
-} from '../rules/olm-catalogs.ts';
+import { type Catalog, catalogsOf } from '../rules/olm-catalogs.ts';
 import { catalogStreamWanted } from '../rules/olm-catalogs-stream.ts';
 import type { Verdict } from '../rules/pull-status.ts';
+import { type Chosen, type ClusterSpec, choose, pinned, versionOf } from './catalog-images.ts';
 import { deploymentRef } from './deployments.ts';
 
 export interface CatalogPlan {
@@ -49,16 +38,6 @@ export const STREAM: Omit<Ref, 'namespace'> = {
   name: CATALOG_STREAM,
 };
 
-interface Chosen {
-  /** Images by catalog name: what is known so far. */
-  readonly images: Readonly<Record<string, string>>;
-  /** Whether the annotations name them. */
-  readonly annotated: boolean;
-  readonly needs: readonly Need[];
-  readonly verdicts: readonly Verdict[];
-  readonly complete: boolean;
-}
-
 /** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
 export function planCatalogs(world: World, cluster: KubeObject, mode: OwnershipMode): CatalogPlan {
   const spec = (cluster.spec ?? {}) as ClusterSpec;
@@ -75,98 +54,6 @@ export function planCatalogs(world: World, cluster: KubeObject, mode: OwnershipM
   if (placement === 'guest')
     return { ...NO_CATALOGS, ...base, ...guestObjects(world, off ? [] : catalogs, chosen, mode) };
   return { ...NO_CATALOGS, ...base, ...managementObjects(world, catalogs, chosen, mode) };
-}
-
-interface ClusterSpec {
-  readonly olmCatalogPlacement?: string;
-  readonly configuration?: { readonly operatorhub?: { readonly disableAllDefaultSources?: boolean } };
-  readonly release?: { readonly image?: string };
-}
-
-/** Version of the release: as the cluster reports it, else out of the release image's tag. */
-export function versionOf(cluster: KubeObject): string {
-  const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
-  const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
-  const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
-  return reported ?? /:(\d+\.\d+[^/@]*)(?:@|$)/.exec(image)?.[1] ?? '';
-}
-
-function choose(
-  world: World,
-  cluster: KubeObject,
-  catalogs: readonly Catalog[],
-  judgeOnly: boolean,
-): Chosen | { readonly error: string } | undefined {
-  const annotation = (name: string): string => {
-    const value = cluster.metadata.annotations?.[name];
-    return typeof value === 'string' ? value : '';
-  };
-  const set = chooseCatalogImages(
-    catalogs,
-    Object.fromEntries(catalogs.map(({ name }) => [name, annotation(catalogAnnotation(name))])),
-  );
-  if (set.error !== undefined) return { error: set.error };
-  if (set.images !== undefined)
-    return {
-      images: set.images,
-      annotated: true,
-      needs: [],
-      verdicts: verdictsOf(set.images, 'Annotated'),
-      complete: true,
-    };
-  // Nobody needs the answers of registries where nothing would be written.
-  if (judgeOnly) return undefined;
-  const { overrides, ignored } = parseCatalogOverrides(annotation(IS_REGISTRY_OVERRIDES));
-  const version = versionOf(cluster);
-  const states = catalogs.map((catalog) => ({
-    name: catalog.name,
-    state: chooseCandidate(catalog, catalogCandidates(catalog, version, overrides), (image) =>
-      answerOf(world, image),
-    ),
-  }));
-  const images = Object.fromEntries(
-    states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
-  );
-  const needs = states.flatMap(({ state }): Need[] =>
-    'ask' in state ? [{ kind: 'registry-digest', image: state.ask }] : [],
-  );
-  const failures = states.flatMap(({ name, state }): Verdict[] =>
-    'error' in state
-      ? [{ subject: name, verdict: 'Rejected', reason: 'CatalogImageMissing', message: state.error }]
-      : [],
-  );
-  const odd = ignored.map(
-    (pair): Verdict => ({
-      subject: IS_REGISTRY_OVERRIDES,
-      verdict: 'Warning',
-      reason: 'PairIgnored',
-      message: `"${pair.slice(0, 100)}" says nothing: wanted "source=destination"`,
-    }),
-  );
-  return {
-    images,
-    annotated: false,
-    needs,
-    verdicts: [...verdictsOf(images, 'Found'), ...failures, ...odd],
-    complete: states.every(({ state }) => 'image' in state),
-  };
-}
-
-function verdictsOf(images: Readonly<Record<string, string>>, reason: string): readonly Verdict[] {
-  return Object.entries(images).map(([subject, image]) => ({
-    subject,
-    verdict: 'Accepted',
-    reason,
-    message: image,
-  }));
-}
-
-function answerOf(world: World, image: string): CatalogAnswer {
-  const fact = world.fact({ kind: 'registry-digest', image });
-  if (fact === undefined) return 'unknown';
-  if (fact.ok) return 'there';
-  if (fact.reason === NOT_ASKED) return 'unknown';
-  return absenceFromError(fact.reason) ? 'absent' : 'failed';
 }
 
 /** What is there stays while it is not known what should be in it. */
@@ -221,13 +108,6 @@ function hasImage(deployment: KubeObject, image: string): boolean {
 function notInPlace(name: string, image: string): Verdict {
   const message = `its containers do not have ${image} yet; if this stays, another manager claims the field, and the events say which: choose mode "own", or let it give the field up`;
   return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
-}
-
-/** An annotated image is by digest already; another one is pinned to what was found. */
-function pinned(world: World, chosen: Chosen, name: string): string {
-  const image = chosen.images[name] ?? '';
-  const fact = chosen.annotated ? undefined : world.fact({ kind: 'registry-digest', image });
-  return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
 }
 
 /** Without an image, the Deployment follows the stream; with one, it has no trigger and the image in both containers. */

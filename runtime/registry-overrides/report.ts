@@ -162,8 +162,8 @@ function eventsOf({ cluster, verdicts, catalogError }: ReportInput): readonly Ev
     action: 'Override',
     note: note.slice(0, 1024),
   });
-  const shown = verdicts.filter((verdict) =>
-    ['Rejected', 'Contested'].includes(verdict.verdict === 'Rejected' ? 'Rejected' : verdict.reason),
+  const shown = verdicts.filter(
+    ({ verdict, reason }) => verdict === 'Rejected' || reason === 'Contested' || reason === 'FellBack',
   );
   return [
     ...shown
@@ -198,5 +198,30 @@ function metricsOf(input: ReportInput): readonly Sample[] {
       value: input.contested ? 1 : 0,
       labels,
     },
+    {
+      name: 'pullwright_override_drifted',
+      help: 'Deployments that another operator writes and that are not as the mirror sets say',
+      value: count(input.verdicts, 'Drifted'),
+      labels,
+    },
+    ...CATALOG_RESULTS.map(
+      ([result, reason]): Sample => ({
+        name: 'pullwright_override_catalogs',
+        help: 'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
+        value: count(input.verdicts, reason),
+        labels: { ...labels, result },
+      }),
+    ),
   ];
+}
+
+const CATALOG_RESULTS: readonly (readonly [result: string, reason: string])[] = [
+  ['annotated', 'Annotated'],
+  ['found', 'Found'],
+  ['fallback', 'FellBack'],
+  ['failed', 'CatalogImageMissing'],
+];
+
+function count(verdicts: readonly Verdict[], reason: string): number {
+  return verdicts.filter((verdict) => verdict.reason === reason).length;
 }

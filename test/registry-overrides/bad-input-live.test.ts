@@ -141,7 +141,7 @@ else {
 }
 
 function withoutUid({ apiVersion, kind, metadata, spec }: KubeObject): TestObject {
-  return { apiVersion, kind, metadata: { name: metadata.name }, spec } as TestObject;
+  return { apiVersion, kind, metadata: { name: metadata.name }, spec };
 }
 
 /** Both containers that read a catalog's image. */

@@ -110,6 +110,37 @@ test('a registry that does not answer changes nothing', () => {
   assert.equal(condition(down, 'Ready'), 'False CatalogImageMissing');
 });
 
+test('a catalog that no mirror has comes from the source, and that is said, counted and an event', () => {
+  const cluster = hostedCluster({
+    'hypershift.openshift.io/olm-catalogs-is-registry-overrides': 'registry.redhat.io=mirror.example.com',
+  });
+  const absent = ['v4.22', 'v4.21', 'v4.20', 'v4.19'].map((tag) =>
+    facts((index) => `mirror.example.com/redhat/${index}:${tag}`, ABSENT),
+  );
+  const known = facts((index) => `registry.redhat.io/redhat/${index}:v4.22`);
+  const out = run([cluster, OTHER_STREAM], { ...CATALOGS, facts: Object.assign({}, known, ...absent) });
+  assert.match(
+    images(out).join(),
+    /redhat-operators registry\.redhat\.io\/redhat\/redhat-operator-index:v4\.22/,
+  );
+  const fallen = statusOf(out).verdicts.filter(({ reason }) => reason === 'FellBack');
+  assert.deepEqual(
+    fallen.map(({ subject, verdict }) => `${subject} ${verdict}`),
+    NAMES.map((name) => `${name} Warning`),
+  );
+  assert.match(out.events.join(), /FellBack: redhat-operators: registry\.redhat\.io.* is used/);
+  assert.equal(condition(out, 'Ready'), 'True Reconciled');
+  assert.deepEqual(
+    out.metrics.filter((text) => text.startsWith('pullwright_override_catalogs')),
+    [
+      '{"result":"annotated"} 0',
+      '{"result":"found"} 0',
+      '{"result":"fallback"} 3',
+      '{"result":"failed"} 0',
+    ].map((text) => `pullwright_override_catalogs${text}`),
+  );
+});
+
 test('an older version is taken where the newest is absent', () => {
   const known = {
     ...facts((index) => `registry.redhat.io/redhat/${index}:v4.22`, ABSENT),

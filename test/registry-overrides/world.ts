@@ -1,5 +1,5 @@
 /** One hosted cluster beside its management cluster, and runs of the reconciler over both. */
-import type { Fact, Need, Scope } from '../../runtime/controller/contract.ts';
+import type { Fact, Need, Sample, Scope } from '../../runtime/controller/contract.ts';
 import { runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
 import { parseOptions } from '../../runtime/registry-overrides/options.ts';
@@ -100,6 +100,8 @@ export interface RunOutput {
   readonly needs: readonly Need[];
   readonly problems: readonly string[];
   readonly events: readonly string[];
+  /** `name{labels} value`, the scope left out. */
+  readonly metrics: readonly string[];
 }
 
 /** Reconciles once to a fixed point. */
@@ -121,7 +123,13 @@ export function run(objects: readonly KubeObject[], input: RunInput = {}): RunOu
     needs: reports.flatMap((one) => one.needs),
     problems: reports.flatMap((one) => one.problems.map((problem) => `${problem.code}: ${problem.message}`)),
     events: reports.flatMap((one) => one.events.map((event) => `${event.reason}: ${event.note}`)),
+    metrics: reports.flatMap((one) => one.metrics.map(metricText)),
   };
+}
+
+function metricText({ name, value, labels = {} }: Sample): string {
+  const { scope: _scope, ...rest } = labels;
+  return `${name}${JSON.stringify(rest)} ${value}`;
 }
 
 export function storeOf(objects: readonly KubeObject[]): ObjectStore {
