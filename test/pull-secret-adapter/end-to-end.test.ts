@@ -92,6 +92,19 @@ else {
     assert.equal(kubelet.runs.length, runs);
   });
 
+  test('rule dependencies: no event before the others are ready, then the same flow', async () => {
+    await stage.add('cls-7', spec(pullSecret('seven')));
+    api.clusters.get('cls-7')?.reports.clear();
+    const before = api.reported.length;
+    await sentinel('--rule', 'dependencies');
+    // The event of a cluster that can never work, which waits for nobody, has been handled.
+    await until(() => api.reported.slice(before).some((one) => one.cluster === 'cls-2'));
+    assert.equal(api.last('cls-7'), undefined);
+    api.dependenciesReady('cls-7');
+    await sentinel('--rule', 'dependencies');
+    await until(() => stage.condition('cls-7', 'Available') === 'True SecretAvailable');
+  });
+
   test('a refused permission fails the Job at once, with its cause, and only once', async () => {
     gcp.faults = [{ rpc: 'GetSecret', code: 'PERMISSION_DENIED' }];
     await stage.add('cls-3', spec(pullSecret('three')));
