@@ -9,6 +9,7 @@ import { ObjectGroup } from '../shared/object-group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ReconcilerPart, SectionProblem } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
+import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { type CertificateSource, injectionObjects } from './objects.ts';
 import { sidecarSetCrd } from './sidecar-set-crd.ts';
@@ -131,6 +132,7 @@ function part(config: PullSecretInjectionInput, ownNamespace: string): Reconcile
         }),
       },
     ],
+    alerts: PULL_SECRET_INJECTION_ALERTS,
   };
 }
 

@@ -117,6 +117,7 @@ export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): r
   };
   const owned = (object: string): string =>
     `${object}.metadata.?labels[?'pullwright.dev/owner'].orValue('') != ''`;
+  const offered = "oldObject.metadata.?annotations[?'pullwright.dev/adopt'].orValue('') == 'true'";
   return admissionPolicy({
     metadata,
     apiGroup: '',
@@ -138,8 +139,9 @@ export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): r
           'the reconciler of Pullwright writes only pull secrets that carry the label pullwright.dev/owner',
       },
       {
-        expression: `request.operation == 'CREATE' || ${owned('oldObject')}`,
-        message: 'the reconciler of Pullwright changes and deletes only Secrets that it made',
+        expression: `request.operation == 'CREATE' || ${owned('oldObject')} || (request.operation == 'UPDATE' && ${offered})`,
+        message:
+          'the reconciler of Pullwright changes and deletes only Secrets that it made or that their owner hands over',
       },
     ],
     actions: ['Deny'],

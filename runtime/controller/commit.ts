@@ -102,6 +102,8 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
     cluster.cache.observe(written);
     return { verb: 'created', ref, ...settled(change, written, manager) };
   } catch (error) {
+    // RBAC cannot grant a create by name, but an apply: where the names are narrowed, copies begin with one.
+    if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, author, cluster);
     if (!isApiError(error, 409)) throw error;
     if (!plain) throw seenLate(ref, cluster);
     const present = await cluster.client.get(ref);
@@ -182,6 +184,11 @@ async function replaceObject(change: Applying, author: Author, cluster: Cluster)
 function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObject {
   const uid = before?.metadata.uid;
   return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
+}
+
+/** For want of rights, and not because the namespace goes away. */
+function isForbidden(error: unknown): boolean {
+  return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
 }
 
 function isImmutable(error: unknown): boolean {

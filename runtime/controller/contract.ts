@@ -57,6 +57,8 @@ export interface Read {
   readonly fieldSelector?: string;
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
+  /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */
+  readonly preview?: boolean;
 }
 
 /** Selects cached objects. Only what some {@link Read} of the reconciler covers can be found. */

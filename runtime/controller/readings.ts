@@ -55,7 +55,7 @@ export class Readings {
 
   start(): void {
     const { reads, scope, clusters, onChange } = this.#options;
-    for (const read of reads) {
+    for (const read of reads.filter(({ preview }) => preview !== true)) {
       const source = sourceOf(clusters[read.role].cache, read, scope);
       if (source === undefined) continue;
       this.#readings.push({ read, source });
@@ -113,7 +113,8 @@ export class Readings {
     const fields = { kind: read.kind, apiVersion: read.apiVersion, role: read.role };
     if (error !== undefined)
       log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
-    else if (is === 'missing') log.warn('kind is not served by the cluster', fields);
+    else if (is === 'missing')
+      log[read.optional === true ? 'info' : 'warn']('kind is not served by the cluster', fields);
     else log.debug('watching', fields);
   }
 

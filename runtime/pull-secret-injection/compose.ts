@@ -159,7 +159,10 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
     message: `Secret "${name}" ${state}`,
   });
   if (object === undefined || object.type !== SECRET_TYPE)
-    return bad('SourceMissing', `does not exist or is not of type ${SECRET_TYPE}; create it`);
+    return bad(
+      'SourceMissing',
+      `does not exist or is not of type ${SECRET_TYPE}; create it, or make it anew in that type`,
+    );
   const body = object.data?.[DATA_KEY];
   if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
   const text = redact(Buffer.from(reveal(body), 'base64').toString('utf8'));

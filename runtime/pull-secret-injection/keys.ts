@@ -5,9 +5,13 @@ import { PULL_STATUS_KIND } from '../rules/pull-status.ts';
 import type { InjectionOptions } from './options.ts';
 import { distributionIn, namespaceLabels, profilesIn, serves, sidecarSetObjects } from './view.ts';
 
+/** Pods, and what a preview of them is made from. */
+const OF_PODS: ReadonlySet<string> = new Set(['Pod', 'ServiceAccount']);
+
 /** Keys to look at again after `changed` changed, appeared or went away. */
 export function keysFor(changed: Ref, world: World, options: InjectionOptions): readonly Key[] {
   const keys = new Keys(world, options);
+  if (OF_PODS.has(changed.kind)) return [keys.key('pods', changed.namespace)];
   switch (changed.kind) {
     case 'Namespace':
       return [...keys.namespace(changed.name), ...keys.counts()];
@@ -22,8 +26,6 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
       return [keys.key('policy'), ...keys.profiles()];
-    case 'Pod':
-      return [keys.key('pods', changed.namespace)];
     case PULL_STATUS_KIND:
       return keys.namespace(changed.namespace ?? '');
     default:

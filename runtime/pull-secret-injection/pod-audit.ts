@@ -2,7 +2,7 @@
  * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
  * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
  */
-import type { Action, Apply, Outcome, Ref, World } from '../controller/contract.ts';
+import type { Action, Apply, Outcome, Ref, Sample, World } from '../controller/contract.ts';
 import { readiness } from '../rules/conditions.ts';
 import { mergeImagePullSecrets } from '../rules/image-pull-secrets.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
@@ -36,7 +36,7 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
   const plan = planIn(world, options);
   const found = uninjectedPods(world, namespace, plan, options);
-  const previews = found.filter((one) => isPlanned(one.pod)).flatMap(previewOf);
+  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
   const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one)) : [];
@@ -64,7 +64,14 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
     apply: [...previews, { role: 'hosted', object: built.object }],
     status: [{ ref, status: built.status }],
     actions,
+    metrics: [podsSample(name, 'stuck', stuck), podsSample(name, 'running', created.length - stuck)],
   };
+}
+
+function podsSample(namespace: string, state: 'stuck' | 'running', value: number): Sample {
+  const help =
+    'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same';
+  return { name: 'pullwright_uninjected_pods', help, value, labels: { namespace, state } };
 }
 
 /** Running and starting pods of the namespace that lack what the plan adds. */
@@ -125,10 +132,11 @@ function isPlanned(pod: KubeObject): boolean {
   return pod.metadata.creationTimestamp === undefined;
 }
 
-function previewOf({ pod, missing }: UninjectedPod): readonly Apply[] {
+function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Apply[] {
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
-  const own = pullSecretsOf(pod).map((secret) => ({ name: secret }));
+  const listed = pullSecretsOf(pod);
+  const own = (listed.length > 0 ? listed : accountSecrets(world, pod)).map((secret) => ({ name: secret }));
   const { merged } = mergeImagePullSecrets(own, missing);
   return [
     {
@@ -136,6 +144,16 @@ function previewOf({ pod, missing }: UninjectedPod): readonly Apply[] {
       fields: { spec: { imagePullSecrets: merged.map((secret) => ({ name: secret })) } },
     },
   ];
+}
+
+/** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
+function accountSecrets(world: World, pod: KubeObject): readonly string[] {
+  const { namespace = '' } = pod.metadata;
+  const { serviceAccountName = 'default' } = (pod.spec ?? {}) as { serviceAccountName?: string };
+  const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
+  const account = world.get({ ...ref, name: serviceAccountName === '' ? 'default' : serviceAccountName });
+  const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
+  return (references ?? []).map((reference) => reference.name ?? '');
 }
 
 /** Only pods that somebody makes again, that are stuck, and for whom every missing Secret is at hand by now. */

@@ -1,5 +1,5 @@
 /** The status of one profile: whether it can be read, whether pods get its names, how many namespaces hold its Secrets. */
-import type { Outcome, Ref, World } from '../controller/contract.ts';
+import type { Outcome, Ref, Sample, World } from '../controller/contract.ts';
 import { type Condition, type ConditionInput, nextConditions, readiness } from '../rules/conditions.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../rules/pull-secret-profile.ts';
@@ -40,21 +40,17 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
       copies: read.profile.distributes ? `${count.current}/${count.selected}` : '-',
     }),
     metrics: [
-      {
-        name: 'pullwright_profile_namespaces',
-        help: 'Namespaces that a profile selects',
-        value: count.selected,
-        labels: { profile: name, state: 'selected' },
-      },
-      {
-        name: 'pullwright_profile_namespaces',
-        help: 'Namespaces that a profile selects',
-        value: count.current,
-        labels: { profile: name, state: 'current' },
-      },
+      namespacesSample(name, 'selected', count.selected),
+      // One that only injects brings nothing, and is behind with nothing.
+      ...(read.profile.distributes ? [namespacesSample(name, 'current', count.current)] : []),
     ],
     requeueAfterMs: settled ? RECOUNT_MS : COUNT_AGAIN_MS,
   };
+}
+
+function namespacesSample(profile: string, state: 'selected' | 'current', value: number): Sample {
+  const help = 'Namespaces that a profile selects, and those of them that hold everything that it brings';
+  return { name: 'pullwright_profile_namespaces', help, value, labels: { profile, state } };
 }
 
 function summaryOf(

@@ -49,7 +49,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
         }),
       ),
     ),
-    ...(options.audit ? [hosted('v1', 'Pod')] : []),
+    ...(options.audit ? [hosted('v1', 'Pod'), hosted('v1', 'ServiceAccount', { preview: true })] : []),
   ];
 }
 

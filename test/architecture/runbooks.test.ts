@@ -13,7 +13,6 @@ const folder = new URL('../../docs/runbooks/', import.meta.url).pathname;
 const PENDING: readonly string[] = [
   'credential-provider.md',
   'pull-secret-adapter.md',
-  'pull-secret-injection.md',
   'registry-overrides.md',
   'verify.md',
 ];

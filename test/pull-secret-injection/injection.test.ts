@@ -113,6 +113,34 @@ test('a pod of a folder shows what admission will make of it; a template is left
   assert.deepEqual(kept?.spec, template.spec);
 });
 
+test('the preview of a pod without a list begins with that of its service account, as the API server fills it in', () => {
+  const account = (name: string, ...secrets: readonly string[]): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name, namespace: 'shop' },
+    imagePullSecrets: secrets.map((secret) => ({ name: secret })),
+  });
+  const seen = scene([
+    shop,
+    team,
+    account('default', 'of-default', 'reg'),
+    account('builder', 'of-builder'),
+    pod('bare'),
+    pod('built', { serviceAccountName: 'builder' }),
+    pod('own', { imagePullSecrets: [{ name: 'mine' }], serviceAccountName: 'builder' }),
+    pod('unknown', { serviceAccountName: 'not-in-the-folder' }),
+  ]);
+  const names = (name: string): readonly string[] => {
+    const found = seen.store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name });
+    const spec = found?.spec as { imagePullSecrets?: readonly { name: string }[] };
+    return (spec.imagePullSecrets ?? []).map((secret) => secret.name);
+  };
+  assert.deepEqual(names('bare'), ['of-default', 'reg']);
+  assert.deepEqual(names('built'), ['of-builder', 'reg']);
+  assert.deepEqual(names('own'), ['mine', 'reg']);
+  assert.deepEqual(names('unknown'), ['reg']);
+});
+
 test('mirror pods, pods that opted out and pods of our own namespace are not previewed nor reported', () => {
   const mirror = pod(
     'mirror',

@@ -1,0 +1,24 @@
+/** What should wake somebody: namespaces that lack a Secret, and pods that cannot start for want of one. */
+import type { Alert } from '../shared/monitoring.ts';
+
+/** By the gauges of the reconciler. A pod that runs although it lacks names is no reason to wake anybody. */
+export const PULL_SECRET_INJECTION_ALERTS: readonly Alert[] = [
+  {
+    name: 'PullSecretCopiesBehind',
+    expression:
+      'max by (profile) (pullwright_profile_namespaces{state="selected"}) - on (profile) max by (profile) (pullwright_profile_namespaces{state="current"}) > 0',
+    for: '30m',
+    summary: '{{ $value }} namespaces lack what profile {{ $labels.profile }} brings',
+    description:
+      'Copies that are there stay as they are. The reason is in kubectl get pullcreds, by namespace in kubectl get pullstatus -A.',
+  },
+  {
+    name: 'PodsStuckWithoutPullSecret',
+    expression: 'sum by (namespace) (pullwright_uninjected_pods{state="stuck"}) > 0',
+    for: '15m',
+    summary:
+      '{{ $value }} pods of namespace {{ $labels.namespace }} cannot pull and lack pull secrets of their profiles',
+    description:
+      'They were created while nothing injected; new pods get the secrets. The pods are in kubectl get pullstatus -n {{ $labels.namespace }} podlist-{{ $labels.namespace }} -o yaml.',
+  },
+];

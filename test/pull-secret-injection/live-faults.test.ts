@@ -1,0 +1,199 @@
+// deadline: 300 s
+/** Distribution where rights are narrow, Secrets are large, Secrets are handed over, and namespaces do not end. */
+import assert from 'node:assert/strict';
+import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import { namespaceObject, profileObject, sourceObject, startPlane, startReconciler } from './live.ts';
+
+const test = suite('distribution under strain');
+const missing = missingControlPlane();
+const SOON = { withinMs: 60_000, everyMs: 50 };
+const MIB = 1024 * 1024;
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  // As with `secretNames` in the fleet: every write only under these names.
+  const user = await plane.user({
+    name: 'reconciler',
+    by: 'token',
+    cluster: injectionAccess({
+      admission: 'policy',
+      audit: false,
+      evict: false,
+      secretNames: ['reg', 'big', 'one', 'two'],
+    }),
+  });
+  await plane.apply(namespaceObject('platform'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  const profile = (name: string, label: string, secret: string, source: string): TestObject =>
+    profileObject(name, {
+      namespaceSelector: { matchLabels: { [label]: 'yes' } },
+      mode: 'Distribute',
+      secrets: [{ name: secret, sources: [{ namespace: 'platform', name: source }] }],
+    });
+  const copy = (namespace: string, name = 'reg'): TestObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+  });
+  const bodyOf = async (ref: TestObject): Promise<string | undefined> => {
+    const body = (await plane.get(ref))?.['data']?.['.dockerconfigjson'] as string | undefined;
+    return body === undefined ? undefined : Buffer.from(body, 'base64').toString();
+  };
+  const hostsIn = async (ref: TestObject): Promise<readonly string[]> =>
+    Object.keys((JSON.parse((await bodyOf(ref)) ?? '{"auths":{}}') as { auths: object }).auths);
+  const reasonOf = async (name: string): Promise<string> => {
+    const conditions = ((await plane.get(profileObject(name, {})))?.['status']?.conditions ?? []) as {
+      type: string;
+      status: string;
+      reason: string;
+    }[];
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    return `${ready?.status} ${ready?.reason}`;
+  };
+  const reconciler = startReconciler(plane, user, { audit: false });
+  await plane.apply(profile('team', 'team', 'reg', 'quay'));
+
+  test('rights that name the Secrets suffice: a copy is made, rotated in place, and removed', async () => {
+    await plane.apply(namespaceObject('narrow', { team: 'yes' }));
+    await eventually(async () => assert.deepEqual(await hostsIn(copy('narrow')), ['quay.io']), SOON);
+    const before = await plane.get(copy('narrow'));
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
+    await eventually(
+      async () => assert.deepEqual(await hostsIn(copy('narrow')), ['quay.io', 'second.example']),
+      SOON,
+    );
+    assert.equal((await plane.get(copy('narrow')))?.metadata['uid'], before?.metadata['uid']);
+    await plane.apply(namespaceObject('narrow', { team: 'no' }));
+    await eventually(async () => assert.equal(await plane.get(copy('narrow')), undefined), SOON);
+  });
+
+  test('a Secret that its owner hands over is taken over in place, guard policy and all', async () => {
+    await plane.apply(namespaceObject('handed'));
+    const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example'], ''));
+    await plane.apply(namespaceObject('handed', { team: 'yes' }));
+    await eventually(async () => assert.equal(await reasonOf('team'), 'False ForeignObject'), SOON);
+    assert.deepEqual(await hostsIn(copy('handed')), ['theirs.example']);
+    const path = '/api/v1/namespaces/handed/secrets/reg';
+    const offer = { metadata: { annotations: { 'pullwright.dev/adopt': 'true' } } };
+    await plane.client.request('PATCH', path, offer, 'application/merge-patch+json');
+    await eventually(
+      async () => assert.deepEqual(await hostsIn(copy('handed')), ['quay.io', 'second.example']),
+      SOON,
+    );
+    assert.equal((await plane.get(copy('handed')))?.metadata['uid'], made.metadata['uid']);
+    await eventually(async () => assert.equal(await reasonOf('team'), 'True Current'), SOON);
+  });
+
+  test('a Secret of almost 1 MiB is brought, and rotated; what grows beyond is refused and the last good copy stays', async () => {
+    const hosts = (count: number): string[] =>
+      Array.from(
+        { length: count },
+        (_, at) => `registry-${at}.a-rather-long-domain-name.example.com/with/a/path`,
+      );
+    const size = (object: TestObject): number =>
+      Buffer.from(String(object['data']['.dockerconfigjson']), 'base64').length;
+    let count = 5000;
+    while (size(sourceObject('platform', 'large', hosts(count + 250))) < MIB) count += 250;
+    await plane.apply(sourceObject('platform', 'large', hosts(count - 250)));
+    await plane.apply(profile('large', 'large', 'big', 'large'));
+    await plane.apply(namespaceObject('wide', { large: 'yes' }));
+    await eventually(
+      async () => assert.equal((await hostsIn(copy('wide', 'big'))).length, count - 250),
+      SOON,
+    );
+    await plane.apply(sourceObject('platform', 'large', hosts(count)));
+    await eventually(async () => assert.equal((await hostsIn(copy('wide', 'big'))).length, count), SOON);
+    await plane.apply(
+      profileObject('large', {
+        namespaceSelector: { matchLabels: { large: 'yes' } },
+        mode: 'Distribute',
+        secrets: [
+          {
+            name: 'big',
+            sources: [
+              { namespace: 'platform', name: 'large' },
+              { namespace: 'platform', name: 'more' },
+            ],
+          },
+        ],
+      }),
+    );
+    const more = Array.from({ length: 500 }, (_, at) => `more-${at}.${'x'.repeat(60)}.example.com`);
+    await plane.apply(sourceObject('platform', 'more', more));
+    await eventually(async () => assert.equal(await reasonOf('large'), 'False TooLarge'), SOON);
+    assert.equal((await hostsIn(copy('wide', 'big'))).length, count);
+  });
+
+  test('two profiles that bring different Secrets of one name: the first one wins, the other says so, neither loops', async () => {
+    await plane.apply(sourceObject('platform', 'rival', ['rival.example']));
+    await plane.apply(profile('a-first', 'both', 'one', 'quay'));
+    await plane.apply(profile('b-second', 'both', 'one', 'rival'));
+    await plane.apply(namespaceObject('contested', { both: 'yes' }));
+    await eventually(async () => assert.equal(await reasonOf('b-second'), 'False Collision'), SOON);
+    await eventually(async () => assert.equal(await reasonOf('a-first'), 'True Current'), SOON);
+    const version = (await plane.get(copy('contested', 'one')))?.metadata['resourceVersion'];
+    assert.deepEqual(await hostsIn(copy('contested', 'one')), ['quay.io', 'second.example']);
+    await plane.apply(namespaceObject('contested', { both: 'yes', touched: 'yes' }));
+    await plane.apply(namespaceObject('marker', { team: 'yes' }));
+    await eventually(async () => assert.ok(await plane.get(copy('marker'))), SOON);
+    assert.equal((await plane.get(copy('contested', 'one')))?.metadata['resourceVersion'], version);
+    await plane.remove(profile('a-first', 'both', 'one', 'quay'));
+    await eventually(
+      async () => assert.deepEqual(await hostsIn(copy('contested', 'one')), ['rival.example']),
+      SOON,
+    );
+  });
+
+  test('a namespace that goes away and does not end: no loop, no flood of errors or events', async () => {
+    await plane.apply(namespaceObject('stuck', { team: 'yes' }));
+    await eventually(async () => assert.ok(await plane.get(copy('stuck'))), SOON);
+    const holder: TestObject = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'holder', namespace: 'stuck', finalizers: ['example.com/never'] },
+    };
+    await plane.apply(holder);
+    await plane.remove(namespaceObject('stuck'));
+    await eventually(async () => assert.equal(await plane.get(copy('stuck')), undefined), SOON);
+    assert.equal((await plane.get(namespaceObject('stuck')))?.['status']?.phase, 'Terminating');
+    const linesAbout = (): number =>
+      reconciler
+        .log()
+        .split('\n')
+        .filter((line) => line.includes('stuck')).length;
+    const before = linesAbout();
+    // Rotations go past it: each would send the namespace through the queue.
+    for (let round = 0; round < 20; round += 1) {
+      await plane.apply(sourceObject('platform', 'quay', ['quay.io', `round-${round}.example`]));
+      await eventually(
+        async () => assert.deepEqual(await hostsIn(copy('marker')), ['quay.io', `round-${round}.example`]),
+        SOON,
+      );
+    }
+    assert.equal(linesAbout() - before, 0, 'nothing is tried in it');
+    assert.equal(await reasonOf('team'), 'True Current');
+    const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
+    const told = (body.items as { regarding?: { name?: string } }[]).filter(
+      ({ regarding }) => regarding?.name === 'stuck',
+    );
+    assert.deepEqual(told, []);
+    const release = { metadata: { finalizers: null } };
+    const path = '/api/v1/namespaces/stuck/configmaps/holder';
+    await plane.client.request('PATCH', path, release, 'application/merge-patch+json');
+    await eventually(async () => assert.equal(await plane.get(namespaceObject('stuck')), undefined), SOON);
+  });
+
+  test.lastly('the reconciler stops in order', async () => {
+    await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
+    assert.equal(reconciler.process.exitCode, 0);
+    await plane.stop();
+  });
+}
+
+test.run();
