@@ -17,6 +17,7 @@ import { VERSION } from '../../rules/version.ts';
 import type { Arch } from '../base.ts';
 import { compile } from '../compile.ts';
 import { runTool } from '../run-tool.ts';
+import { billOfMaterials } from '../sbom.ts';
 import { layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';
 
@@ -55,7 +56,7 @@ export function buildImage(options: ImageOptions): Descriptor {
       Labels: LABELS,
     });
   });
-  const sbom = billOfMaterials();
+  const sbom = billOfMaterials(root);
   writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
   return layout.finish(VERSION, images, LABELS, (index) => [
     layout.attach(index, 'application/spdx+json', sbom),
@@ -114,21 +115,6 @@ function archive(folder: string, work: string): Uint8Array {
   const bytes = readFileSync(file);
   rmSync(file);
   return bytes;
-}
-
-/** What npm knows of the dependencies, without the parts that differ between two runs. */
-function billOfMaterials(): Uint8Array {
-  const document = JSON.parse(
-    runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only', '--omit', 'dev'], root),
-  ) as Record<string, unknown>;
-  const creationInfo = { ...(document['creationInfo'] as object), created: '1970-01-01T00:00:00Z' };
-  return Buffer.from(
-    JSON.stringify({
-      ...document,
-      creationInfo,
-      documentNamespace: `https://pullwright.dev/spdx/pullwright-${VERSION}`,
-    }),
-  );
 }
 
 if (import.meta.main) {

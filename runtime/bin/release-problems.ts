@@ -1,0 +1,58 @@
+/** What stands in the way of a release. Pure. */
+
+export interface ReleaseInput {
+  /** What `git status --porcelain` prints. */
+  readonly status: string;
+  readonly changelog: string;
+  /** Of the program, and of package.json. */
+  readonly version: string;
+  readonly packageVersion: string;
+}
+
+/**
+ * One sentence for each thing to mend; none when the tree can be released.
+ *
+ * @example
+ * ```ts
+ * import { releaseProblems } from './release-problems.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const good = { status: '', changelog: '## 1.2.0 (2026-05-01)\n\nMore.\n', version: '1.2.0', packageVersion: '1.2.0' };
+ * assert.deepEqual(releaseProblems(good), []);
+ * assert.match(releaseProblems({ ...good, status: ' M main.ts' })[0] ?? '', /1 file/);
+ * ```
+ */
+export function releaseProblems({
+  status,
+  changelog,
+  version,
+  packageVersion,
+}: ReleaseInput): readonly string[] {
+  const changed = status.split('\n').filter((line) => line.trim() !== '');
+  return [
+    ...(changed.length === 0
+      ? []
+      : [
+          `The tree has changes in ${changed.length} ${changed.length === 1 ? 'file' : 'files'}: commit or remove them`,
+        ]),
+    ...(version === packageVersion
+      ? []
+      : [`runtime/rules/version.ts says ${version}, package.json ${packageVersion}`]),
+    ...changelogProblem(changelog, version),
+  ];
+}
+
+function changelogProblem(changelog: string, version: string): readonly string[] {
+  const sections = changelog.split(/^## /m).slice(1);
+  const section = sections.find((text) => text.startsWith(`${version} `) || text.startsWith(`${version}\n`));
+  if (section === undefined) return [`CHANGELOG.md has no section "## ${version} (<date>)"`];
+  const [head = '', ...body] = section.split('\n');
+  return [
+    ...(/^\S+ \(\d{4}-\d{2}-\d{2}\)$/.test(head.trim())
+      ? []
+      : [
+          `The section of CHANGELOG.md is "## ${head.trim()}": wanted a date, such as "## ${version} (2026-01-31)"`,
+        ]),
+    ...(body.join('').trim() === '' ? [`The section of CHANGELOG.md for ${version} is empty`] : []),
+  ];
+}
