@@ -1,14 +1,71 @@
-/** What should wake somebody: plugins that fail, pools that do not get the configuration. */
-
+/** What should wake somebody. Each is explained in `docs/runbooks/credential-provider.md`. */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { type Alert, prometheusRule } from '../shared/monitoring.ts';
 
 export interface AlertOptions {
   readonly namespace: string;
+  /** Whether the installer runs in this cluster. @default {false} */
+  readonly installer?: boolean;
+}
+
+const PLUGIN = `plugin_name="${CREDENTIAL_PROVIDER.name}"`;
+
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'CredentialProviderFailing',
+    expression: `sum by (node, instance) (rate(kubelet_credential_provider_plugin_errors_total{${PLUGIN}}[10m])) > 0`,
+    for: '15m',
+    summary: 'The CRI-O credential provider fails on {{ $labels.node }}',
+    description:
+      'Pulls go on with the credentials of the node alone, so that mirrors which want a password of the namespace refuse them. Look at journalctl -t crio-credential-provider on the node: the last line of each run says what to do.',
+  },
+  {
+    name: 'CredentialProviderNotRolledOut',
+    expression: 'min by (pool) (pullwright_credential_provider_pool_rolled_out) == 0',
+    for: '1h',
+    summary: 'Pool {{ $labels.pool }} does not get the configuration of the CRI-O credential provider',
+    description:
+      'Look at PullStatus/criocredentialproviderconfig-cluster: one verdict per pool and per NodePool says what is missing. Kubelet and CRI-O 1.34 are needed on every node of a pool.',
+  },
+  {
+    name: 'CredentialProviderAuthFileLeft',
+    expression: 'max by (instance) (pullwright_auth_file_oldest_seconds) > 600',
+    for: '10m',
+    summary: 'An auth file of the CRI-O credential provider lies unused on {{ $labels.instance }}',
+    description:
+      'It holds credentials of a namespace, and CRI-O removes it with the pull that it was made for. Either CRI-O does not look for such files, or pulls never reach it.',
+  },
+];
+
+const INSTALLER_ALERTS: readonly Alert[] = [
+  {
+    name: 'CredentialProviderNotInstalled',
+    expression: 'pullwright_installer_in_sync == 0',
+    for: '1h',
+    summary: 'The CRI-O credential provider is not installed as configured on {{ $labels.instance }}',
+    description:
+      'The node works on as it was. The reason is in pullwright_installer_state_info, in the log of the installer, and with "report" in the PullStatus of the node.',
+  },
+  {
+    name: 'CredentialProviderRolledBack',
+    expression: 'increase(pullwright_installer_rollbacks_total[1h]) > 0',
+    for: '0m',
+    summary: 'A kubelet did not come up with the CRI-O credential provider on {{ $labels.instance }}',
+    description:
+      'The old drop-in is back and the kubelet runs with it; the same content is not tried again. journalctl -u kubelet on the node says why.',
+  },
+];
+
+/** The alerts of the system. */
+export function credentialProviderAlertList({
+  installer = false,
+}: Pick<AlertOptions, 'installer'>): readonly Alert[] {
+  return [...ALERTS, ...(installer ? INSTALLER_ALERTS : [])];
 }
 
 /**
- * A PrometheusRule. The first alert uses the kubelet's own metrics, the second the reconciler's.
+ * A PrometheusRule over the metrics of kubelet, reconciler, node agents and installer.
  *
  * @example
  * ```ts
@@ -18,55 +75,9 @@ export interface AlertOptions {
  * assert.equal(credentialProviderAlerts({ namespace: 'pullwright-system' }).kind, 'PrometheusRule');
  * ```
  */
-export function credentialProviderAlerts({ namespace }: AlertOptions): KubeObject {
-  const plugin = `plugin_name="${CREDENTIAL_PROVIDER.name}"`;
-  return {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PrometheusRule',
-    metadata: { name: 'pullwright-credential-provider', namespace },
-    spec: {
-      groups: [
-        {
-          name: 'pullwright-credential-provider',
-          rules: [
-            rule('CredentialProviderFailing', {
-              expr: `sum by (node, instance) (rate(kubelet_credential_provider_plugin_errors_total{${plugin}}[10m])) > 0`,
-              for: '15m',
-              summary: 'The CRI-O credential provider fails on {{ $labels.node }}',
-              description:
-                'Pulls go on with the credentials of the node alone, so that mirrors which want a password of the namespace refuse them. Look at journalctl -t crio-credential-provider on the node: the last line of each run says what to do.',
-            }),
-            rule('CredentialProviderNotRolledOut', {
-              expr: 'min by (pool) (pullwright_credential_provider_pool_rolled_out) == 0',
-              for: '1h',
-              summary:
-                'Pool {{ $labels.pool }} does not get the configuration of the CRI-O credential provider',
-              description:
-                'Look at the conditions of CRIOCredentialProviderConfig/cluster and of the MachineConfigPool: kubelet and CRI-O 1.34 are needed on every node of a pool.',
-            }),
-          ],
-        },
-      ],
-    },
-  };
-}
-
-interface Alert {
-  readonly expr: string;
-  readonly for: string;
-  readonly summary: string;
-  readonly description: string;
-}
-
-function rule(
-  alert: string,
-  { expr, for: duration, summary, description }: Alert,
-): Readonly<Record<string, unknown>> {
-  return {
-    alert,
-    expr,
-    for: duration,
-    labels: { severity: 'warning' },
-    annotations: { summary, description },
-  };
+export function credentialProviderAlerts({ namespace, installer = false }: AlertOptions): KubeObject {
+  return prometheusRule(
+    { name: 'pullwright-credential-provider', namespace },
+    credentialProviderAlertList({ installer }),
+  );
 }

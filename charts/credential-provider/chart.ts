@@ -38,6 +38,8 @@ export interface CredentialProviderInput {
     readonly restartWindowSeconds?: number;
     /** Write a PullStatus and Events about each node. @default {false} */
     readonly report?: boolean;
+    /** Let Prometheus read `/metrics` of each installer, on the address of its node. @default {false} */
+    readonly metrics?: boolean;
     /** Take everything back from the nodes; remove `installer` when all pods are ready. @default {false} */
     readonly uninstall?: boolean;
   };
@@ -94,6 +96,10 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
         .exactOptional()
         .describe('Spread the restarts of kubelets over so many seconds'),
       report: z.boolean().exactOptional().describe('Write a PullStatus and Events about each node'),
+      metrics: z
+        .boolean()
+        .exactOptional()
+        .describe('Let Prometheus read /metrics of each installer, on the address of its node'),
       uninstall: z
         .boolean()
         .exactOptional()
@@ -123,7 +129,10 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
           },
         ],
   objects: (config, cluster) => [
-    ...credentialProviderObjects({ ...config, monitoringNamespace: cluster.namespace }),
+    ...credentialProviderObjects(
+      { ...config, monitoringNamespace: cluster.namespace },
+      config.installer !== undefined,
+    ),
     ...(config.installer === undefined
       ? []
       : installerObjects({
@@ -167,7 +176,7 @@ export interface CredentialProviderProps
   readonly monitoringNamespace?: string;
 }
 
-function credentialProviderObjects(props: CredentialProviderProps): readonly KubeObject[] {
+function credentialProviderObjects(props: CredentialProviderProps, installer = false): readonly KubeObject[] {
   const { matchImages, namespaces = [], monitoringNamespace = 'pullwright-system' } = props;
   const access = props.nodeAccess ?? 'narrow';
   return [
@@ -175,7 +184,9 @@ function credentialProviderObjects(props: CredentialProviderProps): readonly Kub
     ...(matchImages === undefined ? [] : [credentialProviderConfig(matchImages)]),
     ...(access === 'none' ? [] : nodeAccess({ readServiceAccounts: access === 'shipped' })),
     ...namespaces.flatMap(namespaceAccess),
-    ...(props.alerts === true ? [credentialProviderAlerts({ namespace: monitoringNamespace })] : []),
+    ...(props.alerts === true
+      ? [credentialProviderAlerts({ namespace: monitoringNamespace, installer })]
+      : []),
   ];
 }
 

@@ -2,6 +2,7 @@
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import {
+  type Container,
   clusterRole,
   clusterRoleBinding,
   daemonSet,
@@ -23,6 +24,8 @@ export interface InstallerOptions {
   readonly secretAnnotation?: boolean;
   /** Write a PullStatus and Events about each node. @default {false} */
   readonly report?: boolean;
+  /** Listen on the node's address, and render a PodMonitor. @default {false} */
+  readonly metrics?: boolean;
   /** Take everything back from the nodes instead. @default {false} */
   readonly uninstall?: boolean;
 }
@@ -56,7 +59,20 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
       : []),
     clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
     workload(options, metadata),
+    ...(options.metrics === true ? [podMonitor(metadata)] : []),
   ];
+}
+
+function podMonitor(metadata: KubeObject['metadata']): KubeObject {
+  return {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PodMonitor',
+    metadata,
+    spec: {
+      selector: { matchLabels: { name: NAME } },
+      podMetricsEndpoints: [{ port: 'metrics', interval: '60s' }],
+    },
+  };
 }
 
 /** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */
@@ -82,7 +98,6 @@ const FOLDERS: readonly HostFolder[] = [
 ];
 
 function workload(options: InstallerOptions, metadata: KubeObject['metadata']): KubeObject {
-  const probe = (path: string) => ({ httpGet: { path, port: HEALTH_PORT, host: '127.0.0.1' } });
   const volumes: readonly Volume[] = [
     ...FOLDERS.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
     { name: 'dbus', hostPath: { path: '/var/run/dbus', type: 'Directory' } },
@@ -112,33 +127,45 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
         tolerations: [{ operator: 'Exists' }],
         nodeSelector: options.nodeSelector ?? { 'kubernetes.io/os': 'linux' },
         terminationGracePeriodSeconds: 60,
-        containers: [
-          {
-            name: NAME,
-            image: options.image,
-            imagePullPolicy: 'IfNotPresent',
-            command: [
-              '/usr/bin/pullwright',
-              'install-provider',
-              '--root=/host',
-              ...(options.restartWindowSeconds === undefined
-                ? []
-                : [`--restart-window=${options.restartWindowSeconds}`]),
-              ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
-              ...(options.report === true ? ['--report'] : []),
-              ...(options.uninstall === true ? ['--uninstall'] : []),
-            ],
-            env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
-            securityContext: { privileged: true, readOnlyRootFilesystem: true },
-            terminationMessagePolicy: 'FallbackToLogsOnError',
-            resources: { requests: { memory: '45Mi', cpu: '5m' } },
-            readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
-            livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
-            volumeMounts,
-          },
-        ],
+        containers: [container(options, volumeMounts)],
         volumes,
       },
     },
   });
+}
+
+function container(options: InstallerOptions, volumeMounts: readonly VolumeMount[]): Container {
+  const isOpen = options.metrics === true;
+  // A pod on the host's network: without a host, the kubelet asks the node's own address.
+  const probe = (path: string) => ({
+    httpGet: { path, port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) },
+  });
+  return {
+    name: NAME,
+    image: options.image,
+    imagePullPolicy: 'IfNotPresent',
+    command: [
+      '/usr/bin/pullwright',
+      'install-provider',
+      '--root=/host',
+      ...(options.restartWindowSeconds === undefined
+        ? []
+        : [`--restart-window=${options.restartWindowSeconds}`]),
+      ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
+      ...(options.report === true ? ['--report'] : []),
+      ...(isOpen ? ['--health-address=$(NODE_ADDRESS)'] : []),
+      ...(options.uninstall === true ? ['--uninstall'] : []),
+    ],
+    env: [
+      { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      ...(isOpen ? [{ name: 'NODE_ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }] : []),
+    ],
+    ...(isOpen ? { ports: [{ name: 'metrics', containerPort: HEALTH_PORT }] } : {}),
+    securityContext: { privileged: true, readOnlyRootFilesystem: true },
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    resources: { requests: { memory: '45Mi', cpu: '5m' } },
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
+    livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
+    volumeMounts,
+  };
 }

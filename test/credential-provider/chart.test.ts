@@ -90,6 +90,20 @@ test('the installer is asked for, may only look, and writes three folders of the
   assert.equal(credentialProviderSystem.check?.({ installer: {} }, { ...CLUSTER, kind: 'hosted' }).length, 1);
 });
 
+test('the installer listens on the address of its node only when asked to', () => {
+  const of = (installer: object) =>
+    JSON.stringify(credentialProviderSystem.objects(schema.parse({ installer, alerts: true }), CLUSTER));
+  const closed = of({});
+  assert.match(closed, /"host":"127\.0\.0\.1"/);
+  assert.doesNotMatch(closed, /PodMonitor|health-address/);
+  const open = of({ metrics: true, report: true });
+  assert.match(open, /"kind":"PodMonitor"/);
+  assert.match(open, /--health-address=\$\(NODE_ADDRESS\)/);
+  assert.doesNotMatch(open, /"host":"127\.0\.0\.1"/);
+  assert.match(open, /"resources":\["pullstatuses"\]/);
+  assert.match(of({ uninstall: true }), /"--uninstall"/);
+});
+
 interface Bad extends Case {
   readonly section: unknown;
 }
