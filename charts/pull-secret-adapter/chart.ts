@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem } from '../shared/system.ts';
+import { PROVIDER } from './federation.ts';
 import { type AdapterInstallation, adapterInstallation } from './installation.ts';
 
 /** The section, as it is written. */
@@ -23,8 +24,13 @@ export interface PullSecretAdapterInput {
   readonly namespace?: string;
   /** @default {2} */
   readonly replicas?: number;
-  /** Google service account of the Jobs, for Workload Identity. */
-  readonly jobGoogleServiceAccount: string;
+  /** Google service account of the Jobs, for Workload Identity: this or `jobFederation`. */
+  readonly jobGoogleServiceAccount?: string;
+  /**
+   * Full name of the provider of a workload identity pool that knows the tokens of this cluster, where there is no metadata server:
+   * `projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER`.
+   */
+  readonly jobFederation?: string;
   /** Google service account of adapter and Sentinel, for Pub/Sub. */
   readonly googleServiceAccount?: string;
   /** Whether Sentinel is installed too. @default {false} */
@@ -33,6 +39,8 @@ export interface PullSecretAdapterInput {
   readonly alerts?: boolean;
   /** Further flags of `pullwright adapter`. @default {[]} */
   readonly args?: readonly string[];
+  /** TCP ports that the pods may reach beside 80, 443, 988, 6443, those of RabbitMQ and of the API: a proxy's. @default {[]} */
+  readonly egressPorts?: readonly number[];
 }
 
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
@@ -52,7 +60,20 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       .describe("Subscription, and end of the queue's name"),
     namespace: name.exactOptional().describe('Namespace of adapter and Jobs'),
     replicas: z.int().min(1).max(10).exactOptional().describe('Replicas of the adapter'),
-    jobGoogleServiceAccount: z.string().min(1).max(320).describe('Google service account of the Jobs'),
+    jobGoogleServiceAccount: z
+      .string()
+      .min(1)
+      .max(320)
+      .exactOptional()
+      .describe('Google service account of the Jobs: this or jobFederation'),
+    jobFederation: z
+      .string()
+      .regex(PROVIDER, {
+        error:
+          'wanted projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
+      })
+      .exactOptional()
+      .describe('Provider of a workload identity pool that the Jobs come from'),
     googleServiceAccount: z
       .string()
       .min(1)
@@ -66,7 +87,19 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       .max(50)
       .exactOptional()
       .describe('Further flags of "pullwright adapter"'),
+    egressPorts: z
+      .array(z.int().min(1).max(65_535))
+      .max(20)
+      .exactOptional()
+      .describe('Further TCP ports that the pods may reach'),
   })
+  .refine(
+    (section) => (section.jobGoogleServiceAccount === undefined) !== (section.jobFederation === undefined),
+    {
+      path: ['jobGoogleServiceAccount'],
+      error: 'The Jobs need one identity: wanted jobGoogleServiceAccount or jobFederation',
+    },
+  )
   .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
     path: ['gcpProject'],
     error: 'Pub/Sub needs its project: wanted gcpProject',

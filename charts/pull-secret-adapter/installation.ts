@@ -1,8 +1,22 @@
-/** What is installed once per management cluster: identities, rights, the Deployments of adapter and Sentinel, alerts. */
-
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { namespaceReference } from '../shared/objects.ts';
-import { JOB_CLUSTER_ROLE } from './objects.ts';
+/** What is installed once per management cluster: identities, rights, the Deployments of adapter and Sentinel, what watches them. */
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
+import {
+  configMap,
+  deployment,
+  HARDENED_CONTAINER,
+  HARDENED_POD,
+  labels,
+  namespaceReference,
+  networkPolicy,
+  podDisruptionBudget,
+  selectorLabels,
+  service,
+  serviceAccount,
+} from '../shared/objects.ts';
+import { adapterAlerts } from './alerts.ts';
+import { FEDERATION_CONFIG, FEDERATION_KEY, federationCredentials } from './federation.ts';
+import { adapterRights } from './rights.ts';
 
 /** Input of {@link adapterInstallation}. */
 export interface AdapterInstallation {
@@ -18,7 +32,9 @@ export interface AdapterInstallation {
   readonly subscription: string;
   readonly replicas: number;
   /** Google service account of the Jobs, for Workload Identity. */
-  readonly jobGoogleServiceAccount: string;
+  readonly jobGoogleServiceAccount?: string;
+  /** Provider of a workload identity pool that the Jobs come from, where there is no metadata server. */
+  readonly jobFederation?: string;
   /** Google service account of adapter and Sentinel, needed with Pub/Sub. */
   readonly googleServiceAccount?: string;
   readonly pullSecretName: string;
@@ -26,114 +42,83 @@ export interface AdapterInstallation {
   /** Further flags of the adapter. */
   readonly args: readonly string[];
   readonly alerts: boolean;
+  /** TCP ports that the pods may reach beside their own, such as a proxy's. @default {[]} */
+  readonly egressPorts?: readonly number[];
 }
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
 export const JOB_ACCOUNT = 'pullsecret-adapter-job';
 const SENTINEL_ACCOUNT = 'pull-secret-sentinel';
-const RBAC = 'rbac.authorization.k8s.io/v1';
+/** AMQP with and without TLS. */
+const BROKER_PORTS = [5671, 5672];
+/** The metadata server: Google's own address, and the one that GKE puts in its place. */
+const METADATA_PORTS = [80, 988];
+const API_SERVER_PORTS = [443, 6443];
 
 /** Every object, in the order in which it can be applied. */
 export function adapterInstallation(input: AdapterInstallation): readonly KubeObject[] {
+  const { namespace } = input;
+  const adapter = program(input, ADAPTER_ACCOUNT, 'adapter');
+  const sentinel = program(input, SENTINEL_ACCOUNT, 'sentinel');
   return [
     // Usually there already: HyperFleet's other adapters live in it.
-    namespaceReference(input.namespace),
+    namespaceReference(namespace),
     ...accounts(input),
-    ...rights(input),
-    deployment(input, ADAPTER_ACCOUNT, input.replicas, adapterArgs(input)),
-    ...(input.sentinel ? [deployment(input, SENTINEL_ACCOUNT, 1, ['sentinel', ...brokerArgs(input)])] : []),
-    ...(input.alerts ? [alerts(input)] : []),
+    ...adapterRights({
+      namespace,
+      account: ADAPTER_ACCOUNT,
+      pullSecretName: input.pullSecretName,
+      labels: adapter.metadata.labels,
+      jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
+    }),
+    ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
+    ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
+    ...(input.sentinel
+      ? programObjects(input, sentinel, { replicas: 1, args: ['sentinel', ...brokerArgs(input)] })
+      : []),
+    jobNetworkPolicy(input),
+    ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, input.sentinel))] : []),
   ];
+}
+
+/** Names and labels of one of the two programs. The component tells its pods from those of Jobs, which carry the name as well. */
+interface Program {
+  readonly metadata: ObjectMeta & {
+    readonly namespace: string;
+    readonly labels: NonNullable<ObjectMeta['labels']>;
+  };
+  readonly selector: Readonly<Record<string, string>>;
+}
+
+function program(input: AdapterInstallation, name: string, component: string): Program {
+  const names = { name, component };
+  return {
+    metadata: { name, namespace: input.namespace, labels: labels(names) },
+    selector: selectorLabels(names),
+  };
 }
 
 function accounts(input: AdapterInstallation): readonly KubeObject[] {
-  const account = (name: string, google: string | undefined): KubeObject => ({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: {
-      name,
-      namespace: input.namespace,
-      labels: labels(name),
+  const account = (name: string, component: string, google: string | undefined): KubeObject =>
+    serviceAccount({
+      ...program(input, name, component).metadata,
       ...(google === undefined ? {} : { annotations: { 'iam.gke.io/gcp-service-account': google } }),
-    },
-  });
+    });
   return [
-    account(ADAPTER_ACCOUNT, input.googleServiceAccount),
-    account(JOB_ACCOUNT, input.jobGoogleServiceAccount),
-    ...(input.sentinel ? [account(SENTINEL_ACCOUNT, input.googleServiceAccount)] : []),
+    account(ADAPTER_ACCOUNT, 'adapter', input.googleServiceAccount),
+    account(JOB_ACCOUNT, 'job', input.jobGoogleServiceAccount),
+    ...(input.sentinel ? [account(SENTINEL_ACCOUNT, 'sentinel', input.googleServiceAccount)] : []),
   ];
 }
 
-/**
- * The adapter's rights. In its own namespace Jobs, their pods and temporary Secrets; elsewhere only bindings, and of these only such that
- * give the Job's one role, which it holds by the verb `bind` without having those rights itself.
- */
-function rights(input: AdapterInstallation): readonly KubeObject[] {
-  const { namespace } = input;
-  const own = [
-    {
-      apiGroups: ['batch'],
-      resources: ['jobs'],
-      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
-    },
-    { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
-    { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'delete'] },
-    {
-      apiGroups: ['coordination.k8s.io'],
-      resources: ['leases'],
-      verbs: ['get', 'create', 'update', 'patch'],
-    },
-  ];
-  const everywhere = [
-    {
-      apiGroups: ['rbac.authorization.k8s.io'],
-      resources: ['rolebindings'],
-      verbs: ['get', 'create', 'patch', 'delete'],
-    },
-    {
-      apiGroups: ['rbac.authorization.k8s.io'],
-      resources: ['clusterroles'],
-      resourceNames: [JOB_CLUSTER_ROLE],
-      verbs: ['bind'],
-    },
-  ];
-  const job = [
-    {
-      apiGroups: [''],
-      resources: ['secrets'],
-      // Server-side apply names what it creates, so the one name suffices.
-      resourceNames: [input.pullSecretName],
-      verbs: ['get', 'create', 'patch', 'delete'],
-    },
-  ];
-  const subjects = [{ kind: 'ServiceAccount', name: ADAPTER_ACCOUNT, namespace }];
-  const group = 'rbac.authorization.k8s.io';
-  const name = 'pullwright-pull-secret-adapter';
-  const meta = { name, labels: labels(ADAPTER_ACCOUNT) };
-  return [
-    {
-      apiVersion: RBAC,
-      kind: 'ClusterRole',
-      metadata: { name: JOB_CLUSTER_ROLE, labels: labels(JOB_ACCOUNT) },
-      rules: job,
-    },
-    { apiVersion: RBAC, kind: 'ClusterRole', metadata: meta, rules: everywhere },
-    {
-      apiVersion: RBAC,
-      kind: 'ClusterRoleBinding',
-      metadata: meta,
-      roleRef: { apiGroup: group, kind: 'ClusterRole', name },
-      subjects,
-    },
-    { apiVersion: RBAC, kind: 'Role', metadata: { ...meta, namespace }, rules: own },
-    {
-      apiVersion: RBAC,
-      kind: 'RoleBinding',
-      metadata: { ...meta, namespace },
-      roleRef: { apiGroup: group, kind: 'Role', name },
-      subjects,
-    },
-  ];
+function credentials(namespace: string, provider: string): KubeObject {
+  const metadata = {
+    name: FEDERATION_CONFIG,
+    namespace,
+    labels: labels({ name: JOB_ACCOUNT, component: 'job' }),
+  };
+  const text = JSON.stringify(federationCredentials(provider), null, 2);
+  return configMap(metadata, { [FEDERATION_KEY]: `${text}\n` });
 }
 
 function brokerArgs(input: AdapterInstallation): readonly string[] {
@@ -159,130 +144,89 @@ function adapterArgs(input: AdapterInstallation): readonly string[] {
     input.namespace,
     '--image',
     input.image,
+    ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
     ...input.args,
   ];
 }
 
-function deployment(
+function programObjects(
+  input: AdapterInstallation,
+  { metadata, selector }: Program,
+  run: { readonly replicas: number; readonly args: readonly string[] },
+): readonly KubeObject[] {
+  const { replicas, args } = run;
+  return [
+    deployment({ metadata, selector, replicas, pod: pod(input, metadata.name, args) }),
+    ...(replicas > 1 ? [podDisruptionBudget(metadata, selector)] : []),
+    networkPolicy({
+      metadata,
+      selector,
+      ingress: [{ ports: ['health', 'metrics'] }],
+      egressPorts: egress(input, [...BROKER_PORTS, portOf(input.api)]),
+    }),
+    service(metadata, selector, [{ name: 'metrics', port: 9090, targetPort: 'metrics' }]),
+    ...(input.alerts ? [serviceMonitor(metadata, selector)] : []),
+  ];
+}
+
+function pod(
   input: AdapterInstallation,
   name: string,
-  replicas: number,
   args: readonly string[],
-): KubeObject {
-  const { namespace, brokerSecret } = input;
-  const volume = { name: 'broker', secret: { secretName: brokerSecret, defaultMode: 0o440 } };
+): Parameters<typeof deployment>[0]['pod'] {
+  const { brokerSecret } = input;
+  const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
+  // Readable by whatever user the platform gives the pod: nobody else is in it.
+  const volume = { name: 'broker', secret: { secretName: brokerSecret ?? '', defaultMode: 0o444 } };
+  const mount = { name: 'broker', mountPath: '/etc/pullwright/broker', readOnly: true };
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace, labels: labels(name) },
-    spec: {
-      replicas,
-      selector: { matchLabels: { 'app.kubernetes.io/name': name } },
-      template: {
-        metadata: { labels: labels(name) },
-        spec: {
-          serviceAccountName: name,
-          automountServiceAccountToken: name === ADAPTER_ACCOUNT,
-          terminationGracePeriodSeconds: 30,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 1000,
-            runAsGroup: 1000,
-            fsGroup: 1000,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
-          containers: [
-            {
-              name: 'main',
-              image: input.image,
-              args,
-              ...PROBES,
-              resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                readOnlyRootFilesystem: true,
-                capabilities: { drop: ['ALL'] },
-              },
-              ...(brokerSecret === undefined
-                ? {}
-                : {
-                    volumeMounts: [{ name: 'broker', mountPath: '/etc/pullwright/broker', readOnly: true }],
-                  }),
-            },
-          ],
-          ...(brokerSecret === undefined ? {} : { volumes: [volume] }),
-        },
+    serviceAccountName: name,
+    automountServiceAccountToken: name === ADAPTER_ACCOUNT,
+    enableServiceLinks: false,
+    securityContext: HARDENED_POD,
+    terminationGracePeriodSeconds: 30,
+    containers: [
+      {
+        name: 'main',
+        image: input.image,
+        imagePullPolicy: 'IfNotPresent',
+        args,
+        ports: [
+          { name: 'health', containerPort: 8080 },
+          { name: 'metrics', containerPort: 9090 },
+        ],
+        livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
+        readinessProbe: { ...probe('/readyz'), periodSeconds: 5 },
+        resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+        securityContext: HARDENED_CONTAINER,
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        ...(brokerSecret === undefined ? {} : { volumeMounts: [mount] }),
       },
-    },
+    ],
+    ...(brokerSecret === undefined ? {} : { volumes: [volume] }),
   };
 }
 
-const PROBES: Readonly<Record<string, unknown>> = {
-  ports: [
-    { name: 'health', containerPort: 8080 },
-    { name: 'metrics', containerPort: 9090 },
-  ],
-  livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 10 },
-  readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5 },
-};
-
-function alerts(input: AdapterInstallation): KubeObject {
-  const rule = (
-    alert: string,
-    expr: string,
-    wait: string,
-    summary: string,
-  ): Readonly<Record<string, unknown>> => ({
-    alert,
-    expr,
-    for: wait,
-    labels: { severity: 'warning' },
-    annotations: { summary },
+/** Of the pods of Jobs: nobody speaks to them. */
+function jobNetworkPolicy(input: AdapterInstallation): KubeObject {
+  return networkPolicy({
+    metadata: {
+      name: JOB_ACCOUNT,
+      namespace: input.namespace,
+      labels: labels({ name: JOB_ACCOUNT, component: 'job' }),
+    },
+    selector: { 'hyperfleet.io/adapter': 'pullsecret', 'hyperfleet.io/resource-type': 'job' },
+    ingress: [],
+    egressPorts: egress(input, []),
   });
-  return {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PrometheusRule',
-    metadata: { name: ADAPTER_ACCOUNT, namespace: input.namespace, labels: labels(ADAPTER_ACCOUNT) },
-    spec: {
-      groups: [
-        {
-          name: 'pullwright-pull-secret-adapter',
-          rules: [
-            rule(
-              'PullSecretAdapterFailing',
-              'increase(controller_runtime_reconcile_total{controller="pull-secret-adapter",result="error"}[15m]) > 5',
-              '15m',
-              'The adapter cannot reach the HyperFleet API or its own cluster',
-            ),
-            rule(
-              'PullSecretAdapterDeadLetters',
-              'increase(pullwright_adapter_events_total{outcome="dead"}[15m]) > 0',
-              '0m',
-              'Messages were moved to the dead letter queue',
-            ),
-            ...(input.sentinel
-              ? [
-                  rule(
-                    'PullSecretSentinelStalled',
-                    'time() - pullwright_sentinel_last_poll_timestamp_seconds > 300 or absent(pullwright_sentinel_last_poll_timestamp_seconds)',
-                    '5m',
-                    'Sentinel has not gone over all clusters for five minutes: no events are sent',
-                  ),
-                ]
-              : []),
-            rule(
-              'PullSecretJobsFailing',
-              `count(kube_job_status_failed{namespace="${input.namespace}",job_name=~"pullsecret-.+"} > 0) > 0`,
-              '15m',
-              'Jobs that store pull secrets fail: the reason is in the status of the cluster',
-            ),
-          ],
-        },
-      ],
-    },
-  };
 }
 
-function labels(name: string): Readonly<Record<string, string>> {
-  return { 'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'pullwright' };
+function egress(input: AdapterInstallation, more: readonly number[]): readonly number[] {
+  const ports = [...API_SERVER_PORTS, ...METADATA_PORTS, ...more, ...(input.egressPorts ?? [])];
+  return [...new Set(ports)].sort((a, b) => a - b);
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port);
 }

@@ -3,6 +3,7 @@
  * adapter. No value of a secret goes through here.
  */
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { federationOfPod } from './federation.ts';
 
 /** Where the pull secret is mounted in the Job's container. */
 export const PULL_SECRET_MOUNT = '/var/run/pullwright/pull-secret';
@@ -24,6 +25,8 @@ export interface PullSecretJobInput {
   /** The temporary Secret; absent for a Job that only deletes. */
   readonly dataSecret?: string;
   readonly passAs: 'file' | 'env';
+  /** Provider of a workload identity pool; absent: the metadata server knows the pod. */
+  readonly federation?: string;
   readonly ttlSeconds: number;
   readonly deadlineSeconds: number;
   /** Container exit codes that fail the Job at once. */
@@ -31,7 +34,8 @@ export interface PullSecretJobInput {
 }
 
 /**
- * The Job. One pod, read-only root, no privilege, its own identity, the pull secret as a file of mode 0400.
+ * The Job. One pod, read-only root, no privilege, its own identity, the pull secret as a file. No user is named: the image has one, and
+ * OpenShift gives each namespace its own; for the same reason files may be read by every user of the pod, which has but one.
  *
  * @example
  * ```ts
@@ -73,24 +77,21 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
 
 function podSpec(input: PullSecretJobInput): Readonly<Record<string, unknown>> {
   const byFile = input.dataSecret !== undefined && input.passAs === 'file';
-  const source = { name: 'pull-secret', secret: { secretName: input.dataSecret, defaultMode: 0o400 } };
+  const source = { name: 'pull-secret', secret: { secretName: input.dataSecret, defaultMode: 0o444 } };
   const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
+  const google =
+    input.federation === undefined ? { env: [], mounts: [], volumes: [] } : federationOfPod(input.federation);
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: 1000,
-      runAsGroup: 1000,
-      fsGroup: 1000,
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    enableServiceLinks: false,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [
       {
         name: 'job',
         image: input.image,
         args: ['job'],
-        env: containerEnv(input),
+        env: [...containerEnv(input), ...google.env],
         terminationMessagePolicy: 'File',
         resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
         securityContext: {
@@ -98,10 +99,18 @@ function podSpec(input: PullSecretJobInput): Readonly<Record<string, unknown>> {
           readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         },
-        volumeMounts: [...(byFile ? [mount] : []), { name: 'results', mountPath: RESULTS_MOUNT }],
+        volumeMounts: [
+          ...(byFile ? [mount] : []),
+          { name: 'results', mountPath: RESULTS_MOUNT },
+          ...google.mounts,
+        ],
       },
     ],
-    volumes: [...(byFile ? [source] : []), { name: 'results', emptyDir: { sizeLimit: '1Mi' } }],
+    volumes: [
+      ...(byFile ? [source] : []),
+      { name: 'results', emptyDir: { sizeLimit: '1Mi' } },
+      ...google.volumes,
+    ],
   };
 }
 

@@ -30,12 +30,17 @@ export function networkPolicy(input: NetworkPolicyInput): KubeObject {
     spec: {
       podSelector: { matchLabels: input.selector },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: input.ingress.map((rule) => ({
-        ports: rule.ports.map((port) => ({ port, protocol: 'TCP' })),
-        ...(rule.fromNamespace === undefined
-          ? {}
-          : { from: [{ namespaceSelector: { matchLabels: rule.fromNamespace } }] }),
-      })),
+      // The API server keeps no empty list: with one, every apply would be a change. Without rules nothing may come in.
+      ...(input.ingress.length === 0
+        ? {}
+        : {
+            ingress: input.ingress.map((rule) => ({
+              ports: rule.ports.map((port) => ({ port, protocol: 'TCP' })),
+              ...(rule.fromNamespace === undefined
+                ? {}
+                : { from: [{ namespaceSelector: { matchLabels: rule.fromNamespace } }] }),
+            })),
+          }),
       // A rule without ports would allow every port.
       egress: [
         { ports: dns },

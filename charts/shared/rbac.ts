@@ -21,7 +21,8 @@ export type Verb =
   | 'patch'
   | 'delete'
   | 'use'
-  | 'impersonate';
+  | 'impersonate'
+  | 'bind';
 
 /** A ServiceAccount that a binding speaks of. */
 export interface Subject {

@@ -25,6 +25,7 @@ ${BROKER_HELP}
                            (pullsecret-manager@{project}.iam.gserviceaccount.com)
   --pass-as file|env       how the Job gets the pull secret (file)
   --image REF, --service-account NAME (pullsecret-adapter-job)
+  --job-federation NAME    provider of a workload identity pool that the Jobs come from, where there is no metadata server
   --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
   --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
   --job-env NAME=VALUE     further environment of Jobs; may be repeated
@@ -73,6 +74,7 @@ const OPTIONS = {
   'pass-as': { type: 'string' },
   image: { type: 'string' },
   'service-account': { type: 'string' },
+  'job-federation': { type: 'string' },
   replication: { type: 'string' },
   'kms-key': { type: 'string' },
   'keep-versions': { type: 'string' },
@@ -185,6 +187,7 @@ function settingsOf(flags: Flags): AdapterSettings {
         : oneOf('--pass-as', flags['pass-as'], ['file', 'env'] as const),
     image: flags.image,
     serviceAccount: flags['service-account'],
+    federation: flags['job-federation'],
     replication: flags.replication,
     kmsKey: flags['kms-key'],
     keepVersions:

@@ -23,7 +23,7 @@ environment; a Job of the adapter sets it.
   MANAGEMENT_NAMESPACE, MANAGEMENT_SECRET_NAME (pull-secret)
   RESULT_FILE, TERMINATION_LOG (/dev/termination-log)
   GCP_API_TIMEOUT                for each answer (30s)
-  RUN_TIMEOUT                    for the whole run (90s)
+  RUN_TIMEOUT                    for the whole run (55s)
   SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT
 
   --dry-run    get a token, ask for the permissions, go through the write in the cluster without keeping it, say what would be done
@@ -42,7 +42,7 @@ export const command: Command = {
     reads: ['<PULL_SECRET_FILE>', '<GOOGLE_APPLICATION_CREDENTIALS>'],
     writes: ['<RESULT_FILE>', '<TERMINATION_LOG>'],
     hosts: [
-      'secretmanager.googleapis.com, iamcredentials.googleapis.com, the metadata server, the API server; cloudresourcemanager.googleapis.com with --dry-run',
+      'secretmanager.googleapis.com, iamcredentials.googleapis.com, the metadata server, the API server; cloudresourcemanager.googleapis.com with --dry-run; sts.googleapis.com with federation; oauth2.googleapis.com with a key file',
     ],
     api: ['get, create, patch, delete secrets/pull-secret (management namespace)'],
   },

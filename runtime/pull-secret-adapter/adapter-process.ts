@@ -21,6 +21,7 @@ import { look } from './look.ts';
 import { Looks } from './looks.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from './names.ts';
 import { mirroredType } from './plan.ts';
+import { SecretMetrics } from './secret-metrics.ts';
 import type { AdapterSettings } from './settings.ts';
 
 export interface AdapterProcess {
@@ -44,8 +45,9 @@ const NAME = 'pull-secret-adapter';
 /** Runs until the signal. @returns the exit code */
 export async function runAdapter(process: AdapterProcess): Promise<number> {
   const { logger, signal, metrics } = process;
+  const secrets = new SecretMetrics();
   const looks = new Looks({
-    look: (id, always) => measured(process, id, always),
+    look: (id, always) => measured(process, secrets, id, always),
     concurrency: process.concurrency,
     onError: (id, error, pauseMs) =>
       logger.warn('A cluster could not be looked at', {
@@ -62,7 +64,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
       pause: (ms) => sleep(ms, undefined, { signal }),
     }),
   );
-  const servers = await startServers(process, consumer);
+  const servers = await startServers(process, consumer, secrets);
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, looks);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
@@ -74,6 +76,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
 
 async function measured(
   process: AdapterProcess,
+  secrets: SecretMetrics,
   id: string,
   always: boolean,
 ): Promise<{ requeueAfterMs?: number }> {
@@ -81,6 +84,7 @@ async function measured(
   const began = performance.now();
   try {
     const result = await look(id, { ...process, now: () => new Date() }, always);
+    secrets.looked(id, result);
     metrics.reconciled(
       NAME,
       result.requeueAfterMs === undefined ? 'success' : 'requeue_after',
@@ -110,6 +114,7 @@ function eventCounter(metrics: Metrics): (outcome: string) => void {
 async function startServers(
   process: AdapterProcess,
   consumer: Consumer,
+  secrets: SecretMetrics,
 ): Promise<{ close(): Promise<void> }[]> {
   const { health, metrics } = process.ports;
   const checks = {
@@ -119,7 +124,15 @@ async function startServers(
   const servers = [];
   if (health !== undefined) servers.push(await serveProbes({ port: health, checks }));
   if (metrics !== undefined)
-    servers.push(await serveProbes({ port: metrics, metrics: () => process.metrics.render() }));
+    servers.push(
+      await serveProbes({
+        port: metrics,
+        metrics: () => {
+          process.metrics.samples(`${NAME}-secrets`, secrets.samples());
+          return process.metrics.render();
+        },
+      }),
+    );
   return servers;
 }
 

@@ -31,7 +31,7 @@ export interface JobConfig extends JobTask {
   readonly resourceManagerEndpoint: string;
   /** For each answer. */
   readonly timeoutMs: number;
-  /** For the whole run: its end must come before the Job's deadline, or its reason is lost with the pod. */
+  /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
   readonly runTimeoutMs: number;
   readonly resultFile: string;
   readonly terminationLog: string;
@@ -133,7 +133,7 @@ function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode'> {
       'https://cloudresourcemanager.googleapis.com',
     ),
     timeoutMs: durationMs(env, 'GCP_API_TIMEOUT', 30_000),
-    runTimeoutMs: durationMs(env, 'RUN_TIMEOUT', 90_000),
+    runTimeoutMs: durationMs(env, 'RUN_TIMEOUT', 55_000),
     resultFile: text('RESULT_FILE'),
     terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
   };

@@ -22,6 +22,8 @@ export interface LookResult {
   readonly phase: Decision['phase'] | 'gone';
   readonly reported: boolean;
   readonly reason: string;
+  /** The `data` of the report. */
+  readonly data: Readonly<Record<string, unknown>>;
   readonly requeueAfterMs?: number;
 }
 
@@ -90,6 +92,7 @@ function resultOf(decision: Decision, answer: 'stored' | 'discarded' | 'gone' | 
     phase: decision.phase,
     reported: answer === 'stored',
     reason: decision.report.conditions[0]?.reason ?? '',
+    data: decision.report.data,
     ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
   };
 }
@@ -122,7 +125,7 @@ async function forget(id: string, context: LookContext): Promise<LookResult> {
   const { jobs, secret } = await observe(id, context);
   if (secret !== undefined) await removeSecret(id, secret.uid, context);
   for (const job of jobs) await removeJob(job.name, job.uid, false, context);
-  return { phase: 'gone', reported: false, reason: 'ClusterGone' };
+  return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
 }
 
 async function readJobs(id: string, { kube, settings }: LookContext): Promise<readonly JobView[]> {

@@ -24,17 +24,21 @@ export interface OfflineResult {
 }
 
 /**
+ * What the adapter would do about one event. The same files give the same answer: "now" is the time of the event, if it has one.
+ *
  * @param eventFile a CloudEvent in structured mode
  * @param folder `<id>.json` or `cluster.json`, and, where there are any, `<id>-statuses.json` or `statuses.json`
+ * @param clock the time for an event without one
  * @throws PullwrightError when a file is missing or is not what it should be
  */
 export async function runOffline(
   eventFile: string,
   folder: string,
   settings: AdapterSettings,
-  now: Date,
+  clock: Date,
 ): Promise<OfflineResult> {
-  const id = await clusterOf(eventFile);
+  const { id, time } = await clusterOf(eventFile);
+  const now = time ?? clock;
   const read = readCluster(await json(folder, `${id}.json`, 'cluster.json'));
   if (!read.ok) throw failure(`Cannot plan for cluster "${id}": ${read.reason}`);
   const cluster = read.value;
@@ -54,7 +58,7 @@ export async function runOffline(
   return { cluster: id, plan, phase: decision.phase, steps: decision.steps, resources, status };
 }
 
-async function clusterOf(file: string): Promise<string> {
+async function clusterOf(file: string): Promise<{ readonly id: string; readonly time: Date | undefined }> {
   let body: Uint8Array;
   try {
     body = await readFile(file);
@@ -65,7 +69,8 @@ async function clusterOf(file: string): Promise<string> {
   if (!read.ok) throw failure(`Cannot read the event from "${file}": ${read.reason}`);
   const hint = clusterHint(read.event);
   if (hint.kind !== 'cluster') throw failure(`Cannot use the event in "${file}": ${hint.reason}`);
-  return hint.hint.clusterId;
+  const time = Date.parse(read.event.time ?? '');
+  return { id: hint.hint.clusterId, time: Number.isNaN(time) ? undefined : new Date(time) };
 }
 
 async function json(folder: string, first: string, second: string, optional = false): Promise<unknown> {

@@ -66,6 +66,7 @@ export function jobObject(
     env: jobEnvironment(cluster, settings, step.purpose),
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
     passAs: settings.passAs,
+    ...(settings.federation === '' ? {} : { federation: settings.federation }),
     ttlSeconds: settings.jobTtlSeconds,
     deadlineSeconds: settings.jobDeadlineSeconds,
     failJobExitCodes: FAIL_JOB_EXIT_CODES,

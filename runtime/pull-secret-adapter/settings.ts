@@ -20,6 +20,8 @@ export interface AdapterSettings {
   readonly passAs: 'file' | 'env';
   readonly image: string;
   readonly serviceAccount: string;
+  /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
+  readonly federation: string;
   /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
   readonly replication: string;
   /** Key of Cloud KMS, empty for Google's own. */
@@ -54,6 +56,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   passAs: 'file',
   image: 'quay.io/pullwright/pullwright:v0.1.0',
   serviceAccount: 'pullsecret-adapter-job',
+  federation: '',
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,

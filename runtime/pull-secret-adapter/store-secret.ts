@@ -23,7 +23,7 @@ export const GENERATION_KEY = 'hyperfleet-generation';
 export const CLEANUP_ANNOTATION = 'pullwright-cleanup';
 /** How many versions were enabled after that. */
 export const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
-/** A holder that has not finished in this time is taken to be dead. */
+/** A holder that has not finished in this time is taken to be dead: no run takes as long, see `RUN_TIMEOUT`. */
 export const HOLD_MS = 60_000;
 
 export interface StoreInput {

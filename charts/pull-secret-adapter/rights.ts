@@ -1,0 +1,57 @@
+/**
+ * The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods and temporary Secrets; elsewhere only bindings, and
+ * of these only such that give the Job's one role, which it holds by the verb `bind` without having those rights itself.
+ */
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  type PolicyRule,
+  role,
+  roleBinding,
+  secretsByName,
+} from '../shared/objects.ts';
+import { JOB_CLUSTER_ROLE } from './objects.ts';
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+const OWN: readonly PolicyRule[] = [
+  { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'delete'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+];
+
+const EVERYWHERE: readonly PolicyRule[] = [
+  { apiGroups: [RBAC_GROUP], resources: ['rolebindings'], verbs: ['get', 'create', 'patch', 'delete'] },
+  {
+    apiGroups: [RBAC_GROUP],
+    resources: ['clusterroles'],
+    resourceNames: [JOB_CLUSTER_ROLE],
+    verbs: ['bind'],
+  },
+];
+
+/** Input of {@link adapterRights}. */
+export interface Rights {
+  readonly namespace: string;
+  readonly account: string;
+  readonly pullSecretName: string;
+  readonly labels: NonNullable<ObjectMeta['labels']>;
+  readonly jobLabels: NonNullable<ObjectMeta['labels']>;
+}
+
+export function adapterRights(input: Rights): readonly KubeObject[] {
+  const { namespace, account, labels } = input;
+  const subjects = [{ name: account, namespace }];
+  const meta = { name: 'pullwright-pull-secret-adapter', labels };
+  // Server-side apply names what it creates, so the one name suffices.
+  const job = secretsByName([input.pullSecretName], ['get', 'create', 'patch', 'delete']);
+  return [
+    clusterRole({ name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, [job]),
+    clusterRole(meta, EVERYWHERE),
+    clusterRoleBinding(meta, subjects),
+    role({ ...meta, namespace }, OWN),
+    roleBinding({ ...meta, namespace }, subjects),
+  ];
+}
