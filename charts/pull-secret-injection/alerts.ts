@@ -6,15 +6,15 @@ export const PULL_SECRET_INJECTION_ALERTS: readonly Alert[] = [
   {
     name: 'PullSecretCopiesBehind',
     expression:
-      'max by (profile) (pullwright_profile_namespaces{state="selected"}) - on (profile) max by (profile) (pullwright_profile_namespaces{state="current"}) > 0',
+      'max by (scope, profile) (pullwright_profile_namespaces{state="selected"}) - on (scope, profile) max by (scope, profile) (pullwright_profile_namespaces{state="current"}) > 0',
     for: '30m',
-    summary: '{{ $value }} namespaces lack what profile {{ $labels.profile }} brings',
+    summary: '{{ $value }} namespaces lack what profile {{ $labels.profile }} of {{ $labels.scope }} brings',
     description:
       'Copies that are there stay as they are. The reason is in kubectl get pullcreds, by namespace in kubectl get pullstatus -A.',
   },
   {
     name: 'PodsStuckWithoutPullSecret',
-    expression: 'sum by (namespace) (pullwright_uninjected_pods{state="stuck"}) > 0',
+    expression: 'max by (scope, namespace) (pullwright_uninjected_pods{state="stuck"}) > 0',
     for: '15m',
     summary:
       '{{ $value }} pods of namespace {{ $labels.namespace }} cannot pull and lack pull secrets of their profiles',

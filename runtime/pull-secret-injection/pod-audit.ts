@@ -60,18 +60,20 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
     present: world.get(ref),
     now: world.now,
   });
+  const sample = (state: 'stuck' | 'running', value: number): Sample =>
+    podsSample({ scope: world.scope.name, namespace: name, state }, value);
   return {
     apply: [...previews, { role: 'hosted', object: built.object }],
     status: [{ ref, status: built.status }],
     actions,
-    metrics: [podsSample(name, 'stuck', stuck), podsSample(name, 'running', created.length - stuck)],
+    metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
   };
 }
 
-function podsSample(namespace: string, state: 'stuck' | 'running', value: number): Sample {
+function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
   const help =
     'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same';
-  return { name: 'pullwright_uninjected_pods', help, value, labels: { namespace, state } };
+  return { name: 'pullwright_uninjected_pods', help, value, labels };
 }
 
 /** Running and starting pods of the namespace that lack what the plan adds. */

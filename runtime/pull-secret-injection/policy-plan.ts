@@ -49,6 +49,7 @@ export function reconcilePolicy(world: World, options: InjectionOptions): Outcom
         name: 'pullwright_injection_policy_characters',
         help: 'Characters of CEL in the injection policy',
         value: compiled.size,
+        labels: { scope: world.scope.name },
       },
     ],
   };

@@ -32,6 +32,8 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const count = countNamespaces(world, read.profile, options);
   const injecting = injectionOf(world, read.profile, options);
   const summary = summaryOf(object, read.profile, count, injecting);
+  const sample = (state: 'selected' | 'current', value: number): Sample =>
+    namespacesSample({ scope: world.scope.name, profile: name, state }, value);
   const settled = summary.some((condition) => condition.type === 'Ready' && condition.status === 'True');
   return {
     ...statusOf(world, object, {
@@ -40,17 +42,17 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
       copies: read.profile.distributes ? `${count.current}/${count.selected}` : '-',
     }),
     metrics: [
-      namespacesSample(name, 'selected', count.selected),
+      sample('selected', count.selected),
       // One that only injects brings nothing, and is behind with nothing.
-      ...(read.profile.distributes ? [namespacesSample(name, 'current', count.current)] : []),
+      ...(read.profile.distributes ? [sample('current', count.current)] : []),
     ],
     requeueAfterMs: settled ? RECOUNT_MS : COUNT_AGAIN_MS,
   };
 }
 
-function namespacesSample(profile: string, state: 'selected' | 'current', value: number): Sample {
+function namespacesSample(labels: Readonly<Record<string, string>>, value: number): Sample {
   const help = 'Namespaces that a profile selects, and those of them that hold everything that it brings';
-  return { name: 'pullwright_profile_namespaces', help, value, labels: { profile, state } };
+  return { name: 'pullwright_profile_namespaces', help, value, labels };
 }
 
 function summaryOf(
