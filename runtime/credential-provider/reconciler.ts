@@ -30,6 +30,7 @@ import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, pullStatusName } from '../ru
 import { contestedIn, contestedOf } from './contested.ts';
 import { fileText, unitText } from './ignition-files.ts';
 import { managerElsewhere } from './managed.ts';
+import { type MatchImagesInput, readMatchImages } from './match-images-input.ts';
 import { NODE_POOL_READ } from './node-pools.ts';
 import { optionsFor, parseReconcilerOptions, type ReconcilerOptions } from './reconciler-options.ts';
 import { poolFiles } from './render.ts';
@@ -97,7 +98,8 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
     targets.map(({ present }) => present),
   );
   const contested = contestedIn(world, object);
-  const states = targets.map((target) => stateOf({ world, target, object, contested }, options));
+  const input = readMatchImages(object);
+  const states = targets.map((target) => stateOf({ world, target, object, input, contested }, options));
   const applies = states.flatMap(({ target, wanted, hold }) =>
     hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
   );
@@ -105,6 +107,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
     world,
     object,
     states,
+    faults: input.faults,
     elsewhere,
     isServed: targets.length > 0,
     // What another program looks after is not ours to prune either.
@@ -121,6 +124,7 @@ interface Circumstances {
   readonly world: World;
   readonly target: Target;
   readonly object: KubeObject;
+  readonly input: MatchImagesInput;
   /** Generation of the object for which a fight over the files was given up. */
   readonly contested: number | undefined;
 }
@@ -129,10 +133,12 @@ interface State extends PoolState {
   readonly target: Target;
 }
 
-function stateOf({ world, target, object, contested }: Circumstances, options: ReconcilerOptions): State {
+function stateOf(
+  { world, target, object, input, contested }: Circumstances,
+  options: ReconcilerOptions,
+): State {
   const { pool, platform, present, nodePools } = target;
-  const spec = object.spec as { readonly matchImages?: readonly string[] } | undefined;
-  const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), spec?.matchImages ?? [], {
+  const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), input.patterns, {
     optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
   });
   const files = poolFiles(platform, config, unitText(pool.rendered, 'kubelet.service'));

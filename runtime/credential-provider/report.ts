@@ -37,6 +37,8 @@ export interface ReportInput {
   readonly world: World;
   readonly object: KubeObject;
   readonly states: readonly PoolState[];
+  /** What the definition of the kind refuses. */
+  readonly faults: readonly MatchImageVerdict[];
   /** Who manages the object instead of us. */
   readonly elsewhere: string | undefined;
   /** Whether there is anything to render for. */
@@ -48,11 +50,12 @@ export interface ReportInput {
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
 export function report(input: ReportInput): Outcome {
   const { world, object, states, elsewhere } = input;
-  const own = [validated(verdictsOf(states)), renderedCondition(input)];
-  const status = pullReport(input, own, verdictsOf(states));
+  const verdicts = [...verdictsOf(states), ...input.faults];
+  const own = [validated(verdicts), renderedCondition(input)];
+  const status = pullReport(input, own, verdicts);
   // Two programs that write the same conditions would go on for ever, also where the rest of it is ours.
   const isOurs = elsewhere === undefined && statusWriter(object) === undefined;
-  const problems = elsewhere === undefined ? problemsOf(states) : [];
+  const problems = elsewhere === undefined ? [...refusals(object, input.faults), ...problemsOf(states)] : [];
   return {
     apply: [...input.apply, { role: 'management', object: status.object }],
     keep: input.keep,
@@ -124,6 +127,22 @@ function refOf({ apiVersion, kind, metadata }: KubeObject): Ref {
     name: metadata.name,
     ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
   };
+}
+
+/** Only a folder can hold such an object, and what applies it would fail. */
+function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): readonly Problem[] {
+  if (faults.length === 0) return [];
+  const said = faults.slice(0, 5).map(({ pattern, message }) => `${pattern}: ${message}`);
+  const more = faults.length > 5 ? `; and ${faults.length - 5} more` : '';
+  return [
+    {
+      disposition: 'terminal',
+      code: 'RefusedByDefinition',
+      message: `Cannot apply "${object.kind}/${object.metadata.name}": its definition refuses ${said.join('; ')}${more}`,
+      hint: 'Correct or remove these entries; the others are rendered',
+      regarding: refOf(object),
+    },
+  ];
 }
 
 /** NodePools belong to somebody who never looks at the hosted cluster, so they are told there. */
