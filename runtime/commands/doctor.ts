@@ -1,8 +1,9 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that mends it. */
-import { parseArgs, styleText } from 'node:util';
+import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
 import { type DoctorInput, doctorChain, firstBroken, type Link } from '../rules/doctor.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
+import type { Paint } from '../rules/explain-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './doctor-look.ts';
 import { doctorAccess } from './doctor-rights.ts';
@@ -10,6 +11,7 @@ import { readFolders } from './explain-folders.ts';
 import { kindsFor, nextKindsFor } from './explain-world.ts';
 import { readObjects, type SourceObjects } from './object-source.ts';
 import { findPod, type Puller, parsePodName } from './pod-spec.ts';
+import { paintFor } from './terminal.ts';
 
 const HELP = `
 Walks the chain from an image's name to a credential that its registry takes, for a pod that does not pull, and prints the
@@ -96,8 +98,6 @@ interface Finding {
   readonly paint: Paint;
 }
 
-type Paint = (style: 'bold' | 'red' | 'yellow' | 'green', text: string) => string;
-
 const RENDERERS: Readonly<Record<string, (finding: Finding) => string>> = {
   text: asText,
   json: ({ input, links }) => `${JSON.stringify({ pod: input.pod, links, unread: input.unread }, null, 2)}\n`,
@@ -125,10 +125,4 @@ function mendingOf(input: DoctorInput, links: readonly Link[]): string {
   const broken = firstBroken(links);
   const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
   return (broken?.mend ?? rights).map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
-}
-
-/** Colours on a terminal only. */
-function paintFor(io: CommandIo): Paint {
-  const colours = io.stdout.isTTY === true && (io.env['NO_COLOR'] ?? '') === '';
-  return colours ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text;
 }

@@ -1,10 +1,10 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { readFile } from 'node:fs/promises';
-import { parseArgs, styleText } from 'node:util';
+import { parseArgs } from 'node:util';
 import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { UsageError } from '../rules/errors.ts';
 import type { Explanation } from '../rules/explain.ts';
-import { explanationMermaid, explanationText, type Paint, plain } from '../rules/explain-text.ts';
+import { explanationMermaid, explanationText, type Paint } from '../rules/explain-text.ts';
 import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -12,6 +12,7 @@ import { type ReadWorld, readFolders } from './explain-folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './explain-world.ts';
 import { readObjects } from './object-source.ts';
 import { type Puller, parsePodName } from './pod-spec.ts';
+import { columnsOf, paintFor } from './terminal.ts';
 
 const HELP = `
 Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at
@@ -79,7 +80,9 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const given = await nodeConfig(values['node-config']);
   const explanations = images.map((image) => explainIn(world, image, given));
   for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
-  io.stdout.write(rendered(explanations, values.output, { paint: paintFor(io), places }));
+  io.stdout.write(
+    rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
+  );
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
   return failed ? 1 : 0;
 }
@@ -125,15 +128,19 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
 interface Look {
   readonly paint: Paint;
   readonly places: ReadonlyMap<string, string>;
+  readonly columns: number | undefined;
 }
 
-function rendered(explanations: readonly Explanation[], output: string, { paint, places }: Look): string {
+function rendered(explanations: readonly Explanation[], output: string, look: Look): string {
+  const { paint, places, columns } = look;
   if (output === 'json') {
     const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
     return `${JSON.stringify(located.length === 1 ? located[0] : located, null, 2)}\n`;
   }
   if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
-  return explanations.map((one) => explanationText(one, paint, (source) => places.get(source))).join('\n');
+  const locate = (source: string): string | undefined => places.get(source);
+  const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
+  return explanations.map((one) => explanationText(one, text)).join('\n');
 }
 
 /** Where the sources of an explanation stand. */
@@ -150,10 +157,4 @@ function filesOf(
       return place === undefined ? [] : [[source, place]];
     }),
   );
-}
-
-/** Colours on a terminal only. */
-function paintFor(io: CommandIo): Paint {
-  const colours = io.stdout.isTTY === true && (io.env['NO_COLOR'] ?? '') === '';
-  return colours ? (style, text) => styleText(style, text, { validateStream: false }) : plain;
 }

@@ -8,6 +8,7 @@ import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.
 import { conditionRow, jobRow, nodesRow, renderStatus, type StatusRow } from '../rules/status-table.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { readObjects, type SourceKind } from './object-source.ts';
+import { columnsOf } from './terminal.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
 const DAEMON_SET: SourceKind = {
@@ -112,7 +113,7 @@ function rowsOf(store: ObjectStore): readonly StatusRow[] {
 function print(rows: readonly StatusRow[], how: { json: boolean; redraw: boolean }, io: CommandIo): void {
   if (how.redraw) io.stdout.write('\u001b[H\u001b[2J');
   if (how.json) io.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
-  else io.stdout.write(renderStatus(rows, io.stdout.isTTY === true ? io.stdout.columns : undefined));
+  else io.stdout.write(renderStatus(rows, columnsOf(io)));
 }
 
 const LOOK_AGAIN_MS = 5000;

@@ -1,12 +1,11 @@
 /** `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there. */
-import { parseArgs, styleText } from 'node:util';
+import { parseArgs } from 'node:util';
 import { UsageError } from '../rules/errors.ts';
-import type { Paint } from '../rules/explain-text.ts';
-import { plain } from '../rules/explain-text.ts';
 import { endingSoon, verifyReport, wantsAttention } from '../rules/verify-report.ts';
 import { verifyText } from '../rules/verify-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { ACCESS_FLAGS, REACH_HELP } from './registry-access.ts';
+import { columnsOf, paintFor } from './terminal.ts';
 import { askRegistries } from './verify-ask.ts';
 import { reportToCluster } from './verify-publish.ts';
 import { readWorldOfUse } from './verify-world.ts';
@@ -88,15 +87,14 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   const asked = await askRegistries(users, { flags: values, concurrency: settings.concurrency, io });
   const report = verifyReport(asked, new Date());
+  const columns = columnsOf(io);
   io.stdout.write(
     values.output === 'json'
       ? `${JSON.stringify({ ...report, endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })) }, null, 2)}\n`
       : verifyText(report, {
           paint: paintFor(io),
           warnDays: settings.warnDays,
-          ...(io.stdout.isTTY === true && io.stdout.columns !== undefined
-            ? { columns: io.stdout.columns }
-            : {}),
+          ...(columns === undefined ? {} : { columns }),
         }),
   );
   if (settings.report === undefined) return wantsAttention(report) || problems.length > 0 ? 1 : 0;
@@ -142,10 +140,4 @@ function wholeNumber(flag: string, text: string, { from, to }: { from: number; t
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= from && value <= to) return value;
   throw new UsageError(`Cannot use --${flag} "${text}": wanted a whole number from ${from} to ${to}`);
-}
-
-/** Colours on a terminal only. */
-function paintFor(io: CommandIo): Paint {
-  const colours = io.stdout.isTTY === true && (io.env['NO_COLOR'] ?? '') === '';
-  return colours ? (style, text) => styleText(style, text, { validateStream: false }) : plain;
 }

@@ -1,5 +1,6 @@
 /** An explanation as a tree for people, and as a mermaid picture of the way from pod to registry. */
 import type { EntryPlace, Explanation, Finding, Sent } from './explain.ts';
+import { wrapped } from './text-wrap.ts';
 
 /** Paints a text for a terminal; `plain` gives it back as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;
@@ -14,16 +15,18 @@ interface Branch {
 /** Keys for other registries that the text names; the JSON has all, each with its reason. */
 const MAX_NAMES = 8;
 
-/**
- * The tree. Ends with a newline.
- *
- * @param locate where a Secret or file stands, such as `secrets.yaml:12`; undefined when it is not known
- */
-export function explanationText(
-  explanation: Explanation,
-  paint: Paint = plain,
-  locate: (source: string) => string | undefined = () => undefined,
-): string {
+export interface TextLook {
+  /** @default plain text */
+  readonly paint?: Paint;
+  /** Where a Secret or file stands, such as `secrets.yaml:12`; undefined when it is not known. */
+  readonly locate?: (source: string) => string | undefined;
+  /** Longer lines go on in the next one, below their own text. @default they do not end */
+  readonly columns?: number;
+}
+
+/** The tree. Ends with a newline. */
+export function explanationText(explanation: Explanation, look: TextLook = {}): string {
+  const { paint = plain, locate = () => undefined, columns } = look;
   const place = (entry: EntryPlace): string => {
     const file = locate(entry.origin ?? entry.source);
     const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
@@ -37,13 +40,21 @@ export function explanationText(
     { text: paint('dim', explanation.verification) },
     ...findings(explanation.findings, paint),
   ];
-  return `${[paint('bold', explanation.image), ...drawn(branches, '')].join('\n')}\n`;
+  return `${[paint('bold', explanation.image), ...drawn(branches, '', columns)].join('\n')}\n`;
 }
 
-function drawn(branches: readonly Branch[], indent: string): readonly string[] {
+function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
   return branches.flatMap(({ text, below = [] }, index) => {
     const last = index === branches.length - 1;
-    return [`${indent}${last ? '└─' : '├─'} ${text}`, ...drawn(below, `${indent}${last ? '   ' : '│  '}`)];
+    const under = `${indent}${last ? '   ' : '│  '}`;
+    const [first = '', ...rest] = wrapped(text, columns === undefined ? undefined : columns - under.length);
+    // What follows of a text stands beside the branches below it.
+    const bar = below.length > 0 ? '│  ' : '   ';
+    return [
+      `${indent}${last ? '└─' : '├─'} ${first}`,
+      ...rest.map((line) => `${under}${bar}${line}`),
+      ...drawn(below, under, columns),
+    ];
   });
 }
 

@@ -164,7 +164,7 @@ test('text and picture show no password, and the picture quotes what would break
     secrets: [listed('pull', { 'quay.io': 'a"b]' })],
     mirrors: MIRRORS,
   });
-  const text = explanationText(explained, undefined, () => 'file.yaml:3');
+  const text = explanationText(explained, { locate: () => 'file.yaml:3' });
   assert.match(text, /^quay\.io\/team\/app:latest\n├─ looked at/);
   assert.match(text, /file\.yaml:3/);
   const picture = explanationMermaid(explained);
