@@ -13,7 +13,7 @@ import { mergeThreeWays, type OwnedDigests, ownedAlso } from '../rules/three-way
 
 /** A docker config that its readers can read. */
 export interface AgentDocument {
-  /** Digest of what it says: the same for other white space and another order of keys. */
+  /** Digest of what it says to its readers: the same for other white space, another order, and a user name beside its `auth`. */
   readonly digest: string;
   /** Number of registries. */
   readonly entries: number;
@@ -85,7 +85,8 @@ export function wantedDocument(
     document: keep ? serialized(unflat(entries)) : source,
     foreign: keep ? merged.foreign : [],
     removes: [...there].some(
-      ([key, value]) => key.startsWith(AUTH) && digestOf(value) !== digestOf(entries.get(key)),
+      ([key, value]) =>
+        key.startsWith(AUTH) && digestOf(meaningOf(value)) !== digestOf(meaningOf(entries.get(key))),
     ),
     ledgerDuring: ownedAlso(options.ledger, ours, digestOf),
     ledgerAfter: ownedAlso({}, ours, digestOf),
@@ -118,7 +119,31 @@ function serialized(parts: Parts): AgentDocument {
 }
 
 function documentOf(parts: Parts, bytes: Redacted<Uint8Array>): AgentDocument {
-  return { digest: digestOf(asObject(parts)), entries: parts.auths.size, content: redact(parts), bytes };
+  return {
+    digest: digestOf(asObject(meaningOfAll(parts))),
+    entries: parts.auths.size,
+    content: redact(parts),
+    bytes,
+  };
+}
+
+function meaningOfAll({ auths, fields }: Parts): Parts {
+  return { auths: new Map([...auths].map(([key, value]) => [key, meaningOf(value)])), fields };
+}
+
+/**
+ * An entry as its readers take it: where there is an `auth`, the kubelet prefers it to user name and password, and CRI-O reads
+ * nothing else. `kubectl create secret docker-registry` writes all three. The ledger keeps entries as they are written.
+ */
+function meaningOf(entry: unknown): unknown {
+  if (!isRecord(entry) || typeof entry['auth'] !== 'string' || !isPair(entry['auth'])) return entry;
+  const { username: _username, password: _password, ...rest } = entry;
+  return rest;
+}
+
+/** Whether the text is base64 of a user name and a password. */
+function isPair(auth: string): boolean {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(auth) && Buffer.from(auth, 'base64').includes(':');
 }
 
 function asObject(parts: Parts): unknown {

@@ -42,6 +42,27 @@ table(
       same: true,
     },
     {
+      name: 'user name and password beside an auth',
+      reason: 'kubectl writes all three, and who reads the file goes by auth',
+      a: `{"auths":{"a":{"username":"u","password":"p","auth":"${Buffer.from('u:p').toString('base64')}"}}}`,
+      b: `{"auths":{"a":{"auth":"${Buffer.from('u:p').toString('base64')}"}}}`,
+      same: true,
+    },
+    {
+      name: 'user name and password without an auth',
+      reason: 'CRI-O cannot read these',
+      a: '{"auths":{"a":{"username":"u","password":"p"}}}',
+      b: `{"auths":{"a":{"auth":"${Buffer.from('u:p').toString('base64')}"}}}`,
+      same: false,
+    },
+    {
+      name: 'an auth that is no pair beside user name and password',
+      reason: 'readers differ in what they make of it',
+      a: '{"auths":{"a":{"username":"u","password":"p","auth":"eA=="}}}',
+      b: '{"auths":{"a":{"auth":"eA=="}}}',
+      same: false,
+    },
+    {
       name: 'order of fields',
       reason: 'an object has none',
       a: '{"auths":{"a":{"auth":"x","email":"y"}}}',
