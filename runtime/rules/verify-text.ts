@@ -24,7 +24,7 @@ export function verifyText(report: VerifyReport, { paint, columns, warnDays }: V
   const credentials = report.credentials.map((one) => [
     one.verdict,
     `"${one.key}" in ${one.source}`,
-    `${one.expiresAt ?? '-'}${soon.has(one) ? ' (soon)' : ''}`,
+    `${one.expiresAt ?? '-'}${soon.has(one) && one.verdict !== 'Expired' ? ' (soon)' : ''}`,
     String(one.images),
     one.verdict === 'Valid' ? '' : one.message,
   ]);
