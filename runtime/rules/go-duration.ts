@@ -16,7 +16,8 @@ const UNITS: Readonly<Record<string, number>> = {
 
 /** Nanoseconds, or undefined for text that Go's `time.ParseDuration` refuses. */
 export function parseGoDuration(text: string): number | undefined {
-  const match = /^([-+]?)(0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text);
+  // Each digit can be matched in one way only, or a long wrong text would take for ever.
+  const match = /^([-+]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text);
   if (match === null) return undefined;
   let sum = 0;
   for (const [, amount = '', unit = ''] of (match[2] ?? '').matchAll(/([\d.]+)([a-zµμ]+)/g))

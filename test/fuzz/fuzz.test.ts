@@ -41,6 +41,19 @@ test('good input is taken: every corpus has a text that does not throw', () => {
     );
 });
 
+const ENDLESS: Readonly<Record<string, string>> = {
+  duration: `${'5050ms'.repeat(30)}5050`,
+  'label selector': `${'a'.repeat(20_000)} = ${'b '.repeat(5000)}`,
+};
+
+test('texts that once took for ever are answered', () => {
+  for (const [name, text] of Object.entries(ENDLESS)) {
+    const parser = PARSERS.find((one) => one.name === name);
+    assert.ok(parser !== undefined, name);
+    assert.equal(wrongWith(parser, text), undefined, name);
+  }
+});
+
 test('the check itself sees an untyped error, a shown secret and a broken round trip', () => {
   const parser = (run: (text: string) => unknown) => ({ name: 'x', corpus: [''], unit: '', run });
   const fails = (error: Error) =>
