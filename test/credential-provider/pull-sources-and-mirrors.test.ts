@@ -1,0 +1,90 @@
+/**
+ * The places that the provider looks for credentials for are those that the mirror rules try: two readings of one
+ * registries.conf, of which one is written for a start in milliseconds and the other for explanations.
+ */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { registriesFor } from '../../runtime/credential-provider/registries.ts';
+import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors.ts';
+import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
+import { type PullSource, pullSources } from '../../runtime/rules/pull-sources.ts';
+import type { Registry } from '../../runtime/rules/registries-conf.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('pull sources and mirror rules');
+const REPOSITORY = /^[^/:]+(?::[0-9]+)?\/[^:]+$/;
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+// Few names, so that prefixes meet images, each other and mirrors.
+const host = fc.constantFrom('a.example.com', 'b.example.com:5000', 'deep.a.example.com', 'docker.io');
+const path = fc.constantFrom('', '/team', '/team/app', '/te', '/library');
+const place = fc.tuple(host, path).map(([name, below]) => name + below);
+const mirror = fc.record({
+  location: place,
+  pullFrom: fc.constantFrom('all' as const, 'digest-only' as const, 'tag-only' as const),
+});
+const registry: fc.Arbitrary<Registry> = fc
+  .record({
+    prefix: fc.oneof({ arbitrary: place, weight: 5 }, fc.constantFrom('*.example.com', '*.a.example.com')),
+    moved: fc.option(place, { nil: undefined, freq: 3 }),
+    blocked: fc.nat({ max: 5 }).map((roll) => roll === 0),
+    mirrors: fc.array(mirror, { maxLength: 3 }),
+  })
+  .map(({ prefix, moved, blocked, mirrors }) => ({
+    prefix,
+    location: prefix.startsWith('*') ? '' : (moved ?? prefix),
+    blocked,
+    insecure: false,
+    mirrors,
+  }));
+
+/** A location with two different switches would be refused, as would a prefix twice be passed over. */
+const file = fc.uniqueArray(registry, {
+  maxLength: 6,
+  selector: ({ location, prefix }) => location || prefix,
+});
+const rules = file.map((all) => {
+  const once = [...new Map(all.map((one) => [one.prefix, one])).values()];
+  // A blocked source that is also moved is judged by the place that is contacted here, and by its name there.
+  if (!once.some(({ blocked }) => blocked)) return once;
+  return once.map((one) => (one.prefix.startsWith('*') ? one : { ...one, location: one.prefix }));
+});
+const image = fc
+  .tuple(place, fc.constantFrom('/app', '/team', '/nginx'))
+  .map(([name, below]) => name + below);
+
+/** What the mirror rules try for the image by tag or by digest, in their order. */
+function tried(registries: readonly Registry[], name: string): readonly string[] {
+  const index = compileMirrors(registries);
+  const references = [`${name}:1`, `${name}@${DIGEST}`].flatMap((reference) =>
+    resolveMirrors(index, reference).candidates.map((candidate) => candidate.reference),
+  );
+  return references.map((reference) => reference.replace(/(?::1|@sha256:a+)$/, ''));
+}
+
+function sorted(names: Iterable<string>): readonly string[] {
+  return [...new Set(names)].sort();
+}
+
+test('both name the same places', async () => {
+  let withMirrors = 0;
+  await fc.assert(
+    fc.asyncProperty(rules, image, fc.boolean(), async (registries, name, isLarge) => {
+      // A large file is searched for the image's own tables, a small one is read completely.
+      const text = formatRegistriesConf(registries) + (isLarge ? `\n${'# comment\n'.repeat(600)}` : '');
+      const found = await registriesFor([{ path: '/registries.conf', text }], name);
+      const sources: readonly PullSource[] = pullSources(found, name);
+      const places = sorted(tried(registries, name).filter((one) => REPOSITORY.test(one)));
+      if (sources.length > 0) withMirrors += 1;
+      // The provider has nothing to do where only the image's own name is left.
+      const own = sources.length === 0 ? places.filter((one) => one !== name) : places;
+      // What is no host with a repository: the runtime gives up on it, and no credential is sent.
+      const wanted = sources.map(({ repository }) => repository).filter((one) => REPOSITORY.test(one));
+      assert.deepEqual(sorted(wanted), own, text);
+    }),
+    { numRuns: 1500 },
+  );
+  assert.ok(withMirrors > 300, `only ${withMirrors} cases with mirrors`);
+});
+
+test.run();
