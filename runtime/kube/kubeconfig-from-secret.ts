@@ -77,10 +77,30 @@ function named(list: unknown, name: unknown, field: string): Map | undefined {
   return isMap(value) ? value : undefined;
 }
 
+/** Other fields of kubeconfigs. Any other name is not shown: a token whose "token:" was forgotten stands there as one. */
+const KNOWN_FIELDS: ReadonlySet<string> = new Set([
+  'certificate-authority',
+  'disable-compression',
+  'extensions',
+  'insecure-skip-tls-verify',
+  'proxy-url',
+  'as',
+  'as-groups',
+  'as-uid',
+  'as-user-extra',
+  'auth-provider',
+  'client-certificate',
+  'client-key',
+  'exec',
+  'password',
+  'tokenFile',
+  'username',
+]);
+
 function notAllowed(what: string, map: Map, allowed: readonly string[]): string[] {
   return Object.keys(map)
     .filter((field) => !allowed.includes(field) && map[field] !== false)
-    .map((field) => `${what}.${/^[\w-]{1,40}$/.test(field) ? field : '(unreadable name)'} is not allowed`);
+    .map((field) => `${what}.${KNOWN_FIELDS.has(field) ? field : '(unknown field)'} is not allowed`);
 }
 
 function serverProblems(server: unknown): string[] {
