@@ -63,7 +63,8 @@ export function report(input: ReportInput): Outcome {
       ...(isOurs ? [statusPatch(object, own, world.now)] : []),
       { ref: status.ref, status: status.status },
     ],
-    events: elsewhere === undefined ? eventsOf(object, own) : [],
+    // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
+    events: elsewhere === undefined ? [...eventsOf(object, own), ...problemsOf(states).flatMap(noteOf)] : [],
     metrics: states.flatMap(poolGauges),
     ...(problems.length === 0 ? {} : { problems }),
   };
@@ -168,6 +169,11 @@ function problemsOf(states: readonly PoolState[]): readonly Problem[] {
         };
       }),
   );
+}
+
+function noteOf({ regarding, code, message }: Problem): readonly EventNote[] {
+  if (regarding === undefined) return [];
+  return [{ regarding, type: 'Warning', reason: code, action: 'Render', note: message.slice(0, 1024) }];
 }
 
 function eventsOf(object: KubeObject, conditions: readonly ConditionInput[]): readonly EventNote[] {

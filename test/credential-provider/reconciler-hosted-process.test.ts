@@ -1,0 +1,203 @@
+// deadline: 240 s
+/**
+ * The reconciler as a process for a hosted cluster, with the rights of the charts and the real definitions: the ConfigMap, the
+ * NodePools that do not refer to it, their roll-out, the version gate by NodePool, and what becomes of it at the end.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
+import { hostedClusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
+import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
+import { suite } from '../support/suite.ts';
+import { CR, furnishPools, workerNode } from './support/machine-config-operator.ts';
+
+const test = suite('credential provider of a hosted cluster as a process');
+const missing = missingControlPlane();
+const SLOW = { withinMs: 60_000, everyMs: 100 };
+const CONFIG_MAP: TestObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'east-crio-credential-provider', namespace: 'clusters' },
+};
+
+function nodePool(name: string, configs: readonly string[]): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'NodePool',
+    metadata: { name, namespace: 'clusters' },
+    spec: {
+      clusterName: 'east',
+      replicas: 1,
+      management: { upgradeType: 'InPlace' },
+      platform: { type: 'AWS', aws: { instanceType: 'm6i.large', subnet: { id: 'subnet-1' } } },
+      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.21.0-x86_64' },
+      config: configs.map((one) => ({ name: one })),
+    },
+  };
+}
+
+if (missing !== undefined) test.skip('everything', missing);
+else {
+  const plane = await startControlPlane({
+    crds: [
+      'hostedclusters.hypershift.openshift.io',
+      'hostedcontrolplanes.hypershift.openshift.io',
+      'infrastructures.config.openshift.io',
+      'machineconfigpools.machineconfiguration.openshift.io',
+      'nodepools.hypershift.openshift.io',
+      'pullstatuses.pullwright.dev',
+    ],
+  });
+  await installCrd(plane.client, credentialProviderCrd());
+  for (const name of ['clusters', 'clusters-east'])
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+  await furnishPools(plane, 'AWS');
+  const access = hostedClusterAccess({
+    name: 'east',
+    hostedCluster: { namespace: 'clusters', name: 'east' },
+    controlPlaneNamespace: 'clusters-east',
+    delivery: 'gitops',
+    image: 'registry.example.com/pullwright:1',
+    systems: ['credential-provider'],
+  });
+  const rulesIn = (namespace?: string) =>
+    access.filter((one) => one.namespace === namespace).flatMap(({ rules }) => rules);
+  const user = await plane.user({
+    name: 'hosted-provider',
+    cluster: [
+      {
+        apiGroups: ['hypershift.openshift.io'],
+        resources: ['hostedcontrolplanes'],
+        verbs: ['get', 'list', 'watch'],
+      },
+      ...rulesIn(),
+    ],
+    namespaces: {
+      clusters: rulesIn('clusters'),
+      'clusters-east': [
+        ...rulesIn('clusters-east'),
+        { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
+      ],
+    },
+  });
+  await plane.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'admin-kubeconfig', namespace: 'clusters-east' },
+    data: { kubeconfig: Buffer.from(readFileSync(plane.kubeconfig, 'utf8')).toString('base64') },
+  });
+  const config = `${plane.folder}/config.yaml`;
+  writeFileSync(
+    config,
+    'systems: { credential-provider: { clusters: { clusters/east: { secretAnnotation: true } } } }\n',
+  );
+  const process = new ReconcilerProcess(NODE, [
+    `--kubeconfig=${user.kubeconfig}`,
+    '--discover',
+    `--config=${config}`,
+  ]);
+  const verdict = async (subject: string): Promise<string> => {
+    const status = await plane.get({
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullStatus',
+      metadata: { name: 'criocredentialproviderconfig-cluster', namespace: 'clusters-east' },
+    });
+    const verdicts = (status?.['status']?.verdicts ?? []) as readonly Verdict[];
+    const found = verdicts.find((one) => one.subject === subject);
+    return found === undefined ? 'absent' : `${found.verdict} ${found.reason}`;
+  };
+  const file = async (): Promise<string> => {
+    const text = (await plane.get(CONFIG_MAP))?.['data']?.config as string | undefined;
+    if (text === undefined) return '';
+    const [one] = JSON.parse(text).spec.config.storage.files ?? [];
+    return Buffer.from(one?.contents.source.split(',')[1] ?? '', 'base64').toString();
+  };
+
+  test('brings the ConfigMap with the options of this cluster, and names the NodePools without it', async () => {
+    await plane.apply(nodePool('workers', ['chrony']));
+    await plane.apply({ ...CR, spec: { matchImages: ['docker.io'] } });
+    await plane.apply(hostedControlPlane('east'));
+    await eventually(async () => assert.match(await file(), /- docker\.io/, process.log.slice(-2000)), SLOW);
+    assert.match(await file(), /pullwright\.dev\/image-pull-secrets/);
+    await eventually(
+      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Pending NotReferenced'),
+      SLOW,
+    );
+    await eventually(async () => {
+      const notes = (await eventsAbout(plane, 'workers')).map(
+        (event) => `${event['reason']} ${event['note']}`,
+      );
+      assert.match(
+        notes.join('\n'),
+        /NodePoolNotConfigured .*\nspec:\n {2}config:\n {2}- name: chrony\n {2}- name: east-crio/,
+      );
+    }, SLOW);
+  });
+
+  test('a NodePool that refers is followed until HyperShift says that all nodes have it', async () => {
+    await plane.apply(nodePool('workers', ['chrony', 'east-crio-credential-provider']));
+    await eventually(
+      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Pending Progressing'),
+      SLOW,
+    );
+    const generation = (await plane.get(nodePool('workers', [])))?.metadata['generation'] as number;
+    const said = await plane.client.request(
+      'PATCH',
+      '/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/nodepools/workers/status',
+      {
+        status: {
+          conditions: ['False'].map((status) => ({
+            type: 'UpdatingConfig',
+            status,
+            observedGeneration: generation,
+            lastTransitionTime: '2026-01-01T00:00:00Z',
+          })),
+        },
+      },
+      'application/merge-patch+json',
+    );
+    assert.equal(said.status, 200, JSON.stringify(said.body));
+    await eventually(
+      async () => assert.equal(await verdict('NodePool clusters/workers'), 'Accepted RolledOut'),
+      SLOW,
+    );
+  });
+
+  test('an older NodePool holds back only what it would take itself', async () => {
+    const old = { 'hypershift.openshift.io/nodePool': 'old' };
+    await plane.apply(nodePool('old', []));
+    await workerNode(plane, 'old-0', 33, old);
+    await eventually(
+      async () => assert.equal(await verdict('NodePool clusters/old'), 'Pending UnsupportedVersion'),
+      SLOW,
+    );
+    await plane.apply({ ...CR, spec: { matchImages: ['docker.io', 'quay.io'] } });
+    await eventually(async () => assert.match(await file(), /- quay\.io/), SLOW);
+    await plane.apply(nodePool('old', ['east-crio-credential-provider']));
+    await eventually(
+      async () => assert.equal(await verdict('pool worker'), 'Pending UnsupportedVersion'),
+      SLOW,
+    );
+    await plane.apply({ ...CR, spec: { matchImages: ['example.io'] } });
+    await eventually(async () => assert.equal(await verdict('example.io'), 'Accepted Rendered'), SLOW);
+    assert.match(await file(), /- quay\.io/, 'what is rendered stays');
+    await workerNode(plane, 'old-0', 34, old);
+    await eventually(async () => assert.match(await file(), /- example\.io/), SLOW);
+  });
+
+  test('with the object the ConfigMap goes, and nothing was forbidden', async () => {
+    await plane.remove(CR);
+    await eventually(async () => assert.equal(await plane.get(CONFIG_MAP), undefined), SLOW);
+    assert.equal(await process.stop(), 0);
+    assert.doesNotMatch(process.log, /forbidden/i);
+  });
+
+  test.lastly('the control plane stops', () => plane.stop());
+}
+test.run();
