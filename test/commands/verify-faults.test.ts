@@ -67,13 +67,6 @@ const faults: readonly Fault[] = [
     says: /asks to wait/,
   },
   {
-    name: 'silence',
-    reason: 'the deadline holds',
-    handle: () => undefined,
-    verdict: 'Unreachable',
-    says: /did not answer in time/,
-  },
-  {
     name: 'a token service without TLS elsewhere',
     reason: 'a password would cross the network in clear',
     handle: (_, response) => wants(response, 'Bearer realm="http://tokens.example.com/t",service="x"'),
@@ -112,6 +105,15 @@ test('every fault of a registry has its verdict', async () => {
     assert.equal(found?.verdict, verdict, `${name}: ${reason}: ${found?.message}`);
     assert.match(found.message, says, name);
   });
+});
+
+test('a registry that is silent is given up in time', async () => {
+  const silent = await serve(() => undefined);
+  const from = dump('silent', deployment('web', 'all', [`${silent.host}/team/app:1`], []));
+  const { report } = await asked('--all-in-use', '--from', from, ...allow(silent.host), '--timeout', '2');
+  const found = report.images[0]?.attempts[0];
+  assert.equal(found?.verdict, 'Unreachable');
+  assert.match(found.message, /did not answer in time/);
 });
 
 test.lastly('servers stop', tidy);

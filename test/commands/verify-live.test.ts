@@ -97,7 +97,7 @@ else {
       '--ca',
       ca,
       '--timeout',
-      '10',
+      '40',
       '--kubeconfig',
       kubeconfig,
     ]);

@@ -56,7 +56,7 @@ export function dump(name: string, ...objects: readonly string[]): string {
 }
 
 export const verify = (...args: readonly string[]): Promise<ProcessResult> =>
-  runProcess([process.execPath, main, 'verify', '--ca', ca, '--timeout', '3', ...args]);
+  runProcess([process.execPath, main, 'verify', '--ca', ca, '--timeout', '40', ...args]);
 
 export const allow = (...hosts: readonly string[]): readonly string[] =>
   hosts.flatMap((host) => ['--allow-host', host]);
