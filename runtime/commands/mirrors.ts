@@ -70,7 +70,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const objects = folders.flatMap((folder) => folder.manifests.map((manifest) => manifest.object));
   const resolved = images.map((image) => mirrorReport(image, objects, registries));
   const reports = values.probe ? await probed(resolved, values, io) : resolved;
-  io.stdout.write(render(reports, values.output));
+  io.stdout.write(render(reports, values.output, io.stdout.columns));
   const problems = new Set([
     ...folders.flatMap((folder) =>
       folder.problems.map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
@@ -122,11 +122,11 @@ async function registriesOf(path: string | undefined): Promise<readonly Registry
   return parseRegistriesConf(text, parseToml);
 }
 
-function render(reports: readonly MirrorReport[], output: string): string {
+function render(reports: readonly MirrorReport[], output: string, columns: number | undefined): string {
   const whole: unknown = reports.length === 1 ? reports[0] : reports;
   switch (output) {
     case 'text':
-      return reports.map(mirrorText).join('\n');
+      return reports.map((report) => mirrorText(report, columns)).join('\n');
     case 'json':
       return `${JSON.stringify(whole, null, 2)}\n`;
     case 'yaml':

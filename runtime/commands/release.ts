@@ -31,7 +31,7 @@ Usage: pullwright release IMAGE [options]
   --output text|json|yaml  default text
 ${ACCESS_HELP}
 
-Exits 1 when no place has the release.
+Places that did not have it go to stderr, and with --output json|yaml into "skipped". Exits 1 when no place has the release.
 
 Example: node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --authfile auth.json
 `;
@@ -74,14 +74,14 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const mirrors = await mirrorsIn(values.from ?? []);
   const client = await registryClient(values, io.env);
   const found = await find(client, referenceOf(text), { mirrors, overrides, architecture: values.arch });
-  for (const failure of found.failures) io.stderr.write(`skipped: ${failure}\n`);
+  for (const { reference, message } of found.failures) io.stderr.write(`skipped: ${reference}: ${message}\n`);
   const translation = { mirrors, registryOverrides: overrides };
   const shown = values.translate
     ? new Map(
         [...found.release.components].map(([name, image]) => [name, translateImage(image, translation)]),
       )
     : found.release.components;
-  io.stdout.write(render({ ...found.release, components: shown }, found.from, values.output));
+  io.stdout.write(render({ ...found, release: { ...found.release, components: shown } }, values.output));
   return 0;
 }
 
@@ -98,6 +98,18 @@ function referenceOf(text: string): ImageReference {
   return tag === undefined ? parsed.reference : { ...parsed.reference, tag };
 }
 
+/** A place that was tried before, and why it did not do. */
+interface Failure {
+  readonly reference: string;
+  readonly message: string;
+}
+
+interface Found {
+  readonly release: Release;
+  readonly from: string;
+  readonly failures: readonly Failure[];
+}
+
 interface Search {
   readonly mirrors: MirrorIndex;
   readonly overrides: ReadonlyMap<string, string>;
@@ -108,27 +120,28 @@ async function find(
   client: RegistryClient,
   image: ImageReference,
   { mirrors, overrides, architecture }: Search,
-): Promise<{ readonly release: Release; readonly from: string; readonly failures: readonly string[] }> {
-  const failures: string[] = [];
+): Promise<Found> {
+  const failures: Failure[] = [];
   for (const candidate of resolveMirrors(mirrors, formatImageReference(image)).candidates) {
     const from = replaceRegistry(candidate.reference, overrides);
     try {
       return { release: await readRelease(client, referenceOf(from), architecture), from, failures };
     } catch (error) {
-      failures.push(`${from}: ${error instanceof Error ? error.message : 'unknown failure'}`);
+      failures.push({ reference: from, message: error instanceof Error ? error.message : 'unknown failure' });
     }
   }
-  const tried = failures.length === 0 ? 'every place is blocked' : failures.join('; ');
+  const places = failures.map(({ reference, message }) => `${reference}: ${message}`);
+  const tried = places.length === 0 ? 'every place is blocked' : places.join('; ');
   throw new PullwrightError(`Cannot read release "${formatImageReference(image)}": ${tried}`, {
     code: 'ReleaseUnreadable',
     hint: 'See the places with "pullwright mirrors --probe"',
   });
 }
 
-function render(release: Release, from: string, output: string): string {
+function render({ release, from, failures }: Found, output: string): string {
   const components = Object.fromEntries(release.components);
   const { version, digest, architecture } = release;
-  const document = { version, from, digest, architecture, components };
+  const document = { version, from, skipped: failures, digest, architecture, components };
   if (output === 'json') return `${JSON.stringify(document, null, 2)}\n`;
   if (output === 'yaml') return stringify(document);
   const width = Math.max(0, ...Object.keys(components).map((name) => name.length));

@@ -74,23 +74,32 @@ function placeOf({ kind, name, path }: RuleOrigin): string {
   return `${kind}/${name} ${path}`;
 }
 
-/** The report for people: one line per place, in the order in which they are tried. */
-export function mirrorText(report: MirrorReport): string {
+/**
+ * The report for people: one line per place, in the order in which they are tried, and one for what its registry says. Where a
+ * line would be longer than `columns`, what is to be said of the place goes below it.
+ *
+ * @param columns width of the terminal. @default {Infinity}
+ */
+export function mirrorText(report: MirrorReport, columns: number = Number.POSITIVE_INFINITY): string {
   const rule =
     report.rule === undefined
       ? 'no mirror set covers it'
       : `${report.rule.source}${report.rule.from.length === 0 ? '' : ` (${report.rule.from.join(', ')})`}`;
   const width = Math.max(...report.candidates.map((line) => line.reference.length));
   let place = 0;
-  const lines = report.candidates.map((line) => {
+  const lines = report.candidates.flatMap((line) => {
     const number = line.skipped === undefined ? String((place += 1)) : '-';
-    return `${number.padStart(3)}  ${line.reference.padEnd(width)}  ${noteOf(line)}`.trimEnd();
+    const head = `${number.padStart(3)}  ${line.reference}`;
+    const whole = `${head.padEnd(width + 5)}  ${noteOf(line)}`;
+    const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
+    return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
   return `${[`image  ${report.image}`, `rule   ${rule}`, ...lines].join('\n')}\n`;
 }
 
+const INDENT = '     ';
+
 function noteOf(line: MirrorLine): string {
-  const probe = line.probe === undefined ? '' : `  ${line.probe.verdict}: ${line.probe.message}`;
   if (line.skipped !== undefined) return `${line.kind}, not tried: ${line.skipped.message}`;
-  return `${line.kind}${line.from === undefined ? '' : `  ${line.from}`}${probe}`;
+  return `${line.kind}${line.from === undefined ? '' : `  ${line.from}`}`;
 }
