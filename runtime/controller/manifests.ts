@@ -190,7 +190,12 @@ function faultOf(value: unknown): string | undefined {
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
   if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;
-  return metadataFault(object['kind'], object['metadata']);
+  return metadataFault(shownKind(object['kind']), object['metadata']);
+}
+
+/** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */
+function shownKind(kind: string): string {
+  return /^[A-Z][A-Za-z]{0,49}$/.test(kind) ? kind : 'an object';
 }
 
 function metadataFault(kind: string, metadata: unknown): string | undefined {
