@@ -1,5 +1,5 @@
 // deadline: 480 s
-/** Sentinel, Pub/Sub and the adapter as programs, run by Node and compiled: the flow is the same as with RabbitMQ. */
+/** Sentinel, Pub/Sub and the adapter as programs, run by Node and compiled: an event, garbage, and a kill while an event is handled. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,6 +15,8 @@ import { NODE } from './stage.ts';
 
 const test = suite('pull secret adapter with Pub/Sub');
 const missing = await missingPubSub();
+/** What the first go over the clusters is told after the kill: only the message can bring the cluster back. */
+const NO_CLUSTERS = JSON.stringify({ page: 1, size: 100, total: 0, items: [] });
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -27,7 +29,8 @@ else {
     ['Node', NODE],
     ['the executable', compiled],
   ] as const)
-    test(`an event of Sentinel becomes a Job and a status: ${name}`, () => flow(program));
+    test(`an event becomes a status, garbage a dead letter, and a kill loses nothing: ${name}`, () =>
+      flow(program));
 }
 
 async function flow(program: readonly string[]): Promise<void> {
@@ -50,7 +53,17 @@ async function flow(program: readonly string[]): Promise<void> {
     return child;
   };
   const ports = ['--health-port', 'off', '--metrics-port', 'off'];
-  const adapter = run('adapter', ['--kubeconfig', cluster.kubeconfig, '--sweep-seconds', '100000', ...ports]);
+  const start = (): ChildProcess =>
+    run('adapter', [
+      '--kubeconfig',
+      cluster.kubeconfig,
+      '--sweep-seconds',
+      '100000',
+      '--lease-seconds',
+      '2',
+      ...ports,
+    ]);
+  let adapter = start();
   await eventually(() => assert.match(output, /Consuming from Pub\/Sub/), { withinMs: 90_000 });
   // Only what is added now is not found by the first go over the clusters.
   await eventually(
@@ -67,17 +80,65 @@ async function flow(program: readonly string[]): Promise<void> {
   const sentinel = run('sentinel', ['--once', '--debounce-seconds', '0']);
   const [code] = (await once(sentinel, 'exit')) as [number];
   assert.equal(code, 0, output);
-  const available = (): unknown =>
-    api.last('cls-1')?.conditions.find((one) => one.type === 'Available')?.reason;
-  await eventually(() => assert.equal(available(), 'SecretAvailable', output), { withinMs: 90_000 });
+  const available = (id: string): unknown =>
+    api.last(id)?.conditions.find((one) => one.type === 'Available')?.reason;
+  await eventually(() => assert.equal(available('cls-1'), 'SecretAvailable', output), { withinMs: 90_000 });
+  const letters = await deadLetters(server.host);
+  await letters.publish('garbage');
+  await eventually(() => assert.deepEqual(letters.got, ['garbage: the body is not JSON in UTF-8']), {
+    withinMs: 90_000,
+  });
+  await letters.close();
+  // Killed in the middle of a look: the message was not acknowledged, and comes again.
+  api.add('cls-2', goodSpec('kill'));
+  api.faults = [{ on: /clusters\/cls-2/, delayMs: 8000, times: Number.POSITIVE_INFINITY }];
+  const second = run('sentinel', ['--once', '--debounce-seconds', '0']);
+  await once(second, 'exit');
+  await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/cls-2'))), { withinMs: 90_000 });
+  adapter.kill('SIGKILL');
+  await once(adapter, 'exit');
+  api.faults = [{ on: /\/clusters\?/, status: 200, body: NO_CLUSTERS }];
+  adapter = start();
+  await eventually(() => assert.equal(available('cls-2'), 'SecretAvailable', output), { withinMs: 90_000 });
   adapter.kill('SIGTERM');
   const [end] = (await once(adapter, 'exit')) as [number];
   assert.equal(end, 0, output);
   assert.equal(findPlanted(output), undefined);
-  assert.deepEqual([api.violations, api.refused, cluster.started], [[], [], ['pullsecret-cls-1-gen1']]);
+  assert.deepEqual(
+    [api.violations, api.refused, cluster.started],
+    [[], [], ['pullsecret-cls-1-gen1', 'pullsecret-cls-2-gen1']],
+  );
   server.stop();
   await api.close();
   await cluster.close();
+}
+
+interface DeadLetters {
+  /** Text and reason of each. */
+  readonly got: readonly string[];
+  /** Into the topic that the adapter reads. */
+  readonly publish: (text: string) => Promise<unknown>;
+  readonly close: () => Promise<void>;
+}
+
+async function deadLetters(host: string): Promise<DeadLetters> {
+  process.env['PUBSUB_EMULATOR_HOST'] = host;
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub({ projectId: 'proj' });
+  const [subscription] = await client.createSubscription('pullsecret-dlq', 'letters');
+  const got: string[] = [];
+  subscription.on('message', (message) => {
+    got.push(`${message.data.toString()}: ${message.attributes['x-pullwright-reason']}`);
+    message.ack();
+  });
+  return {
+    got,
+    publish: (text) => client.topic('hyperfleet-clusters').publishMessage({ data: Buffer.from(text) }),
+    close: async () => {
+      await subscription.close();
+      await client.close();
+    },
+  };
 }
 
 test.run();
