@@ -37,6 +37,12 @@ export function soakReport(run: SoakRun): string {
     '|---|---|---|---|---|---|---|---|',
     ...rows,
     '',
+    ...(run.verdicts.some(({ ok }) => !ok)
+      ? [
+          'The run failed: a value grows faster than allowed. A longer run on a quiet machine tells whether it goes on.',
+          '',
+        ]
+      : []),
     run.problems.length === 0
       ? 'At the end the program was running, and what was declared last was in the cluster.'
       : `At the end: ${run.problems.join('; ')}.`,
