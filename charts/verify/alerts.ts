@@ -24,7 +24,6 @@ export const VERIFY_ALERTS: readonly Alert[] = [
     for: '1h',
     severity: 'info',
     summary: 'Nobody has asked the registries about pull credentials for {{ $value | humanizeDuration }}',
-    description:
-      'Look at the Jobs of CronJob pullwright-verify. What is known is as old as that.',
+    description: 'Look at the Jobs of CronJob pullwright-verify. What is known is as old as that.',
   },
 ];
