@@ -38,23 +38,17 @@ export function gcpIdentity(options: IdentityOptions): TokenSource {
 
 /** The library keeps a token until shortly before it expires. */
 function ownIdentity(options: IdentityOptions): TokenSource {
-  const open = async (): Promise<AuthClient> => {
-    // Loaded here: the library takes some 90 ms, which a wrong environment need not wait for.
-    const { GoogleAuth } = await import('google-auth-library');
-    return new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
-  };
   let client: Promise<AuthClient> | undefined;
   return async (fresh) => {
+    // Loaded here: the library takes some 90 ms, which a wrong environment need not wait for. No deadline: nobody else is asked.
+    const { GoogleAuth } = await import('google-auth-library');
     if (fresh) client = undefined;
-    client ??= open();
+    client ??= new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
+    const opened = client;
     let token: string | null | undefined;
     try {
-      token = (
-        await within(
-          options,
-          client.then((opened) => opened.getAccessToken()),
-        )
-      ).token;
+      const asked = opened.then((one) => one.getAccessToken());
+      token = (await within(options, asked)).token;
     } catch (error) {
       // What failed is not asked again: the library remembers.
       client = undefined;

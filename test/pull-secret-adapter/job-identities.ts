@@ -4,6 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { federationCredentials } from '../../charts/pull-secret-adapter/federation.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, type TestSuite, table } from '../support/suite.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';
@@ -12,8 +13,7 @@ import { withDouble } from './job-scenarios.ts';
 import { type JobRunner, PATH } from './run-job.ts';
 
 const MANAGER = 'pullsecret-manager@cust-proj.iam.gserviceaccount.com';
-const AUDIENCE =
-  '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/openshift';
+const PROVIDER = 'projects/1/locations/global/workloadIdentityPools/pool/providers/openshift';
 const TAKE_ON = { GCP_SERVICE_ACCOUNT: MANAGER };
 
 async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
@@ -37,14 +37,13 @@ function federation(
 ): Readonly<Record<string, string>> {
   const { identity } = double;
   identity.subjectToken = plantedPassword('service-account-token');
-  identity.audience = AUDIENCE;
+  identity.audience = `//iam.googleapis.com/${PROVIDER}`;
   const token = join(folder, 'token');
   writeFileSync(token, identity.subjectToken, { mode: 0o600 });
   const file = join(folder, 'federation.json');
+  // What the charts render, but for the two places that are elsewhere here.
   const credentials = {
-    type: 'external_account',
-    audience: AUDIENCE,
-    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    ...federationCredentials(PROVIDER),
     token_url: `${double.url}/v1/token`,
     credential_source: { file: token },
     ...more,
@@ -81,7 +80,7 @@ const FAILING: readonly Failing[] = [
     name: 'the metadata server does not answer',
     reason: 'the library would wait for ever',
     prepare: ({ identity }) => (identity.metadata = 'silent'),
-    env: { GCP_API_TIMEOUT: '1s' },
+    env: { GCP_API_TIMEOUT: '2s' },
     ...NONE,
   },
   {
@@ -151,10 +150,10 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
 
   test('a token that expires while the run goes on is replaced before it is used', () =>
     withDouble(async (double) => {
-      double.identity.tokenSeconds = 1;
+      double.identity.tokenSeconds = 3;
       double.faults = [
-        { rpc: 'CreateSecret', delayMs: 1500 },
-        { rpc: 'AddSecretVersion', delayMs: 1500 },
+        { rpc: 'CreateSecret', delayMs: 3500 },
+        { rpc: 'AddSecretVersion', delayMs: 3500 },
       ];
       const { code, result } = await run(double, TAKE_ON);
       assert.equal(code, 0, result.message);
@@ -167,16 +166,22 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
 
   test('a token that is withdrawn while the run goes on is replaced once it is refused', () =>
     withDouble(async (double) => {
+      // Time to withdraw it between this call and the next.
+      double.faults = [{ rpc: 'CreateSecret', after: true, delayMs: 1000 }];
       let withdrawn = false;
       const { code, result } = await run(double, TAKE_ON, {
         // Looked at while the run goes on; never interrupts.
         interruptWhen: () => {
-          if (!withdrawn && double.calls.at(-1)?.rpc === 'CreateSecret') double.identity.revokeAll();
-          withdrawn ||= double.calls.at(-1)?.rpc === 'CreateSecret';
+          if (!withdrawn && double.calls.at(-1)?.rpc === 'CreateSecret') {
+            double.identity.revokeAll();
+            withdrawn = true;
+          }
           return false;
         },
       });
       assert.equal(code, 0, result.message);
+      const codes = double.calls.map((call) => `${call.rpc} ${call.code}`);
+      assert.deepEqual(codes.slice(2, 4), ['AddSecretVersion UNAUTHENTICATED', 'AddSecretVersion OK']);
     }));
 
   test('IAM Credentials fails once', () =>

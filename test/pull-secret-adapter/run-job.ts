@@ -59,7 +59,7 @@ export const runJobHere: JobRunner = async (double, env = {}, options = {}) =>
     const done = interrupting(options, () => stop.abort('SIGTERM'));
     const pauses: number[] = [];
     let text = '';
-    const code = await runJobProcess({
+    const ending = runJobProcess({
       env: whole,
       signal: stop.signal,
       dryRun: options.dryRun ?? false,
@@ -73,7 +73,7 @@ export const runJobHere: JobRunner = async (double, env = {}, options = {}) =>
         return sleep(20, undefined, { signal });
       },
     });
-    done();
+    const code = await ending.finally(done);
     return { code, text, pauses };
   });
 
@@ -93,17 +93,24 @@ export function jobProgram(program: readonly string[]): JobRunner {
         });
       const done = interrupting(options, () => child.kill('SIGTERM'));
       const timer = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS);
-      const [code] = (await once(child, 'close')) as [number | null];
-      clearTimeout(timer);
-      done();
-      return { code: code ?? -1, text };
+      try {
+        const [code] = (await once(child, 'close')) as [number | null];
+        return { code: code ?? -1, text };
+      } finally {
+        // Also when the program could not be started, or the test would never end.
+        clearTimeout(timer);
+        done();
+      }
     });
 }
 
 function interrupting({ interruptWhen }: JobRunOptions, interrupt: () => void): () => void {
   if (interruptWhen === undefined) return () => undefined;
   const timer = setInterval(() => {
-    if (interruptWhen()) interrupt();
+    if (!interruptWhen()) return;
+    // Once, as a kubelet does: a second signal would end the program as it stands.
+    clearInterval(timer);
+    interrupt();
   }, 20);
   return () => clearInterval(timer);
 }

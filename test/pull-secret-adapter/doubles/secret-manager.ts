@@ -129,11 +129,12 @@ export class SecretManagerDouble {
     const call = this.#note(request, url, text);
     const { n, rpc } = call;
     const fault = this.faults.find((one) => one.rpc === rpc && (one.on?.includes(n) ?? true));
-    if (fault?.hang === true) return;
-    const delay = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, fault?.delayMs ?? 0));
     const late = fault?.after === true;
+    if (fault?.hang === true && !late) return;
+    const delay = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, fault?.delayMs ?? 0));
     if (!late) await delay();
     const outcome = this.#outcome(call, url, fault);
+    if (fault?.hang === true) return;
     if (late) await delay();
     send(outcome, response);
   }
