@@ -163,6 +163,12 @@ async function measure(what: string, rate: string, perSecond?: number, healthPor
   return done;
 }
 
+/** At the highest rate, and at half of what that was. */
+async function both(what: string, healthPort?: number): Promise<void> {
+  const { perSecond } = await measure(what, 'highest', undefined, healthPort);
+  await measure(what, 'half', perSecond / 2, healthPort);
+}
+
 async function untilInjected(wanted: boolean): Promise<void> {
   const deadline = performance.now() + 60_000;
   while ((await create()).injected !== wanted) {
@@ -172,8 +178,7 @@ async function untilInjected(wanted: boolean): Promise<void> {
 }
 
 await load();
-const most = (await measure('nothing of ours', 'highest')).perSecond;
-await measure('nothing of ours', 'half', most / 2);
+await both('nothing of ours');
 
 const read = readProfile({ ...profile, metadata: { name: 'team' }, spec: profile['spec'] });
 if (!read.ok) throw new Error('the profile cannot be read');
@@ -185,8 +190,7 @@ if (!compiled.ok) throw new Error(compiled.problem);
 const policies = [compiled.policy, compiled.binding] as readonly TestObject[];
 for (const object of policies) await plane.apply(object);
 await untilInjected(true);
-await measure('policy', 'highest');
-await measure('policy', 'half', most / 2);
+await both('policy');
 for (const object of policies) await plane.remove(object);
 await untilInjected(false);
 
@@ -196,8 +200,7 @@ const healthPort = await freePort();
 const webhook = host.start(0, healthPort);
 await host.callAt(await webhook.port());
 await untilInjected(true);
-await measure('webhook', 'highest', undefined, healthPort);
-await measure('webhook', 'half', most / 2, healthPort);
+await both('webhook', healthPort);
 
 printTable('Pods created one after the other against one API server, by who adds the names', rows);
 await webhook.stop();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
@@ -32,6 +33,9 @@ export interface WebhookServer {
 /** The API server sends objects of up to 3 MiB, twice in an update. */
 const MAX_BODY = 8 * 1024 * 1024;
 
+/** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
+const GRACE_MS = 6000;
+
 /** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
   const pair = await readPair(options.files);
@@ -52,6 +56,11 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
     },
     onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
   });
+  const sockets = new Set<Duplex>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   server.listen(options.port, options.host);
   await once(server, 'listening');
   log.info('webhook listens', {
@@ -64,7 +73,12 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
       stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
+      // Also who opened a connection and never said hello: nobody else ends those for minutes.
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, GRACE_MS);
       await closed;
+      clearTimeout(timer);
     },
   };
 }

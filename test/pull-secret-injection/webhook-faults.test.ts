@@ -2,7 +2,7 @@
 /** The webhook through bad hours: caches that are not filled, and an API server that dies while a thousand pods are made. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
@@ -51,10 +51,20 @@ else {
     } finally {
       plane.apiServer.resume();
     }
-    await webhook.port();
+    const port = await webhook.port();
     await eventually(async () => assert.match(await ready(), /^200/), { withinMs: 60_000 });
+    // Somebody who opened a connection and says nothing must not keep it from ending.
+    const silent = connect(port, '127.0.0.1');
+    silent.on('error', () => undefined);
+    await once(silent, 'connect');
+    const started = performance.now();
     await webhook.stop();
+    silent.destroy();
     assert.equal(webhook.process.exitCode, 0);
+    assert.ok(
+      performance.now() - started < 60_000,
+      'a TLS handshake that never begins ends after 120 s by itself',
+    );
   });
 
   test('an API server that is killed during 1,000 pod creations: none is refused for our sake, each is injected or reported', async () => {
