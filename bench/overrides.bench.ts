@@ -136,6 +136,7 @@ await parallel(async (name) => {
 
 await watchDeployments();
 const metrics = createMetrics();
+let requests = 0;
 const io = {
   stdin: process.stdin,
   stdout: process.stdout,
@@ -144,7 +145,15 @@ const io = {
   cwd: process.cwd(),
   signal: new AbortController().signal,
 };
-const main = await openKubeconfig(plane.kubeconfig, { io, metrics, instance: 'bench', mayWrite: () => true });
+const counting = {
+  ...metrics,
+  request: (seen: Parameters<typeof metrics.request>[0]): void => {
+    requests += 1;
+    metrics.request(seen);
+  },
+};
+const opener = { io, metrics: counting, instance: 'bench', mayWrite: () => true };
+const main = await openKubeconfig(plane.kubeconfig, opener);
 const manager = new Manager({
   reconcilers: [registryOverridesReconciler(parseOptions({ catalogs: false }))],
   facts: new FactCache(noLookUp),
@@ -152,6 +161,7 @@ const manager = new Manager({
   metrics,
   clock: systemQueueClock,
 });
+const heapBefore = heapUsed();
 const started = performance.now();
 for (const name of names)
   manager.add(
@@ -167,6 +177,16 @@ const all = CLUSTERS * TARGETS.length;
 await until('start', all);
 const first = performance.now() - started;
 await delay(3000);
+const perCluster = (heapUsed() - heapBefore) / CLUSTERS;
+requests = 0;
+await delay(10_000);
+const atRest = requests;
+
+/** Bytes in use; garbage is collected first where the process may ask for it. */
+function heapUsed(): number {
+  (globalThis as { gc?: () => void }).gc?.();
+  return process.memoryUsage().heapUsed;
+}
 
 const ours: number[] = [];
 const bare: number[] = [];
@@ -216,6 +236,12 @@ printTable(`One change of a mirror set to ${CLUSTERS} hosted clusters (${all} De
     what: 'pullwright',
     'median ms': ms(spread(ours).median),
     ratio: ratio(spread(ours).median, spread(bare).median),
+  },
+]);
+printTable(`The reconciler of ${CLUSTERS} hosted clusters`, [
+  {
+    'KB of heap per hosted cluster': (perCluster / 1024).toFixed(0),
+    'requests in 10 s at rest': atRest,
   },
 ]);
 main.close();
