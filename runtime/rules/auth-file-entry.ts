@@ -31,11 +31,13 @@ const DOCKER_HUB = /^(?:index\.docker\.io|registry-1\.docker\.io|docker\.io)(?=\
  */
 export function canonicalKey(spelled: string): string {
   if (SIMPLE_KEY.test(spelled) && !spelled.endsWith('docker.io')) return spelled;
-  const bare = spelled.replace(/^https?:\/\//i, '').replace(/\/+$/, '');
+  const bare = spelled.replace(/^https?:\/\//i, '');
   const slash = bare.indexOf('/');
   const host = (slash === -1 ? bare : bare.slice(0, slash)).toLowerCase();
-  // `/v1` alone is an API address, `/v1/team` is what some tools make of one.
-  const path = slash === -1 ? '' : bare.slice(slash).replace(/^\/v[12](?=\/|$)/, '');
+  const isUrl = bare.length !== spelled.length || DOCKER_HUB.test(host);
+  // `/v2/` begins an API address; `quay.io/v2` without a scheme is a namespace of that name, not all of the host.
+  const version = isUrl ? /^\/v[12](?=\/|$)/ : /^\/v[12](?=\/)/;
+  const path = slash === -1 ? '' : bare.slice(slash).replace(version, '').replace(/\/+$/, '');
   return (host + path).replace(DOCKER_HUB, 'docker.io');
 }
 

@@ -19,7 +19,7 @@ test('keys are spelled as the complete judgement spells them, host in lower case
     '127.0.0.1',
   ];
   const ports = ['', ':5000'];
-  const paths = ['', '/', '/v1/', '/v2/', '/team', '/team/', '/team/app', '/v2/team'];
+  const paths = ['', '/', '/v1/', '/v2/', '/v1', '/v2', '/v1x', '/team', '/team/', '/team/app', '/v2/team'];
   const keys = schemes.flatMap((scheme) =>
     hosts.flatMap((host) => ports.flatMap((port) => paths.map((path) => scheme + host + port + path))),
   );
