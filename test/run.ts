@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
 import { findPlanted } from './support/canary.ts';
-import { type ProcessResult, runProcess } from './support/process.ts';
+import { killRunning, type ProcessResult, runProcess } from './support/process.ts';
 
 interface FileResult {
   readonly file: string;
@@ -169,5 +169,15 @@ function summarize(results: readonly FileResult[]): number {
   process.stdout.write(`${sum((result) => result.passed)} passed, ${failed} failed${tail}\n`);
   return failed === 0 ? 0 : 1;
 }
+
+// The test files are process groups of their own: a signal to the runner does not reach them.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => {
+    killRunning();
+    process.exit(code);
+  });
 
 process.exitCode = await main(process.argv.slice(2));

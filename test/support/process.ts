@@ -18,6 +18,14 @@ export interface ProcessResult {
   readonly seconds: number;
 }
 
+/** Process groups of the programs that run now. */
+const running = new Set<number>();
+
+/** Kills every program that {@link runProcess} started and that has not ended: for whoever is told to stop. */
+export function killRunning(): void {
+  for (const group of running) killIfThere(-group, 'SIGKILL');
+}
+
 /** Runs `[program, ...args]`. Rejects only when the program cannot be started. */
 export async function runProcess(
   [program = '', ...args]: readonly string[],
@@ -30,6 +38,8 @@ export async function runProcess(
     stdio: [options.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
+  const { pid } = child;
+  if (pid !== undefined) running.add(pid);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
@@ -40,12 +50,15 @@ export async function runProcess(
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
-    if (child.pid !== undefined) killIfThere(-child.pid, 'SIGKILL');
+    if (pid !== undefined) killIfThere(-pid, 'SIGKILL');
   }, options.deadlineMs ?? 60_000);
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (exit) => resolve(exit ?? -1));
-  }).finally(() => clearTimeout(timer));
+  }).finally(() => {
+    clearTimeout(timer);
+    if (pid !== undefined) running.delete(pid);
+  });
   const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');
   return {
     code,
