@@ -176,7 +176,7 @@ else {
       );
     }
     assert.equal(linesAbout() - before, 0, 'nothing is tried in it');
-    assert.equal(await reasonOf('team'), 'True Current');
+    await eventually(async () => assert.equal(await reasonOf('team'), 'True Current'), SOON);
     const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
     const told = (body.items as { regarding?: { name?: string } }[]).filter(
       ({ regarding }) => regarding?.name === 'stuck',
