@@ -99,6 +99,17 @@ async function withPlane(): Promise<void> {
     assert.equal(credential(node, 'ordered'), 'u:b');
   });
 
+  test('a long list, which the server sends in chunks', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `pull-${String(index).padStart(2, '0')}`);
+    const token = await team('crowded', Object.fromEntries(names.map((name) => [name, 'u:same'])));
+    for (const object of namespaceAccess({ namespace: 'crowded', serviceAccounts: ['app'] }))
+      await plane.apply(object);
+    const ran = await run(token);
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.match(ran.stderr, /Got 40 secret\(s\)/);
+    assert.equal(credential(node, 'crowded'), 'u:same');
+  });
+
   test('without a Role the line says which, and applying it is enough', async () => {
     const token = await team('roleless', { a: 'u:a' });
     const refused = await run(token);
