@@ -57,7 +57,9 @@ async function removeOne({ object, do: what, managers }: Removal, options: Carry
     await client.remove(objectRef(object), {
       ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
       // The pods of a program end before the next stage begins.
-      ...(kind === 'Deployment' || kind === 'DaemonSet' ? { propagation: 'Foreground' as const } : {}),
+      ...(['Deployment', 'DaemonSet', 'CronJob'].includes(kind)
+        ? { propagation: 'Foreground' as const }
+        : {}),
     });
   } catch (error) {
     // Another object of this name by now: the next run judges it.

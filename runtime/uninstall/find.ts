@@ -19,6 +19,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 /** Kinds that are rendered or applied, each listed by our labels. */
 const LABELLED: readonly Collection[] = [
   ...['Deployment', 'DaemonSet'].map((kind) => ({ apiVersion: 'apps/v1', kind })),
+  { apiVersion: 'batch/v1', kind: 'CronJob' },
   ...['Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'Namespace'].map((kind) => ({
     apiVersion: 'v1',
     kind,

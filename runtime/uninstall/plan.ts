@@ -149,7 +149,7 @@ function stageOf({ kind, metadata }: KubeObject): StageName {
   const owner = metadata.labels?.[OWNER_LABEL];
   if (kind === 'CustomResourceDefinition') return 'definitions';
   if (kind === 'Namespace') return 'namespaces';
-  if (kind === 'Deployment' || POLICIES.includes(kind)) return 'programs and policies';
+  if (['Deployment', 'CronJob'].includes(kind) || POLICIES.includes(kind)) return 'programs and policies';
   if (REPORTING.includes(kind)) return 'custom resources';
   if (kind === 'DaemonSet') return 'nodes';
   if (kind === 'MachineConfig' || (kind === 'ConfigMap' && owner === 'credential-provider'))
