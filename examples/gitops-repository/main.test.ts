@@ -1,6 +1,6 @@
 /** Unit tests of the YAML, as a team would write them for its own repository. */
 import assert from 'node:assert/strict';
-import { App, Testing } from 'cdk8s';
+import { Testing } from 'cdk8s';
 import { compareTree } from 'pullwright/charts';
 import { parse } from 'yaml';
 import { suite } from '../../test/support/suite.ts';
@@ -11,6 +11,8 @@ const test = suite('the GitOps repository of team A');
 /** As much of the objects as is looked at here. */
 interface Rendered {
   readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules: unknown;
   readonly spec: {
     readonly template: {
       readonly spec: { readonly containers: readonly { readonly command: readonly string[] }[] };
@@ -21,30 +23,26 @@ interface Rendered {
 }
 
 // `Testing.synth` gives the objects of a chart as plain JSON.
-const find = (name: string, kind: string): Rendered['spec'] | undefined =>
-  (Testing.synth(new TeamCluster(Testing.app(), name, { store: 'vault' })) as readonly Rendered[]).find(
-    (object) => object.kind === kind,
-  )?.spec;
+const find = (cluster: string, kind: string, name?: string): Rendered | undefined =>
+  (Testing.synth(new TeamCluster(Testing.app(), cluster, { store: 'vault' })) as readonly Rendered[]).find(
+    (object) => object.kind === kind && (name === undefined || object.metadata.name === name),
+  );
 
 test('the agent never restarts a kubelet in production', () => {
-  const command = find('team-a-prod', 'DaemonSet')?.template.spec.containers[0]?.command ?? [];
+  const command = find('team-a-prod', 'DaemonSet')?.spec.template.spec.containers[0]?.command ?? [];
   assert.ok(command.includes('--restart=never'), command.join(' '));
 });
 
 test('each cluster reads its own key of the store', () => {
   const external = find('team-a-stage', 'ExternalSecret');
-  assert.deepEqual(external?.data[0]?.remoteRef, { key: 'registries/team-a-stage' });
-  assert.equal(external?.target.name, 'additional-pull-secret');
+  assert.deepEqual(external?.spec.data[0]?.remoteRef, { key: 'registries/team-a-stage' });
+  assert.equal(external?.spec.target.name, 'additional-pull-secret');
 });
 
-test('a Role of one of our own can be limited to the credentials', () => {
-  const chart = new TeamCluster(new App(), 'a', { store: 'vault' });
-  assert.deepEqual(chart.credentials.readRule(), {
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: ['additional-pull-secret'],
-    verbs: ['get'],
-  });
+test('who is on call may read this one Secret', () => {
+  assert.deepEqual(find('team-a-prod', 'Role', 'pull-secret-on-call')?.rules, [
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ['additional-pull-secret'], verbs: ['get'] },
+  ]);
 });
 
 test('no file holds a Secret, and both Roles of the agent are there', () => {

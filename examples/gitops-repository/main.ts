@@ -5,6 +5,7 @@
  *   node main.ts --check    exits 1 when ./manifests is not what this file says
  */
 import { App, Chart } from 'cdk8s';
+import { k8s } from 'cdk8s-plus-28';
 import {
   ArgoApplication,
   compareTree,
@@ -44,6 +45,17 @@ export class TeamCluster extends Chart {
       namespace: 'kube-system',
       name: 'additional-pull-secret',
       source: { externalSecret: { store: props.store, key: `registries/${name}` } },
+    });
+    // Objects of one's own, typed by cdk8s-plus, stand beside ours: who is on call may read this Secret, and no other.
+    const onCall = { namespace: 'kube-system', name: 'pull-secret-on-call' };
+    new k8s.KubeRole(this, 'on-call', {
+      metadata: onCall,
+      rules: [this.credentials.readRule() as k8s.PolicyRule],
+    });
+    new k8s.KubeRoleBinding(this, 'on-call-binding', {
+      metadata: onCall,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: onCall.name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'team-a-on-call' }],
     });
   }
 }
