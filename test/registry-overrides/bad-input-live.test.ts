@@ -78,9 +78,14 @@ else {
     test(`${row.name}: ${row.reason}`, async () => {
       await untilValue(GOOD_PAIRS);
       try {
-        await give(row);
-        await until(async () => assert.match(await verdicts(), row.says));
-        await untilValue(`${row.adds ?? ''}${GOOD_PAIRS}`);
+        if (await give(row)) {
+          await until(async () => assert.match(await verdicts(), row.says));
+          await untilValue(`${row.adds ?? ''}${GOOD_PAIRS}`);
+        } else {
+          // The definitions of OpenShift refuse some of it; ours have no schema.
+          assert.ok(process.env['PULLWRIGHT_CRDS'] !== undefined, 'our own definition takes everything');
+          await untilValue(GOOD_PAIRS);
+        }
       } finally {
         await takeBack(row);
         await untilReady();
@@ -127,9 +132,19 @@ else {
     });
   }
 
-  async function give(row: BadInput): Promise<void> {
-    if (row.object === undefined) await plane.apply(hostedCluster('prod', row.annotations));
-    else await plane.apply(withoutUid(row.object));
+  /** Whether the API server takes it. */
+  async function give(row: BadInput): Promise<boolean> {
+    if (row.object === undefined) {
+      await plane.apply(hostedCluster('prod', row.annotations));
+      return true;
+    }
+    try {
+      await plane.apply(withoutUid(row.object));
+      return true;
+    } catch (error) {
+      if (/: 422 |failed to create typed patch object/.test(String(error))) return false;
+      throw error;
+    }
   }
 
   async function takeBack(row: BadInput): Promise<void> {
