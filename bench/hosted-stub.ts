@@ -30,6 +30,12 @@ const SERVED: Readonly<
   '/apis/apiextensions.k8s.io/v1': [['CustomResourceDefinition', 'customresourcedefinitions', false]],
   '/apis/cluster.x-k8s.io/v1beta1': [['Machine', 'machines', true]],
   '/apis/pullwright.dev/v1alpha1': [['PullStatus', 'pullstatuses', true]],
+  '/apis/rbac.authorization.k8s.io/v1': [
+    ['ClusterRole', 'clusterroles', false],
+    ['ClusterRoleBinding', 'clusterrolebindings', false],
+    ['Role', 'roles', true],
+    ['RoleBinding', 'rolebindings', true],
+  ],
   '/apis/admissionregistration.k8s.io/v1': [
     ['ValidatingAdmissionPolicy', 'validatingadmissionpolicies', false],
     ['ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', false],
