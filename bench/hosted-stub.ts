@@ -149,15 +149,15 @@ export class HostedStub {
           annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
         },
       }));
-    const namespace = /^\/api\/v1\/namespaces\/(clusters-hosted-\d+)\/secrets$/.exec(path)?.[1];
-    return namespace === undefined
-      ? []
-      : [
-          {
-            ...PULL_SECRET,
-            metadata: { name: 'pull-secret', namespace, resourceVersion: '1', uid: namespace },
-          },
-        ];
+    if (plural !== 'secrets') return [];
+    // One namespace, or all of them at once.
+    const only = /^\/api\/v1\/namespaces\/([^/]+)\/secrets$/.exec(path)?.[1];
+    return Array.from({ length: this.clusters }, (_, index) => `clusters-hosted-${index}`)
+      .filter((namespace) => only === undefined || namespace === only)
+      .map((namespace) => ({
+        ...PULL_SECRET,
+        metadata: { name: 'pull-secret', namespace, resourceVersion: '1', uid: namespace },
+      }));
   }
 
   #apply(path: string, body: Json, response: ServerResponse): void {
