@@ -1,5 +1,6 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { yamlMistake } from '../runtime/rules/yaml-mistake.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
 /** What {@link readFleetYaml} gives. */
@@ -44,7 +45,7 @@ export function readFleetYaml(text: string): FleetYaml {
   const [document, second] = documents as unknown as readonly [Document, Document | undefined];
   const problems: LocatedProblem[] = document.errors.map((error) => ({
     path: [],
-    text: yamlMistake(error.code, error.message),
+    text: fleetMistake(error),
     ...at(error.pos[0]),
   }));
   if (second !== undefined)
@@ -69,12 +70,10 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
   }
 }
 
-/** The library's message without its drawing of the place. */
-function yamlMistake(code: string, message: string): string {
-  const text = message.split(' at line ')[0] ?? message;
-  if (code === 'TAB_AS_INDENT') return 'a tab as indentation, wanted spaces';
-  if (code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, wanted once';
-  return `not valid YAML: ${text}`;
+function fleetMistake(error: { readonly code: string; readonly message: string }): string {
+  if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, wanted spaces';
+  if (error.code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, wanted once';
+  return `not valid YAML: ${yamlMistake(error)}`;
 }
 
 /** Start of the node at `path`; for a key that is there its key, else the deepest node above. */

@@ -5,6 +5,7 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
+import { yamlMistake } from '../rules/yaml-mistake.ts';
 
 /** An object, and where it stands. */
 export interface Manifest {
@@ -125,7 +126,7 @@ function parseOne(
     return {
       problem: {
         line: line + lines.linePos(error.pos[0]).line - 1,
-        message: `not valid YAML: ${firstSentence(error.message)}`,
+        message: `not valid YAML: ${yamlMistake(error)}`,
       },
     };
   }
@@ -135,15 +136,10 @@ function parseOne(
     return {
       problem: {
         line,
-        message: `not usable YAML: ${failure instanceof Error ? firstSentence(failure.message) : 'unknown'}`,
+        message: `not usable YAML: ${failure instanceof Error ? yamlMistake(failure) : 'unknown'}`,
       },
     };
   }
-}
-
-/** The parser's own words, without the source excerpt, which could hold a credential. */
-function firstSentence(message: string): string {
-  return (message.split('\n')[0] ?? '').replace(/["'].*["']/g, '…').slice(0, 200);
 }
 
 function collect(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseManifests } from '../../runtime/controller/manifests.ts';
-import { plantedPassword } from '../support/canary.ts';
+import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('parseManifests()');
@@ -84,6 +84,24 @@ const rows: readonly Row[] = [
     text: `${map('a')}---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: b\n`,
     names: ['a'],
     problems: [[9, /not valid YAML/]],
+  },
+  {
+    name: 'a value on the line of its block sign',
+    reason: 'a slip with a credential, which the library would quote',
+    text: `${map('a')}data:\n  x: |${plantedAuth('slip')}\n`,
+    problems: [[6, /not valid YAML: Block scalar header includes extra characters$/]],
+  },
+  {
+    name: 'a wrong escape',
+    reason: 'the library would quote what follows it',
+    text: `${map('a')}data: {x: "\\ucAnArY7"}\n`,
+    problems: [[5, /not valid YAML: an escape sequence/]],
+  },
+  {
+    name: 'a tag that is none',
+    reason: 'a value that begins with an exclamation mark is one to YAML, and the library would quote it',
+    text: `${map('a')}data: {x: !${plantedPassword('tag')}! y}\n`,
+    problems: [[5, /not valid YAML: a tag/]],
   },
   {
     name: 'a duplicate key',
