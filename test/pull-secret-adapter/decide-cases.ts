@@ -1,0 +1,236 @@
+/** What is there, and what the adapter then does and reports: one row per situation in the life of a cluster. */
+import type { AdapterStatus, Cluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import type { Decision } from '../../runtime/pull-secret-adapter/decision.ts';
+import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/observe.ts';
+import type { Case } from '../support/suite.ts';
+import { cluster, failedJob, HASH, job, own, READY, report, SECRET } from './decide-parts.ts';
+
+export interface DecideCase extends Case {
+  readonly of?: Cluster;
+  readonly statuses?: readonly AdapterStatus[];
+  readonly jobs?: readonly JobView[];
+  readonly secret?: SecretView;
+  readonly phase: Decision['phase'];
+  readonly steps: readonly string[];
+  readonly after?: readonly string[];
+  readonly available: string;
+  readonly finalized?: string;
+}
+
+export const DECIDE_CASES: readonly DecideCase[] = [
+  {
+    name: 'everything ready',
+    reason: 'the six preconditions hold',
+    phase: 'started',
+    steps: ['start'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'a dependency is late',
+    reason: 'comes by itself',
+    statuses: READY.slice(0, 2),
+    phase: 'waiting',
+    steps: [],
+    available: 'False PreconditionNotMet',
+  },
+  {
+    name: 'a dependency is True for an older generation',
+    reason: 'stale truth is none',
+    statuses: [...READY.slice(0, 2), report('placement', 'True', 1)],
+    phase: 'waiting',
+    steps: [],
+    available: 'False PreconditionNotMet',
+  },
+  {
+    name: 'other provider',
+    reason: 'not ours',
+    of: cluster({}, { provider: 'aws' }),
+    phase: 'invalid',
+    steps: [],
+    available: 'False PreconditionNotMet',
+  },
+  {
+    name: 'no pull secret',
+    reason: 'somebody must give one',
+    of: cluster({}, { pullSecret: {} }),
+    phase: 'invalid',
+    steps: [],
+    available: 'False PreconditionNotMet',
+  },
+  {
+    name: 'bad pull secret',
+    reason: 'refused before any Job',
+    of: cluster({}, { pullSecret: { data: '{"auths":{"a":{}}}' } }),
+    phase: 'invalid',
+    steps: [],
+    available: 'False InvalidPullSecret',
+  },
+  {
+    name: 'running',
+    reason: 'nothing to do',
+    jobs: [job()],
+    secret: SECRET,
+    phase: 'running',
+    steps: [],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'running without its Secret',
+    reason: 'drift is repaired',
+    jobs: [job()],
+    phase: 'running',
+    steps: ['repair-secret'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'running, owner missing',
+    reason: 'killed between two writes',
+    jobs: [job()],
+    secret: { ...SECRET, ownerUids: [] },
+    phase: 'running',
+    steps: ['repair-secret'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'an older Job is there',
+    reason: 'it could write last',
+    jobs: [job({ name: 'pullsecret-cls-1-gen1', generation: 1 })],
+    phase: 'running',
+    steps: ['remove-job'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'done',
+    reason: 'the Secret goes',
+    jobs: [job({ phase: 'succeeded' })],
+    secret: SECRET,
+    phase: 'stored',
+    steps: ['remove-secret'],
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'failed for good',
+    reason: 'no second try',
+    jobs: [failedJob('SecretNotOwned', '2026-01-01T00:00:00Z')],
+    secret: SECRET,
+    phase: 'failed',
+    steps: ['remove-secret'],
+    available: 'False SecretNotOwned',
+  },
+  {
+    name: 'failed a moment ago',
+    reason: 'the pause is not over',
+    jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:55Z')],
+    phase: 'failed',
+    steps: [],
+    available: 'False QuotaExceeded',
+  },
+  {
+    name: 'failed a while ago',
+    reason: 'made again once the report remembers it',
+    jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:00Z')],
+    phase: 'failed',
+    steps: [],
+    after: ['remove-job'],
+    available: 'False QuotaExceeded',
+  },
+  {
+    name: 'the failed Job has gone, pause over',
+    reason: 'next attempt',
+    statuses: [
+      ...READY,
+      own('QuotaExceeded', {
+        data: { content: HASH, failed: true },
+        metadata: { attempt: 1, completed_time: '2026-01-01T00:59:00Z' },
+      }),
+    ],
+    phase: 'started',
+    steps: ['start'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'the failed Job has gone, terminal',
+    reason: 'only a change helps',
+    statuses: [
+      ...READY,
+      own('SecretNotOwned', {
+        data: { content: HASH, failed: true },
+        metadata: { attempt: 1, completed_time: '2026-01-01T00:00:00Z' },
+      }),
+    ],
+    phase: 'failed',
+    steps: [],
+    available: 'False SecretNotOwned',
+  },
+  {
+    name: 'stored, Job gone',
+    reason: 'the report remembers',
+    statuses: [
+      ...READY,
+      {
+        ...report('pullsecret', 'True'),
+        data: { content: HASH },
+        metadata: { completed_time: '2026-01-01T00:00:00Z' },
+      },
+    ],
+    phase: 'stored',
+    steps: [],
+    available: 'True Reported',
+  },
+  {
+    name: 'stored long ago',
+    reason: 'looked at again once a day',
+    statuses: [
+      ...READY,
+      {
+        ...report('pullsecret', 'True'),
+        data: { content: HASH },
+        metadata: { completed_time: '2025-12-30T00:00:00Z' },
+      },
+    ],
+    phase: 'started',
+    steps: ['start'],
+    available: 'False JobInProgress',
+  },
+  {
+    name: 'deleting, dependencies gone',
+    reason: 'deletion passes all the same',
+    of: cluster({ deleted_time: '2026-01-01T00:59:00Z' }),
+    statuses: [],
+    secret: SECRET,
+    phase: 'deleting',
+    steps: ['remove-secret', 'start'],
+    available: 'False Deleting',
+    finalized: 'False CleanupInProgress',
+  },
+  {
+    name: 'deleting while a Job stores',
+    reason: 'it could bring the secret back',
+    of: cluster({ deleted_time: 'x' }),
+    jobs: [job({ generation: 1 })],
+    phase: 'deleting',
+    steps: ['remove-job'],
+    available: 'False Deleting',
+    finalized: 'False CleanupInProgress',
+  },
+  {
+    name: 'deleted',
+    reason: 'the API waits for this',
+    of: cluster({ deleted_time: 'x' }),
+    jobs: [job({ purpose: 'delete', phase: 'succeeded' })],
+    phase: 'deleted',
+    steps: ['remove-binding'],
+    after: ['remove-job'],
+    available: 'False SecretDeleted',
+    finalized: 'True CleanupConfirmed',
+  },
+  {
+    name: 'deleting what never had a project',
+    reason: 'nothing is stored anywhere',
+    of: cluster({ deleted_time: 'x' }, { gcp: {} }),
+    phase: 'deleted',
+    steps: ['remove-binding'],
+    available: 'False SecretDeleted',
+    finalized: 'True CleanupConfirmed',
+  },
+];
