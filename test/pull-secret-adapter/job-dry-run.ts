@@ -1,7 +1,8 @@
 /** `--dry-run`: what it finds out, and that it writes nothing. Run here and compiled. */
 import assert from 'node:assert/strict';
 import { type Case, type TestSuite, table } from '../support/suite.ts';
-import type { SecretManagerDouble, StoredSecret } from './doubles/secret-manager.ts';
+import type { SecretManagerDouble } from './doubles/secret-manager.ts';
+import type { StoredSecret } from './doubles/secret-versions.ts';
 import { OURS, withDouble } from './job-scenarios.ts';
 import { type JobRunner, PATH, pullSecret } from './run-job.ts';
 

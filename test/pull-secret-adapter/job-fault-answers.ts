@@ -1,7 +1,8 @@
 /** What Google can answer, or not. */
 import assert from 'node:assert/strict';
 import type { Case } from '../support/suite.ts';
-import type { Fault, SecretManagerDouble, StoredSecret } from './doubles/secret-manager.ts';
+import type { Fault, SecretManagerDouble } from './doubles/secret-manager.ts';
+import type { StoredSecret } from './doubles/secret-versions.ts';
 import { OURS } from './job-scenarios.ts';
 import type { JobRun } from './run-job.ts';
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { plantedAuth } from '../support/canary.ts';
 import type { TestSuite } from '../support/suite.ts';
-import { SecretManagerDouble, type StoredSecret } from './doubles/secret-manager.ts';
+import { SecretManagerDouble } from './doubles/secret-manager.ts';
+import type { StoredSecret } from './doubles/secret-versions.ts';
 import { type JobRunner, PATH, pullSecret } from './run-job.ts';
 
 export const OURS: Readonly<Record<string, string>> = {

@@ -53,3 +53,17 @@ export function permissionDenied(permission: string, resource: string): Refusal 
     { reason: 'IAM_PERMISSION_DENIED', domain: 'iam.googleapis.com', metadata: { permission, resource } },
   );
 }
+
+export function invalid(message: string): Refusal {
+  return new Refusal('INVALID_ARGUMENT', message);
+}
+
+/** @throws Refusal when the caller names another state than the present one */
+export function assertEtag(present: number, etag: unknown): void {
+  if (etag !== undefined && etag !== '' && etag !== `"${present}"`) {
+    throw new Refusal(
+      'FAILED_PRECONDITION',
+      'The etag provided does not match the current etag of the resource.',
+    );
+  }
+}

@@ -6,9 +6,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { IdentityDouble } from './identity.ts';
 import { permissionDenied, Refusal } from './refusal.ts';
-import { SecretStore, type StoredSecret, type Target } from './secret-store.ts';
-
-export type { StoredSecret, StoredVersion } from './secret-store.ts';
+import { SecretStore, type Target } from './secret-store.ts';
+import type { StoredSecret } from './secret-versions.ts';
 
 /** One rule of failure. Calls are counted per RPC from 1. */
 export interface Fault {
