@@ -1,6 +1,7 @@
 /**
  * Google Secret Manager and what a Job needs beside it (metadata server, token endpoints, IAM Credentials, the permission check of
- * projects), on loopback, with faults. The official npm client is run against it in `official-client.test.ts`.
+ * projects), on loopback, with faults. The official npm client is run against it in the tests called
+ * `official-client`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
