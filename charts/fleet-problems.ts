@@ -1,6 +1,7 @@
 /** Every mistake of a fleet, each with its place, what is there and what is wanted. */
 import type { z } from 'zod';
 import { PullwrightError } from '../runtime/rules/errors.ts';
+import { nearWord } from '../runtime/rules/near-word.ts';
 
 /** Keys and indexes from the top of the fleet. */
 export type FieldPath = readonly (string | number)[];
@@ -95,7 +96,7 @@ export function unknownField(key: string, known: readonly string[]): string {
 
 /** `did you mean "x"?` for a near miss, else `wanted one of ...`. */
 export function suggestion(word: string, known: readonly string[]): string {
-  const near = known.find((candidate) => distance(word.toLowerCase(), candidate.toLowerCase()) <= 2);
+  const near = nearWord(word, known);
   return near === undefined ? `wanted one of ${known.map(quote).join(', ')}` : `did you mean ${quote(near)}?`;
 }
 
@@ -142,7 +143,7 @@ function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {
 
 function nearValue(value: string, values: readonly unknown[]): string {
   const words = values.filter((one): one is string => typeof one === 'string');
-  const near = words.find((word) => distance(value.toLowerCase(), word.toLowerCase()) <= 2);
+  const near = nearWord(value, words);
   return near === undefined ? '' : `: did you mean ${quote(near)}?`;
 }
 
@@ -185,19 +186,4 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 function quote(text: string): string {
   return JSON.stringify(text);
-}
-
-/** Levenshtein distance, given up at 3. */
-function distance(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 2) return 3;
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 3;
 }

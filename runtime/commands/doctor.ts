@@ -1,6 +1,7 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that mends it. */
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
+import type { ClusterChoice } from '../kube/kubeconfig.ts';
 import { type DoctorInput, doctorChain, firstBroken, type Link } from '../rules/doctor.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { Paint } from '../rules/explain-text.ts';
@@ -9,7 +10,7 @@ import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './doctor-l
 import { doctorAccess } from './doctor-rights.ts';
 import { readFolders } from './explain-folders.ts';
 import { kindsFor, nextKindsFor } from './explain-world.ts';
-import { readObjects, type SourceObjects } from './object-source.ts';
+import { namespaceOf, readObjects, type SourceObjects } from './object-source.ts';
 import { findPod, type Puller, parsePodName } from './pod-spec.ts';
 import { paintFor } from './terminal.ts';
 
@@ -17,12 +18,14 @@ const HELP = `
 Walks the chain from an image's name to a credential that its registry takes, for a pod that does not pull, and prints the
 first link that is broken with the YAML that mends it. Nothing is changed, and no password is shown.
 
-Usage: pullwright doctor POD [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [--output text|json|yaml]
+Usage: pullwright doctor POD [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [--context NAME]
+                         [--output text|json|yaml]
 
   POD                    a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME
-  -n, --namespace NAME   default: default
+  -n, --namespace NAME   default: that of the context
   --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE      the cluster; default: KUBECONFIG, or the cluster of the pod
+  --kubeconfig FILE      the cluster; default: as for kubectl
+  --context NAME         a context of the kubeconfig; default: the current one
   --output yaml          only the YAML that mends, for kubectl apply --server-side
 
 Exit codes: 0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage.
@@ -55,9 +58,10 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     args: [...args],
     allowPositionals: true,
     options: {
-      namespace: { type: 'string', short: 'n', default: 'default' },
+      namespace: { type: 'string', short: 'n' },
       from: { type: 'string', multiple: true },
       kubeconfig: { type: 'string' },
+      context: { type: 'string' },
       output: { type: 'string', default: 'text' },
     },
   });
@@ -67,14 +71,15 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const pod = positionals.length === 1 ? parsePodName(positionals[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
-  const puller: Puller = { namespace: values.namespace, serviceAccount: 'default', pod };
+  const namespace = await namespaceOf(values, io);
+  const puller: Puller = { namespace, serviceAccount: 'default', pod };
   const { store, problems } = await read(values, puller, io);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   if (problems.length > 0 && findPod(store, puller) === undefined)
-    throw new PullwrightError(
-      `Cannot examine ${pod.kind} "${values.namespace}/${pod.name}": it could not be read`,
-      { code: 'PodUnreadable', disposition: 'terminal' },
-    );
+    throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
+      code: 'PodUnreadable',
+      disposition: 'terminal',
+    });
   const input = lookAt(store, puller, problems);
   const links = doctorChain(input);
   io.stdout.write(render({ input, links, paint: paintFor(io) }));
@@ -82,14 +87,14 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
 }
 
 async function read(
-  { from, kubeconfig }: { readonly from?: readonly string[]; readonly kubeconfig?: string },
+  { from, ...cluster }: ClusterChoice & { readonly from?: readonly string[] },
   puller: Puller,
   io: CommandIo,
 ): Promise<SourceObjects> {
   if (from !== undefined) return readFolders(from, DOCTOR_FOLDER_KINDS);
   const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
   const next = [...nextKindsFor(puller), ...doctorNext(puller)];
-  return readObjects(kubeconfig === undefined ? {} : { kubeconfig }, kinds, io, next);
+  return readObjects(cluster, kinds, io, next);
 }
 
 interface Finding {

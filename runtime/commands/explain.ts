@@ -10,7 +10,7 @@ import { redact } from '../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type ReadWorld, readFolders } from './explain-folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './explain-world.ts';
-import { readObjects } from './object-source.ts';
+import { namespaceOf, readObjects } from './object-source.ts';
 import { type Puller, parsePodName } from './pod-spec.ts';
 import { columnsOf, paintFor } from './terminal.ts';
 
@@ -21,12 +21,13 @@ every mirror, from which Secret and key, why the others do not match, and what t
 Usage: pullwright explain [IMAGE...] [--pod POD] [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [options]
 
   --pod POD              a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images
-  -n, --namespace NAME   default: default
+  -n, --namespace NAME   default: that of the context
   --service-account SA   without --pod; default: default
   --node NODE            the node that pulls: whether the pull secret is synced to it
   --node-config FILE     a copy of the node's /var/lib/kubelet/config.json
   --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE      the cluster; default: KUBECONFIG, or the cluster of the pod
+  --kubeconfig FILE      the cluster; default: as for kubectl
+  --context NAME         a context of the kubeconfig; default: the current one
   --output FORMAT        text (default), json, mermaid
 
 Exit codes: 0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage.
@@ -56,12 +57,13 @@ export const command: Command = {
 
 const OPTIONS = {
   pod: { type: 'string' },
-  namespace: { type: 'string', short: 'n', default: 'default' },
+  namespace: { type: 'string', short: 'n' },
   'service-account': { type: 'string', default: 'default' },
   node: { type: 'string' },
   'node-config': { type: 'string' },
   from: { type: 'string', multiple: true },
   kubeconfig: { type: 'string' },
+  context: { type: 'string' },
   output: { type: 'string', default: 'text' },
 } as const;
 
@@ -72,7 +74,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (!['text', 'json', 'mermaid'].includes(values.output)) {
     throw new UsageError(`Cannot print as "${values.output}": wanted text, json or mermaid`);
   }
-  const puller = pullerOf(values);
+  const puller = pullerOf(values, await namespaceOf(values, io));
   const { store, problems, places } = await readWorld(values, puller, io);
   const world = findWorld(store, puller, problems.length === 0);
   const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
@@ -87,9 +89,9 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   return failed ? 1 : 0;
 }
 
-function pullerOf(values: Values): Puller {
+function pullerOf(values: Values, namespace: string): Puller {
   const base = {
-    namespace: values.namespace ?? 'default',
+    namespace,
     serviceAccount: values['service-account'] ?? 'default',
     ...(values.node === undefined ? {} : { node: values.node }),
   };
@@ -105,7 +107,8 @@ function pullerOf(values: Values): Puller {
 
 async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
-    const flags = values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig };
+    const { kubeconfig, context } = values;
+    const flags = { kubeconfig, context };
     return { ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))), places: new Map() };
   }
   return readFolders(values.from);

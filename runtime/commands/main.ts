@@ -8,37 +8,45 @@ import { COMMANDS } from './table.ts';
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
   const [name, ...rest] = args;
+  if (name === 'help' && rest[0] !== undefined) return runMain([rest[0], '--help'], io);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
-    io.stdout.write(overview());
+    // Nobody asked for it: it is no result.
+    const stream = name === undefined ? io.stderr : io.stdout;
+    stream.write((await import('./overview.ts')).overview());
     return name === undefined ? 2 : 0;
   }
-  if (name === '--version') {
+  if (['--version', 'version'].includes(name)) {
     io.stdout.write(`pullwright ${VERSION}\n`);
     return 0;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry !== undefined) return runCommand(await entry.load(), rest, io);
-  io.stderr.write(`Unknown command "${name}": wanted one of ${Object.keys(COMMANDS).join(', ')}\n`);
+  io.stderr.write(`${(await import('./overview.ts')).unknownCommand(name)}\n`);
   return 2;
 }
 
 async function runCommand(command: Command, args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  if (args.includes('--help') || args.includes('-h')) {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
+  if (own.includes('--help') || own.includes('-h')) {
     io.stdout.write(`${command.help.trim()}\n`);
     return 0;
   }
   try {
     return await command.run(args, io);
   } catch (error) {
-    return reportFailure(error, command.name, io);
+    return reportFailure(error, command, io);
   }
 }
 
-function reportFailure(error: unknown, name: string, io: CommandIo): ExitCode {
+async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
   if (isBrokenPipe(error)) return 0;
-  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
-  if (!isUsage(error)) return 1;
-  io.stderr.write(`Run "pullwright ${name} --help" for usage\n`);
+  const refused = isRefusedByParser(error);
+  const text = refused
+    ? (await import('./overview.ts')).wrongArguments(error.message, command.help)
+    : (deniedAccess(error) ?? describeError(error));
+  io.stderr.write(`${text}\n`);
+  if (!refused && !(error instanceof UsageError)) return 1;
+  io.stderr.write(`Run "pullwright ${command.name} --help" for usage\n`);
   return 2;
 }
 
@@ -51,28 +59,12 @@ function deniedAccess(error: unknown): string | undefined {
   return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what the table of permissions in the README says`;
 }
 
-function isUsage(error: unknown): boolean {
-  if (error instanceof UsageError) return true;
+function isRefusedByParser(error: unknown): error is TypeError {
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
 }
 
 function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EPIPE';
-}
-
-function overview(): string {
-  const width = Math.max(0, ...Object.keys(COMMANDS).map((name) => name.length));
-  const lines = Object.entries(COMMANDS).map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`);
-  return [
-    'Pull credentials as code for Kubernetes and OpenShift fleets.',
-    '',
-    'Usage: pullwright <command> [options]',
-    '',
-    ...lines,
-    '',
-    'Run "pullwright <command> --help" for its options and an example.',
-    '',
-  ].join('\n');
 }
 
 /** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */

@@ -8,7 +8,7 @@ import { ObjectStore } from '../controller/store.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
-import { loadConnection } from '../kube/kubeconfig.ts';
+import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
 import { openTransport } from '../kube/transport.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
@@ -24,9 +24,17 @@ export interface SourceKind {
   readonly fieldSelector?: string;
 }
 
-export interface SourceFlags {
-  readonly from?: string;
-  readonly kubeconfig?: string;
+export interface SourceFlags extends ClusterChoice {
+  readonly from?: string | undefined;
+}
+
+/** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */
+export async function namespaceOf(
+  flags: ClusterChoice & { readonly namespace?: string | undefined; readonly from?: unknown },
+  io: CommandIo,
+): Promise<string> {
+  if (flags.namespace !== undefined) return flags.namespace;
+  return flags.from === undefined ? contextNamespace(flags, io.env) : 'default';
 }
 
 /** What was found. */
@@ -51,7 +59,7 @@ export async function readObjects(
   next: readonly NextKinds[] = [],
 ): Promise<SourceObjects> {
   if (flags.from === undefined)
-    return withClient(flags.kubeconfig, io, async (client) => readSteps(client, kinds, next));
+    return withClient(flags, io, async (client) => readSteps(client, kinds, next));
   const folder = await readFolder(flags.from, new Set(kinds.map((kind) => kind.kind)));
   return {
     store: folder.store,
@@ -72,11 +80,11 @@ const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly 
 
 /** Opens the cluster of a kubeconfig for `work`. */
 export async function withClient<T>(
-  kubeconfig: string | undefined,
+  { kubeconfig, context }: ClusterChoice,
   io: CommandIo,
   work: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const connection = await loadConnection(kubeconfig, io.env);
+  const connection = await loadConnection(kubeconfig, io.env, context);
   const options = {
     connection,
     transport: await openTransport(connection),

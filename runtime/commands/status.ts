@@ -7,7 +7,7 @@ import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
 import { conditionRow, jobRow, nodesRow, renderStatus, type StatusRow } from '../rules/status-table.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
-import { readObjects, type SourceKind } from './object-source.ts';
+import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
 import { columnsOf } from './terminal.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
@@ -31,12 +31,13 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
 ];
 
 const HELP = `
-Usage: pullwright status [--kubeconfig FILE | --from DIR] [--watch] [--output text|json]
+Usage: pullwright status [--kubeconfig FILE] [--context NAME] [--from DIR] [--watch] [--output text|json]
 
 Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the
 nodes, and for the adapter's Jobs: whether it is in order, and if not, why.
 
-  --kubeconfig FILE   the cluster; default: KUBECONFIG, or the cluster of the pod
+  --kubeconfig FILE   the cluster; default: as for kubectl
+  --context NAME      a context of the kubeconfig; default: the current one
   --from DIR          a folder of manifests, such as a dump, instead of a cluster
   --watch             look again every few seconds, until interrupted
   --output json       rows for programs
@@ -69,6 +70,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     options: {
       from: { type: 'string' },
       kubeconfig: { type: 'string' },
+      context: { type: 'string' },
       watch: { type: 'boolean', default: false },
       output: { type: 'string', default: 'text' },
     },
@@ -90,7 +92,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
 }
 
 async function look(
-  flags: { from?: string; kubeconfig?: string },
+  flags: SourceFlags,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
   const { store, problems } = await readObjects(flags, [NODE, DAEMON_SET, JOB, ...REPORTING], io);

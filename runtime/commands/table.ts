@@ -1,90 +1,114 @@
 /** Every subcommand: its summary, and how to import it. Nothing is imported before it is chosen. */
 import type { Command } from './command.ts';
 
+/** Who calls a command: a person who asks, a person who changes something, or a pod and a node. */
+export type CommandGroup = 'ask' | 'change' | 'run';
+
 export interface TableEntry {
   readonly summary: string;
+  readonly group: CommandGroup;
   load(): Promise<Command>;
 }
 
 export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   adapter: {
     summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
+    group: 'run',
     load: async () => (await import('./adapter.ts')).command,
   },
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
+    group: 'run',
     load: async () => (await import('./agent.ts')).command,
   },
   completion: {
     summary: 'Print a completion script for bash, zsh or fish',
+    group: 'change',
     load: async () => (await import('./completion.ts')).command,
-  },
-  job: {
-    summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
-    load: async () => (await import('./job.ts')).command,
   },
   doctor: {
     summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
+    group: 'ask',
     load: async () => (await import('./doctor.ts')).command,
   },
   explain: {
     summary: 'Show which credentials are tried for an image, and why not others',
+    group: 'ask',
     load: async () => (await import('./explain.ts')).command,
   },
   import: {
     summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
+    group: 'change',
     load: async () => (await import('./import.ts')).command,
   },
   'install-provider': {
     summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
+    group: 'run',
     load: async () => (await import('./install-provider.ts')).command,
+  },
+  job: {
+    summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
+    group: 'run',
+    load: async () => (await import('./job.ts')).command,
   },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
+    group: 'ask',
     load: async () => (await import('./mirrors.ts')).command,
   },
   provider: {
     summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
+    group: 'run',
     load: async () => (await import('./provider.ts')).command,
   },
   reconcile: {
     summary: 'Keep clusters as declared; with --from, show offline what would change',
+    group: 'run',
     load: async () => (await import('./reconcile.ts')).command,
   },
   release: {
     summary: 'Read a release image through the mirrors and print or translate its components',
+    group: 'ask',
     load: async () => (await import('./release.ts')).command,
   },
   sentinel: {
     summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
+    group: 'run',
     load: async () => (await import('./sentinel.ts')).command,
   },
   status: {
     summary: 'Show what is in order and what wants attention',
+    group: 'ask',
     load: async () => (await import('./status.ts')).command,
   },
   synth: {
     summary: 'Render a fleet into files for a GitOps repository',
+    group: 'change',
     load: async () => (await import('./synth.ts')).command,
   },
   test: {
     summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
+    group: 'ask',
     load: async () => (await import('./test.ts')).command,
   },
   uninstall: {
     summary: 'Remove everything from a cluster, in order, and leave the nodes working',
+    group: 'change',
     load: async () => (await import('./uninstall.ts')).command,
   },
   validate: {
     summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+    group: 'ask',
     load: async () => (await import('./validate.ts')).command,
   },
   verify: {
     summary: 'Ask the registries whether credentials are taken and images are there',
+    group: 'ask',
     load: async () => (await import('./verify.ts')).command,
   },
   webhook: {
     summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
+    group: 'run',
     load: async () => (await import('./webhook.ts')).command,
   },
 };

@@ -30,7 +30,7 @@ export async function reportToCluster(
   { namespace, name, problems, warnDays, kubeconfig }: PublishOptions,
   io: CommandIo,
 ): Promise<void> {
-  await withClient(kubeconfig, io, async (client) => {
+  await withClient({ kubeconfig }, io, async (client) => {
     const about = { namespace, name };
     const present = await client.get({
       apiVersion: PULL_STATUS_API_VERSION,

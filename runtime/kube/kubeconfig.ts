@@ -4,11 +4,12 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { delimiter, dirname, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
+import { chooseContext, kubeconfigFiles, mergeKubeconfig } from './kubeconfig-files.ts';
 import { type OidcConfig, oidcCredentials } from './oidc-credentials.ts';
 import { pluginCredentials } from './plugin-credentials.ts';
 import { proxyFor } from './proxy.ts';
@@ -19,17 +20,49 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** How long a file with a token or key is not looked at again. Kubelet renews tokens long before they end. */
 const FILE_CACHE_MS = 10_000;
 
+/** Which cluster a person means: as for kubectl. */
+export interface ClusterChoice {
+  readonly kubeconfig?: string | undefined;
+  /** @default the current one */
+  readonly context?: string | undefined;
+}
+
 /**
- * The connection of `file`; without one, that of the pod; without that, what `KUBECONFIG` names.
+ * The connection of `file`, or of what kubectl would ask without one.
  *
+ * @param context a context of the kubeconfig, in place of the current one
  * @throws UsageError when there is none, or it is not usable; a message never holds a value
  */
-export async function loadConnection(file: string | undefined, env: Environment): Promise<Connection> {
+export async function loadConnection(
+  file: string | undefined,
+  env: Environment,
+  context?: string,
+): Promise<Connection> {
+  const found = await findConfig({ kubeconfig: file, context }, env);
+  return connectionOf(found, env);
+}
+
+/**
+ * The namespace that the context names, which is where kubectl looks without `-n`; `default` when it names none.
+ *
+ * @throws UsageError like {@link loadConnection}
+ */
+export async function contextNamespace(choice: ClusterChoice, env: Environment): Promise<string> {
+  const config = (await findConfig(choice, env)).load();
+  return config.getContextObject(config.getCurrentContext())?.namespace || 'default';
+}
+
+/** A kubeconfig that can be read again. */
+interface FoundConfig {
+  readonly load: () => KubeConfig;
+  /** Undefined in a pod. */
+  readonly files: readonly string[] | undefined;
+}
+
+async function findConfig({ kubeconfig, context }: ClusterChoice, env: Environment): Promise<FoundConfig> {
   const { KubeConfig } = await import('@kubernetes/client-node');
-  const path = file ?? (env['KUBERNETES_SERVICE_HOST'] === undefined ? env['KUBECONFIG'] : undefined);
-  if (path === undefined && env['KUBERNETES_SERVICE_HOST'] === undefined)
-    throw new UsageError('Cannot find a cluster: wanted --kubeconfig FILE, KUBECONFIG, or to run in a pod');
-  const load = (): KubeConfig => {
+  const files = kubeconfigFiles(kubeconfig, env);
+  const read = (path: string | undefined): KubeConfig => {
     const config = new KubeConfig();
     try {
       if (path === undefined) config.loadFromCluster();
@@ -39,16 +72,22 @@ export async function loadConnection(file: string | undefined, env: Environment)
     }
     return config;
   };
-  return connectionOf(load, path, env);
+  const load = (): KubeConfig => {
+    const config = read(files?.[0]);
+    for (const path of files?.slice(1) ?? []) mergeKubeconfig(config, read(path));
+    if (context !== undefined) chooseContext(config, context);
+    return config;
+  };
+  return { load, files };
 }
 
-function connectionOf(load: () => KubeConfig, file: string | undefined, env: Environment): Connection {
+function connectionOf({ load, files }: FoundConfig, env: Environment): Connection {
   const config = load();
-  const path = file ?? '(in-cluster)';
+  const path = files?.join(delimiter) ?? '(in-cluster)';
   const cluster = config.getCurrentCluster();
   const user = config.getCurrentUser();
   if (cluster === null || user === null)
-    throw new UsageError(`Cannot use kubeconfig "${path}": its current context names no cluster and user`);
+    throw new UsageError(`Cannot use kubeconfig "${path}": ${contextProblem(config)}`);
   const problem = problemOf(cluster, user);
   if (problem !== undefined) throw new UsageError(`Cannot use kubeconfig "${path}": ${problem}`);
   // client-node gives null for what a kubeconfig leaves out, whatever its types say.
@@ -59,8 +98,30 @@ function connectionOf(load: () => KubeConfig, file: string | undefined, env: Env
     ...(ca === undefined ? {} : { ca: ca() }),
     ...(cluster.tlsServerName ? { serverName: cluster.tlsServerName } : {}),
     ...(proxy === undefined ? {} : { proxy: redact(proxy) }),
-    credentials: credentialsOf(load, user, file),
+    credentials: credentialsOf(load, user, fileOfUser(files, user.name)),
   };
+}
+
+function contextProblem(config: KubeConfig): string {
+  if (config.currentContext) return `its context "${config.currentContext}" names no cluster and user`;
+  const names = config.contexts.map(({ name }) => `"${name}"`).join(', ');
+  return `it has no current context; choose one with --context${names === '' ? '' : `: ${names}`}`;
+}
+
+/** Relative paths of a user count from the file that names it. */
+function fileOfUser(files: readonly string[] | undefined, name: string): string | undefined {
+  if (files === undefined || files.length === 1) return files?.[0];
+  return files.find((path) => rawUsers(path).some((one) => one.name === name));
+}
+
+interface RawUser {
+  readonly name?: string;
+  readonly user?: { readonly tokenFile?: string } | null;
+}
+
+function rawUsers(path: string): readonly RawUser[] {
+  const raw = parse(readFileSync(path, 'utf8')) as { users?: readonly RawUser[] | null } | null;
+  return raw?.users ?? [];
 }
 
 function problemOf(cluster: Cluster, user: User): string | undefined {
@@ -107,10 +168,7 @@ function tokenFileOf(user: User, kubeconfig: string | undefined): string | undef
   const provider = user.authProvider as AuthProvider | undefined;
   if (provider?.name === 'tokenFile') return provider.config?.['tokenFile'];
   if (kubeconfig === undefined) return undefined;
-  const raw = parse(readFileSync(kubeconfig, 'utf8')) as {
-    users?: readonly { name?: string; user?: { tokenFile?: string } }[];
-  };
-  const path = raw.users?.find(({ name }) => name === user.name)?.user?.tokenFile;
+  const path = rawUsers(kubeconfig).find(({ name }) => name === user.name)?.user?.tokenFile;
   return path === undefined ? undefined : resolve(dirname(kubeconfig), path);
 }
 
@@ -140,7 +198,14 @@ function cachedFile(path: string): Reader {
   };
 }
 
+const FILE_FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'it is not there',
+  EACCES: 'no right to read it',
+  EISDIR: 'it is a folder',
+};
+
 function fileFailure(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : 'it is not a valid kubeconfig';
+  if (typeof code !== 'string') return 'it is not a valid kubeconfig';
+  return FILE_FAILURES[code] ?? code;
 }

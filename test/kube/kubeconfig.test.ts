@@ -1,0 +1,176 @@
+/** Which cluster, user and namespace count: files, KUBECONFIG with several, the home folder, contexts. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { UsageError } from '../../runtime/rules/errors.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('loadConnection()');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-kubeconfig-'));
+const home = join(folder, 'home');
+mkdirSync(join(home, '.kube'), { recursive: true });
+mkdirSync(join(folder, 'elsewhere'));
+
+/** A kubeconfig with one cluster, user and context of one name. */
+function written(path: string, name: string, more: Record<string, unknown> = {}): string {
+  const file = join(folder, path);
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': name,
+    clusters: [{ name, cluster: { server: `https://${name}.example.com` } }],
+    users: [{ name, user: { token: plantedPassword(name) } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: `of-${name}` } }],
+    ...more,
+  };
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+const a = written('a', 'alpha');
+const b = written('b', 'beta');
+const own = written('home/.kube/config', 'own');
+/** Names what alpha names, with another server; and no current context. */
+const again = written('again', 'alpha', {
+  'current-context': '',
+  clusters: [{ name: 'alpha', cluster: { server: 'https://other.example.com' } }],
+  contexts: [{ name: 'second', context: { cluster: 'alpha', user: 'alpha' } }],
+});
+const none = join(folder, 'none');
+const POD = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
+
+interface Row {
+  readonly name: string;
+  readonly reason: string;
+  readonly file?: string;
+  readonly env: Record<string, string>;
+  readonly context?: string;
+  readonly server: string;
+  readonly namespace: string;
+}
+
+const rows: readonly Row[] = [
+  {
+    name: 'takes the file that is named',
+    reason: 'a flag is stronger than the environment',
+    file: a,
+    env: { KUBECONFIG: b, HOME: home },
+    server: 'alpha',
+    namespace: 'of-alpha',
+  },
+  {
+    name: 'takes KUBECONFIG before the home folder and the pod',
+    reason: 'whoever sets it means it, in a pipeline too',
+    env: { KUBECONFIG: b, HOME: home, ...POD },
+    server: 'beta',
+    namespace: 'of-beta',
+  },
+  {
+    name: 'takes ~/.kube/config without KUBECONFIG',
+    reason: 'it is where kubectl looks',
+    env: { HOME: home },
+    server: 'own',
+    namespace: 'of-own',
+  },
+  {
+    name: 'passes over files of a list that are not there',
+    reason: 'kubectl does',
+    env: { KUBECONFIG: `${none}:${b}` },
+    server: 'beta',
+    namespace: 'of-beta',
+  },
+  {
+    name: 'lets the first file of a list decide',
+    reason: 'the current context and names that are there twice are those of the first',
+    env: { KUBECONFIG: `${a}:${again}:${b}` },
+    server: 'alpha',
+    namespace: 'of-alpha',
+  },
+  {
+    name: 'takes the current context of the first file that has one',
+    reason: 'a file may hold clusters alone',
+    env: { KUBECONFIG: `${again}:${b}` },
+    server: 'beta',
+    namespace: 'of-beta',
+  },
+  {
+    name: 'takes the context that is named, out of any file',
+    reason: 'one command may ask another cluster',
+    env: { KUBECONFIG: `${a}:${b}` },
+    context: 'beta',
+    server: 'beta',
+    namespace: 'of-beta',
+  },
+  {
+    name: 'looks in "default" where a context names no namespace',
+    reason: 'kubectl does',
+    env: { KUBECONFIG: again },
+    context: 'second',
+    server: 'other',
+    namespace: 'default',
+  },
+];
+
+table(test, rows, async ({ file, env, context, server, namespace }) => {
+  const connection = await loadConnection(file, env, context);
+  assert.equal(connection.server, `https://${server}.example.com`);
+  assert.equal(await contextNamespace({ kubeconfig: file, context }, env), namespace);
+});
+
+test('reads the token file of a user beside the file that names the user', async () => {
+  const users = [{ name: 'gamma', user: { tokenFile: 'token' } }];
+  const c = written('elsewhere/c', 'gamma', { users });
+  const token = plantedPassword('token');
+  writeFileSync(join(folder, 'elsewhere/token'), token);
+  const connection = await loadConnection(undefined, { KUBECONFIG: `${a}:${c}` }, 'gamma');
+  const credentials = await connection.credentials(false);
+  assert.equal(credentials.token === undefined ? '' : reveal(credentials.token), token);
+});
+
+const refused = [
+  {
+    name: 'says where it looked',
+    reason: 'whoever has no cluster must know what to give',
+    env: { HOME: folder },
+    message:
+      /^Cannot find a cluster: wanted --kubeconfig FILE, KUBECONFIG, ~\/\.kube\/config, or to run in a pod$/,
+  },
+  {
+    name: 'says that a file is not there',
+    reason: 'a list of files that are all missing is a mistake',
+    env: { KUBECONFIG: none },
+    message: /^Cannot read kubeconfig ".*none": it is not there$/,
+  },
+  {
+    name: 'names the contexts that there are',
+    reason: 'a name is mistyped at night',
+    env: { KUBECONFIG: `${a}:${b}` },
+    context: 'gama',
+    message: /^Cannot use context "gama": the kubeconfig has "alpha", "beta"$/,
+  },
+  {
+    name: 'says that there is no current context',
+    reason: 'it is chosen by hand',
+    env: { KUBECONFIG: again },
+    message: /it has no current context; choose one with --context: "second"$/,
+  },
+];
+
+table(test, refused, async ({ env, context, message }: (typeof refused)[number]) => {
+  await assert.rejects(loadConnection(undefined, env, context), (error: unknown) => {
+    assert.ok(error instanceof UsageError, String(error));
+    assert.match(error.message, message);
+    return true;
+  });
+});
+
+test.lastly('leaves nothing behind', () => {
+  assert.ok(own.endsWith('config'));
+  rmSync(folder, { recursive: true });
+});
+
+test.run();
