@@ -1,0 +1,171 @@
+/** A control plane with a Node and its entries, hosts with a kubelet, and `install-provider --dry-run` confined on them. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
+import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
+import { installerObjects } from '../../../charts/credential-provider/installer.ts';
+import { planInstall } from '../../../runtime/credential-provider/installer-plan.ts';
+import { sha256Hex } from '../../../runtime/host/sha256.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { eventually } from '../../control-plane/eventually.ts';
+import type { Rule } from '../../control-plane/users.ts';
+import { type ProcessResult, runProcess } from '../../support/process.ts';
+
+const root = new URL('../../..', import.meta.url).pathname;
+
+const UNIT =
+  '[Service]\nExecStart=/usr/bin/kubelet --image-credential-provider-config=/etc/ecr.yaml --image-credential-provider-bin-dir=/opt/plugins\n';
+const PRESENT =
+  'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n- name: ecr\n  apiVersion: credentialprovider.kubelet.k8s.io/v1\n  matchImages: ["*.dkr.ecr.*.amazonaws.com"]\n  defaultCacheDuration: 12h\n';
+const VERSIONS = { kubeletVersion: 'v1.35.0', containerRuntimeVersion: 'cri-o://1.35.0' };
+
+export interface DryRun {
+  readonly folder: string;
+  readonly flags?: readonly string[];
+  readonly serviceAccount?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly program?: string;
+}
+
+/** The files that a run leaves on a host, as the plan has them. */
+export function installed(matchImages: readonly string[]): Readonly<Record<string, string>> {
+  const plan = planInstall({
+    node: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' }, status: { nodeInfo: VERSIONS } },
+    matchImages,
+    unit: [{ path: '/etc/systemd/system/kubelet.service', text: UNIT }],
+    pointers: { config: '/etc/ecr.yaml', binDir: '/opt/plugins' },
+    present: PRESENT,
+    configDir: '/etc/kubernetes/credential-providers',
+    digest: sha256Hex,
+    parseYaml: (text) => parse(text) as unknown,
+  });
+  assert.ok(plan.ok);
+  return {
+    'etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf': plan.dropIn,
+    [plan.config?.path.slice(1) ?? '']: plan.config?.text ?? '',
+    'opt/plugins/crio-credential-provider': 'the program',
+  };
+}
+
+/** Every path below the folder, sorted. */
+export function namesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true }).map(String).sort();
+}
+
+/** The definition, the entries, and the Node `worker` with its versions. */
+async function furnish(plane: ControlPlane): Promise<void> {
+  await plane.apply(credentialProviderCrd());
+  await eventually(() =>
+    plane.apply({
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'CRIOCredentialProviderConfig',
+      metadata: { name: 'cluster' },
+      spec: { matchImages: ['docker.io', '123.dkr.ecr.eu-west-1.amazonaws.com'] },
+    }),
+  );
+  await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } });
+  const required = ['machineID', 'systemUUID', 'bootID', 'kernelVersion', 'osImage', 'kubeProxyVersion'];
+  const nodeInfo = Object.fromEntries(
+    [...required, 'operatingSystem', 'architecture'].map((field) => [field, '']),
+  );
+  const patched = await plane.client.request(
+    'PATCH',
+    '/api/v1/nodes/worker/status',
+    { status: { nodeInfo: { ...nodeInfo, ...VERSIONS } } },
+    'application/merge-patch+json',
+  );
+  assert.equal(patched.status, 200);
+}
+
+export class DryRunScene {
+  /** Service account folders: without any right, and without any file. */
+  readonly powerless: string;
+  readonly empty: string;
+  readonly #plane: ControlPlane;
+  readonly #work: string;
+  readonly #good: string;
+  readonly #program: string;
+  readonly #tokenFolders: readonly string[];
+  #hosts = 0;
+
+  private constructor(
+    plane: ControlPlane,
+    tokenFiles: { readonly installer: string; readonly nobody: string },
+  ) {
+    this.#plane = plane;
+    this.#work = mkdtempSync(join(tmpdir(), 'pullwright-dry-run-'));
+    this.#good = this.#account('account', tokenFiles.installer);
+    this.powerless = this.#account('nobody', tokenFiles.nobody);
+    this.empty = join(this.#work, 'empty');
+    mkdirSync(this.empty);
+    this.#program = join(this.#work, 'program');
+    writeFileSync(this.#program, 'the program');
+    this.#tokenFolders = Object.values(tokenFiles).map((file) => dirname(file));
+  }
+
+  static async start(): Promise<DryRunScene> {
+    const plane = await startControlPlane();
+    const objects = installerObjects({ image: 'registry.example.com/pullwright:1' });
+    const role = objects.find(({ kind }) => kind === 'ClusterRole') as unknown as { rules: readonly Rule[] };
+    const user = await plane.user({ name: 'installer', by: 'token', cluster: role.rules });
+    const nobody = await plane.user({ name: 'nobody', by: 'token' });
+    await furnish(plane);
+    return new DryRunScene(plane, { installer: user.tokenFile, nobody: nobody.tokenFile });
+  }
+
+  #account(name: string, tokenFile: string): string {
+    const folder = join(this.#work, name);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'ca.crt'), this.#plane.ca);
+    symlinkSync(tokenFile, join(folder, 'token'));
+    return folder;
+  }
+
+  /** A new host with a kubelet that has a provider of its cloud, and these files. */
+  host(files: Readonly<Record<string, string>> = {}): string {
+    const folder = join(this.#work, `host-${(this.#hosts += 1)}`);
+    const all = { 'etc/systemd/system/kubelet.service': UNIT, 'etc/ecr.yaml': PRESENT, ...files };
+    for (const [name, text] of Object.entries(all)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text);
+    }
+    return folder;
+  }
+
+  /** Under the permission model, with what the command declares to read and nothing to write. */
+  dryRun(run: DryRun): Promise<ProcessResult> {
+    const reads = ['main.ts', 'package.json', 'charts', 'runtime', 'node_modules'].map((name) =>
+      join(root, name),
+    );
+    return runProcess(
+      [
+        process.execPath,
+        '--permission',
+        ...[...reads, this.#work, ...this.#tokenFolders].map((path) => `--allow-fs-read=${path}`),
+        join(root, 'main.ts'),
+        'install-provider',
+        '--dry-run',
+        `--root=${run.folder}`,
+        '--node-name=worker',
+        `--executable=${run.program ?? this.#program}`,
+        `--service-account-dir=${run.serviceAccount ?? this.#good}`,
+        ...(run.flags ?? []),
+      ],
+      {
+        env: {
+          ...process.env,
+          KUBERNETES_SERVICE_HOST: '127.0.0.1',
+          KUBERNETES_SERVICE_PORT: new URL(this.#plane.server).port,
+          ...run.env,
+        },
+      },
+    );
+  }
+
+  stop(): Promise<void> {
+    rmSync(this.#work, { recursive: true });
+    return this.#plane.stop();
+  }
+}
