@@ -4,146 +4,18 @@
  * puts right, prunes; and beside a stand-in of the Machine Config Operator it stops, says so, and never writes again.
  */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { clusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
-import type { Condition } from '../../runtime/rules/conditions.ts';
-import type { Verdict } from '../../runtime/rules/pull-status.ts';
-import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import { installCrd } from '../control-plane/crds.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
-import {
-  CR,
-  configOf,
-  furnishPools,
-  OperatorStandIn,
-  rollOut,
-  workerNode,
-} from './support/machine-config-operator.ts';
+import { CR, configOf, OperatorStandIn, rollOut, workerNode } from './support/machine-config-operator.ts';
+import { ReconcilerCluster, rounds, SLOW, STATUS, settled, writesOf } from './support/reconciler-cluster.ts';
 
 const test = suite('credential provider reconciler as a process');
 const missing = missingControlPlane();
-const SLOW = { withinMs: 60_000, everyMs: 100 };
-const STATUS: TestObject = {
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullStatus',
-  metadata: { name: 'criocredentialproviderconfig-cluster', namespace: 'openshift-config' },
-};
-
-interface Status {
-  readonly conditions: readonly Condition[];
-  readonly verdicts?: readonly Verdict[];
-}
-
-/** The cluster as tests look at it. */
-class Cluster {
-  readonly plane: ControlPlane;
-  readonly #kubeconfig: string;
-  #count = 0;
-
-  private constructor(plane: ControlPlane, kubeconfig: string) {
-    this.plane = plane;
-    this.#kubeconfig = kubeconfig;
-  }
-
-  static async start(): Promise<Cluster> {
-    const plane = await startControlPlane({
-      crds: [
-        'infrastructures.config.openshift.io',
-        'machineconfigpools.machineconfiguration.openshift.io',
-        'machineconfigs.machineconfiguration.openshift.io',
-        'pullstatuses.pullwright.dev',
-      ],
-    });
-    await installCrd(plane.client, credentialProviderCrd());
-    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
-    const access = clusterAccess('openshift-config');
-    const user = await plane.user({
-      name: 'credential-provider',
-      cluster: access.filter(({ namespace }) => namespace === undefined).flatMap(({ rules }) => rules),
-      namespaces: {
-        'openshift-config': access
-          .filter(({ namespace }) => namespace !== undefined)
-          .flatMap(({ rules }) => rules),
-      },
-    });
-    await furnishPools(plane, 'AWS');
-    return new Cluster(plane, user.kubeconfig);
-  }
-
-  reconciler(mode: 'auto' | 'own'): ReconcilerProcess {
-    const config = `${this.plane.folder}/config-${(this.#count += 1)}.yaml`;
-    writeFileSync(config, `systems: { credential-provider: { mode: ${mode} } }\n`);
-    return new ReconcilerProcess(NODE, [
-      `--kubeconfig=${this.#kubeconfig}`,
-      `--config=${config}`,
-      '--health-port=0',
-      '--metrics-port=0',
-    ]);
-  }
-
-  async entries(...matchImages: readonly string[]): Promise<void> {
-    await eventually(() => this.plane.apply({ ...CR, spec: { matchImages } }));
-  }
-
-  /** Text of the file that is rendered for the pool; undefined when nothing is. */
-  async file(): Promise<string | undefined> {
-    const config = (await this.plane.get(configOf('worker'))) as
-      | { spec: { config: { storage: { files?: { contents: { source: string } }[] } } } }
-      | undefined;
-    const source = config?.spec.config.storage.files?.[0]?.contents.source;
-    return source === undefined ? undefined : Buffer.from(source.split(',')[1] ?? '', 'base64').toString();
-  }
-
-  async #status(ref: TestObject): Promise<Status> {
-    return ((await this.plane.get(ref)) as { status?: Status } | undefined)?.status ?? { conditions: [] };
-  }
-
-  async condition(type: string, ref: TestObject = CR): Promise<string> {
-    const found = (await this.#status(ref)).conditions.find((one) => one.type === type);
-    return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
-  }
-
-  async verdict(subject: string): Promise<string> {
-    const found = (await this.#status(STATUS)).verdicts?.find((one) => one.subject === subject);
-    return found === undefined ? 'absent' : `${found.verdict} ${found.reason}`;
-  }
-}
-
-/** What the process has asked to be changed so far. */
-async function writesOf(process: ReconcilerProcess): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${await process.port('metrics')}/metrics`)).text();
-  return text
-    .split('\n')
-    .filter((line) => /^rest_client_requests_total\{.*method="(PATCH|POST|PUT|DELETE)"/.test(line))
-    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
-
-/** Lets the stand-in go round so many more times. */
-async function rounds(operator: OperatorStandIn, count: number): Promise<void> {
-  const target = operator.rounds + count;
-  await eventually(() => assert.ok(operator.rounds >= target, 'the stand-in does not go round'), SLOW);
-}
-
-/** Waits until a few rounds have passed without a write of either; how many writes there were by then. */
-async function settled(
-  process: ReconcilerProcess,
-  operator: OperatorStandIn,
-): Promise<readonly [number, number]> {
-  return eventually(async () => {
-    const before = [await writesOf(process), operator.writes] as const;
-    await rounds(operator, 8);
-    assert.deepEqual([await writesOf(process), operator.writes], before, 'they go on writing');
-    return before;
-  }, SLOW);
-}
 
 if (missing !== undefined) test.skip('everything', missing);
 else {
-  const cluster = await Cluster.start();
+  const cluster = await ReconcilerCluster.start();
   const { plane } = cluster;
 
   test('renders, holds back, goes on, puts right what a person edits, and takes back', async () => {
