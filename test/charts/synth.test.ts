@@ -1,16 +1,6 @@
 /** `pullwright synth`, as people and pipelines run it. */
 import assert from 'node:assert/strict';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   defaultFleet,
@@ -22,21 +12,16 @@ import {
 } from '../../charts/mod.ts';
 import { goldenTree } from '../support/golden.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite } from '../support/suite.ts';
+import { root, SynthFolder, snapshot } from './synth-folder.ts';
 
 const test = suite('pullwright synth');
-const root = new URL('../..', import.meta.url).pathname;
-const scratch = mkdtempSync(join(tmpdir(), 'pullwright-synth-'));
+const folder = new SynthFolder();
+const { scratch } = folder;
 const EXAMPLE = join(root, 'examples/fleet/fleet.yaml');
 
-const synth = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<ProcessResult> =>
-  runProcess([process.execPath, join(root, 'main.ts'), 'synth', ...args], {
-    cwd: scratch,
-    env: { ...process.env, ...env },
-  });
-
 test('the committed tree is what the built-in fleet renders', async () => {
-  const ran = await synth(['--check', '--to', join(root, 'dist/manifests')]);
+  const ran = await folder.synth(['--check', '--to', join(root, 'dist/manifests')]);
   assert.equal(ran.code, 0, ran.stdout + ran.stderr);
 });
 
@@ -52,7 +37,7 @@ test('the example fleet renders as before', () => {
 });
 
 test('prints a line per cluster and the counts', async () => {
-  const ran = await synth(['--fleet', EXAMPLE, '--to', 'out']);
+  const ran = await folder.synth(['--fleet', EXAMPLE, '--to', 'out']);
   assert.equal(ran.stderr, '');
   assert.match(ran.stdout, /^Fleet .*fleet\.yaml to out\n/);
   assert.match(ran.stdout, /\n {2}prod +\d+ objects in prod\n/);
@@ -62,44 +47,44 @@ test('prints a line per cluster and the counts', async () => {
 });
 
 test('a second run changes no byte', async () => {
-  await synth(['--fleet', EXAMPLE, '--to', 'twice']);
+  await folder.synth(['--fleet', EXAMPLE, '--to', 'twice']);
   const before = snapshot(join(scratch, 'twice'));
-  const ran = await synth(['--fleet', EXAMPLE, '--to', 'twice']);
+  const ran = await folder.synth(['--fleet', EXAMPLE, '--to', 'twice']);
   assert.match(ran.stdout, /files: \d+ unchanged\n$/);
   assert.deepEqual(snapshot(join(scratch, 'twice')), before);
 });
 
 test('--check lists added, changed and stale files, exits 1, and writes nothing', async () => {
   writeTree(join(scratch, 'check'), renderFleet(readFleet(defaultFleet)).tree);
-  const folder = join(scratch, 'check');
-  rmSync(join(folder, 'kube-system/daemonset-global-pull-secret-syncer.yaml'));
+  const checked = join(scratch, 'check');
+  rmSync(join(checked, 'kube-system/daemonset-global-pull-secret-syncer.yaml'));
   writeFileSync(
-    join(folder, 'kustomization.yaml'),
-    `${readFileSync(join(folder, 'kustomization.yaml'), 'utf8')}# edited\n`,
+    join(checked, 'kustomization.yaml'),
+    `${readFileSync(join(checked, 'kustomization.yaml'), 'utf8')}# edited\n`,
   );
   writeFileSync(
-    join(folder, 'old.yaml'),
+    join(checked, 'old.yaml'),
     '# Rendered by pullwright as old.yaml; change the fleet, not this file.\n',
   );
-  const before = snapshot(folder);
-  const ran = await synth(['--check', '--to', 'check']);
+  const before = snapshot(checked);
+  const ran = await folder.synth(['--check', '--to', 'check']);
   assert.equal(ran.code, 1);
   assert.deepEqual(ran.stdout.split('\n').slice(0, 3), [
     'added kube-system/daemonset-global-pull-secret-syncer.yaml',
     'changed kustomization.yaml',
     'stale old.yaml',
   ]);
-  const json = JSON.parse((await synth(['--check', '--to', 'check', '--output', 'json'])).stdout) as {
+  const json = JSON.parse((await folder.synth(['--check', '--to', 'check', '--output', 'json'])).stdout) as {
     difference: Record<string, unknown>;
   };
   assert.deepEqual(json.difference['stale'], ['old.yaml']);
-  assert.deepEqual(snapshot(folder), before);
+  assert.deepEqual(snapshot(checked), before);
 });
 
 test('CDK8S_OUTDIR is where it writes, and --to wins', async () => {
-  await synth([], { CDK8S_OUTDIR: 'from-env' });
+  await folder.synth([], { CDK8S_OUTDIR: 'from-env' });
   assert.ok(existsSync(join(scratch, 'from-env/kustomization.yaml')));
-  await synth(['--to', 'from-flag'], { CDK8S_OUTDIR: 'not-here' });
+  await folder.synth(['--to', 'from-flag'], { CDK8S_OUTDIR: 'not-here' });
   assert.ok(existsSync(join(scratch, 'from-flag')) && !existsSync(join(scratch, 'not-here')));
 });
 
@@ -132,7 +117,7 @@ test('cdk8s synth runs it, into the folder and to standard output', async () => 
 });
 
 test('"-" prints every object', async () => {
-  const ran = await synth(['--to', '-']);
+  const ran = await folder.synth(['--to', '-']);
   assert.equal((ran.stdout.match(/^---$/gm) ?? []).length, 25);
   assert.doesNotMatch(ran.stdout, /kind: Kustomization/);
 });
@@ -155,7 +140,7 @@ export default {
 };
 `,
   );
-  const ran = await synth(['--fleet', 'fleet.ts', '--to', 'typed']);
+  const ran = await folder.synth(['--fleet', 'fleet.ts', '--to', 'typed']);
   assert.equal(ran.code, 0, ran.stderr);
   assert.ok(existsSync(join(scratch, 'typed/default/configmap-mine.yaml')));
   assert.match(
@@ -168,7 +153,7 @@ test('runs confined to what it declares: the fleet and the program to read, the 
   const to = join(scratch, 'confined');
   // Node widens a path to what is below it only where a folder is there.
   mkdirSync(to);
-  const confined = (folder: string): Promise<ProcessResult> =>
+  const confined = (output: string): Promise<ProcessResult> =>
     runProcess([
       process.execPath,
       '--permission',
@@ -178,7 +163,7 @@ test('runs confined to what it declares: the fleet and the program to read, the 
       join(root, 'main.ts'),
       'synth',
       `--fleet=${EXAMPLE}`,
-      `--to=${folder}`,
+      `--to=${output}`,
     ]);
   const ran = await confined(to);
   assert.equal(ran.code, 0, ran.stderr);
@@ -195,14 +180,14 @@ gitops: { tool: argo-cd, repository: https://git.example.com/f.git }
 clusters: [{ name: a, systems: { global-pull-secret: { source: { sops: {} } } } }]
 `;
   writeFileSync(join(scratch, 'sops.yaml'), fleet);
-  const first = await synth(['--fleet', 'sops.yaml', '--to', 'sops']);
+  const first = await folder.synth(['--fleet', 'sops.yaml', '--to', 'sops']);
   const path = 'a/overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml';
   assert.equal(first.code, 0);
   assert.ok(first.stderr.includes(`warning: ${path} is not there yet: make it with "kubectl create secret`));
   assert.match(first.stderr, /warning: Argo CD does not decrypt SOPS files/);
   mkdirSync(join(scratch, 'sops', path, '..'), { recursive: true });
   writeFileSync(join(scratch, 'sops', path), 'encrypted: true\n');
-  const second = await synth(['--fleet', 'sops.yaml', '--to', 'sops']);
+  const second = await folder.synth(['--fleet', 'sops.yaml', '--to', 'sops']);
   assert.doesNotMatch(second.stderr, /not there yet/);
   assert.equal(readFileSync(join(scratch, 'sops', path), 'utf8'), 'encrypted: true\n');
 });
@@ -215,102 +200,5 @@ test('no rendered file holds a credential or a Secret', () => {
   }
 });
 
-interface Bad extends Case {
-  readonly args: readonly string[];
-  readonly code: number;
-  readonly says: RegExp;
-  readonly before?: () => void;
-}
-
-const BAD: readonly Bad[] = [
-  {
-    name: 'a fleet that is not there',
-    reason: 'a typo',
-    args: ['--fleet', 'none.yaml'],
-    code: 1,
-    says: /^Cannot read fleet "none\.yaml": there is no such file\n$/,
-  },
-  {
-    name: 'a fleet that is a folder',
-    reason: 'a slip',
-    args: ['--fleet', '.'],
-    code: 1,
-    says: /it is a folder, wanted a file/,
-  },
-  {
-    name: 'a fleet in TypeScript that does not load',
-    reason: 'a mistake in it',
-    args: ['--fleet', 'broken.ts'],
-    code: 1,
-    says: /^Cannot read fleet "broken\.ts": .*no-such-module/,
-    before: () => writeFileSync(join(scratch, 'broken.ts'), "import 'no-such-module';\n"),
-  },
-  {
-    name: 'a fleet in TypeScript without default',
-    reason: 'forgotten',
-    args: ['--fleet', 'empty.ts'],
-    code: 1,
-    says: /exports no default, wanted a fleet/,
-    before: () => writeFileSync(join(scratch, 'empty.ts'), 'export const a = 1;\n'),
-  },
-  {
-    name: 'an output that is a file',
-    reason: 'a slip',
-    args: ['--to', 'file'],
-    code: 1,
-    says: /^Cannot write to "file": a file stands where a folder is wanted\n$/,
-    before: () => writeFileSync(join(scratch, 'file'), ''),
-  },
-  {
-    name: 'an output that cannot be made',
-    reason: 'not writable',
-    args: ['--to', 'file/below'],
-    code: 1,
-    says: /^Cannot write to "file\/below": a file stands where a folder is wanted\n$/,
-  },
-  {
-    name: 'a foreign file in the way',
-    reason: 'it is kept',
-    args: ['--to', 'foreign'],
-    code: 1,
-    says: /1 paths hold something that was not rendered there: kustomization\.yaml.*Nothing was written/,
-    before: () => {
-      mkdirSync(join(scratch, 'foreign'));
-      writeFileSync(join(scratch, 'foreign/kustomization.yaml'), 'mine');
-    },
-  },
-  { name: 'an unknown flag', reason: 'usage', args: ['--too', 'x'], code: 2, says: /Unknown option '--too'/ },
-  {
-    name: 'an unknown format',
-    reason: 'usage',
-    args: ['--output', 'xml'],
-    code: 2,
-    says: /wanted text or json/,
-  },
-  {
-    name: 'a check of standard output',
-    reason: 'nothing to compare with',
-    args: ['--check', '--to', '-'],
-    code: 2,
-    says: /wanted a folder/,
-  },
-];
-
-table(test, BAD, async ({ args, code, says, before }) => {
-  before?.();
-  const ran = await synth(args);
-  assert.equal(ran.code, code, ran.stdout + ran.stderr);
-  assert.match(ran.stderr, says);
-  assert.doesNotMatch(ran.stderr, /^ {4}at /m);
-});
-
-function snapshot(folder: string): readonly (readonly [string, string])[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort()
-    .map((path) => [path.slice(folder.length), readFileSync(path, 'utf8')]);
-}
-
-test.lastly('the scratch folder goes', () => rmSync(scratch, { recursive: true }));
+test.lastly('the scratch folder goes', () => folder.close());
 test.run();

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse as parseToml } from 'smol-toml';
-import { lintMirrorSets, registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
-import {
-  type MirrorSet,
-  mirrorMachineConfig,
-  mirrorSetObject,
-} from '../../charts/registry-overrides/mirror-objects.ts';
+import { registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
+import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
 import type { MirrorRule } from '../../runtime/rules/mirrors.ts';
 import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
 import { parseRegistriesConf } from '../../runtime/rules/registries-conf.ts';
 import { suite, table } from '../support/suite.ts';
+import { mirrorSet } from './mirror-set.ts';
 
 const test = suite('registry-overrides charts');
 
@@ -23,10 +20,6 @@ const CLUSTER = {
   hosted: [],
   discovery: false,
 } as const;
-
-function set(name: string, entries: MirrorSet['entries'], type?: MirrorSet['type']): MirrorSet {
-  return { name, entries, ...(type === undefined ? {} : { type }) };
-}
 
 table(
   test,
@@ -49,7 +42,7 @@ table(
   ] as const,
   (row) => {
     const object = mirrorSetObject(
-      set('a', [{ source: 'quay.io', mirrors: ['z.example.com', 'a.example.com'] }], row.type),
+      mirrorSet('a', [{ source: 'quay.io', mirrors: ['z.example.com', 'a.example.com'] }], row.type),
     );
     assert.equal(object.kind, row.kind);
     assert.deepEqual((object.spec as Record<string, unknown>)[row.list], [
@@ -58,156 +51,10 @@ table(
   },
 );
 
-const LINT: readonly {
-  name: string;
-  reason: string;
-  sets: readonly MirrorSet[];
-  codes: readonly string[];
-}[] = [
-  {
-    name: 'nothing wrong',
-    reason: 'silence',
-    sets: [set('a', [{ source: 'quay.io/x', mirrors: ['m.example.com/x'] }])],
-    codes: [],
-  },
-  {
-    name: 'a comma in a mirror',
-    reason: 'the text format cannot carry it',
-    sets: [set('a', [{ source: 'quay.io', mirrors: ['a,b'] }])],
-    codes: ['MirrorInvalid', 'NoMirror'],
-  },
-  {
-    name: 'a tag in a source',
-    reason: 'rules are for repositories',
-    sets: [set('a', [{ source: 'quay.io/x:1', mirrors: ['m.example.com'] }])],
-    codes: ['SourceInvalid'],
-  },
-  {
-    name: 'upper case in a path',
-    reason: 'no repository has it',
-    sets: [set('a', [{ source: 'quay.io/X', mirrors: ['m.example.com'] }])],
-    codes: ['SourceInvalid'],
-  },
-  {
-    name: 'the same mirror twice',
-    reason: 'the CRD refuses it',
-    sets: [set('a', [{ source: 'quay.io', mirrors: ['m.example.com', 'm.example.com'] }])],
-    codes: ['DuplicateMirror'],
-  },
-  {
-    name: 'the same entry in two sets',
-    reason: 'one of them is not needed',
-    sets: [
-      set('a', [{ source: 'quay.io', mirrors: ['m.example.com'] }]),
-      set('b', [{ source: 'quay.io', mirrors: ['m.example.com'] }]),
-    ],
-    codes: ['DuplicateEntry'],
-  },
-  {
-    name: 'a source within another',
-    reason: 'the wider mirrors are not tried',
-    sets: [
-      set('a', [
-        { source: 'quay.io', mirrors: ['m.example.com'] },
-        { source: 'quay.io/x', mirrors: ['n.example.com/x'] },
-      ]),
-    ],
-    codes: ['Overlap'],
-  },
-  {
-    name: 'a host within a wildcard',
-    reason: 'the wider mirrors are not tried',
-    sets: [
-      set('a', [
-        { source: '*.example.org', mirrors: ['m.example.com'] },
-        { source: 'long.example.org', mirrors: ['n.example.com'] },
-      ]),
-    ],
-    codes: ['WildcardNodesOnly', 'Overlap'],
-  },
-  {
-    name: 'a host as long as a wildcard',
-    reason: 'it is never used',
-    sets: [
-      set('a', [
-        { source: '*.example.org', mirrors: ['m.example.com'] },
-        { source: 'a.example.org', mirrors: ['n.example.com'] },
-      ]),
-    ],
-    codes: ['WildcardNodesOnly', 'Unreachable'],
-  },
-  {
-    name: 'a loop',
-    reason: 'mirrors are not mirrored',
-    sets: [
-      set('a', [
-        { source: 'x.example.com', mirrors: ['y.example.com'] },
-        { source: 'y.example.com', mirrors: ['x.example.com'] },
-      ]),
-    ],
-    codes: ['Loop', 'Loop'],
-  },
-  {
-    name: 'a chain',
-    reason: 'mirrors are not mirrored',
-    sets: [
-      set('a', [
-        { source: 'x.example.com', mirrors: ['y.example.com'] },
-        { source: 'y.example.com', mirrors: ['z.example.com'] },
-      ]),
-    ],
-    codes: ['MirrorIsSource'],
-  },
-  {
-    name: 'a blocked mirror',
-    reason: 'it is never tried',
-    sets: [
-      set('a', [
-        { source: 'x.example.com', mirrors: ['y.example.com'] },
-        { source: 'y.example.com', mirrors: ['z.example.com'], mirrorSourcePolicy: 'NeverContactSource' },
-      ]),
-    ],
-    codes: ['MirrorBlocked'],
-  },
-  {
-    name: 'a bare host for a repository',
-    reason: 'the image has no repository then',
-    sets: [set('a', [{ source: 'quay.io/x', mirrors: ['m.example.com'] }])],
-    codes: ['MirrorWithoutPath'],
-  },
-  {
-    name: 'two policies for one source',
-    reason: 'nodes refuse both',
-    sets: [
-      set('a', [{ source: 'quay.io', mirrors: ['m.example.com'], mirrorSourcePolicy: 'NeverContactSource' }]),
-      set('b', [{ source: 'quay.io', mirrors: ['n.example.com'] }]),
-    ],
-    codes: ['PolicyConflict'],
-  },
-  {
-    name: 'opposite orders',
-    reason: 'the order is not specified',
-    sets: [
-      set('a', [{ source: 'quay.io', mirrors: ['m.example.com', 'n.example.com'] }]),
-      set('b', [{ source: 'quay.io', mirrors: ['n.example.com', 'm.example.com'] }]),
-    ],
-    codes: ['OrderConflict'],
-  },
-];
-
-table(test, LINT, (row) => {
-  const problems = lintMirrorSets(row.sets);
-  assert.deepEqual(
-    problems.map((problem) => problem.code),
-    row.codes,
-  );
-  for (const problem of problems) assert.match(problem.message, /^Image\w+\/[ab] spec\./);
-});
-
 test('check() speaks of the place in the section', () => {
   const config = {
     mirrorSets: [
-      set('a', [
+      mirrorSet('a', [
         { source: 'quay.io', mirrors: ['m.example.com'] },
         { source: 'x.example.com', mirrors: ['ok.example.com', 'https://no'] },
       ]),
@@ -223,14 +70,19 @@ test('the schema refuses what a content source policy cannot say', () => {
   const entries = [
     { source: 'quay.io', mirrors: ['m.example.com'], mirrorSourcePolicy: 'NeverContactSource' as const },
   ];
-  assert.equal(schema.safeParse({ mirrorSets: [set('a', entries, 'content-source-policy')] }).success, false);
-  assert.equal(schema.safeParse({ mirrorSets: [set('a', entries)] }).success, true);
+  assert.equal(
+    schema.safeParse({ mirrorSets: [mirrorSet('a', entries, 'content-source-policy')] }).success,
+    false,
+  );
+  assert.equal(schema.safeParse({ mirrorSets: [mirrorSet('a', entries)] }).success, true);
   assert.equal(schema.safeParse({ mirrorSets: [{ name: 'a', entries, more: 1 }] }).success, false);
 });
 
 test('a MachineConfig carries the drop-in', () => {
   const object = mirrorMachineConfig('worker', [
-    set('a', [{ source: 'quay.io', mirrors: ['m.example.com'], mirrorSourcePolicy: 'NeverContactSource' }]),
+    mirrorSet('a', [
+      { source: 'quay.io', mirrors: ['m.example.com'], mirrorSourcePolicy: 'NeverContactSource' },
+    ]),
   ]);
   assert.equal(object.metadata.labels?.['machineconfiguration.openshift.io/role'], 'worker');
   const [file] = (
@@ -248,7 +100,7 @@ test('a MachineConfig carries the drop-in', () => {
 });
 
 test('sections render mirror sets, or MachineConfigs where roles are named', () => {
-  const mirrorSets = [set('a', [{ source: 'quay.io', mirrors: ['m.example.com'] }])];
+  const mirrorSets = [mirrorSet('a', [{ source: 'quay.io', mirrors: ['m.example.com'] }])];
   assert.deepEqual(
     registryOverridesSystem.objects({ mirrorSets }, CLUSTER).map((object) => object.kind),
     ['ImageDigestMirrorSet'],

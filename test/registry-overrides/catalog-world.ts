@@ -1,0 +1,50 @@
+/** The world of the catalog tests: what registries answered, and what there is of catalogs after a run. */
+import type { Fact } from '../../runtime/controller/contract.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CATALOG_NAMES } from './bad-catalogs.ts';
+import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
+
+export const DIGEST: string = `sha256:${'c'.repeat(64)}`;
+const THERE: Fact = { ok: true, value: DIGEST };
+export const CATALOGS: RunInput = { options: { catalogs: true } };
+
+/** Something of the kind is there, so the cluster serves it. */
+export const OTHER_STREAM: KubeObject = {
+  apiVersion: 'image.openshift.io/v1',
+  kind: 'ImageStream',
+  metadata: { name: 'other', namespace: 'elsewhere', uid: 'u-other' },
+};
+
+/** The answer of a registry for each of the three indexes. */
+export function facts(image: (index: string) => string, fact: Fact = THERE): Readonly<Record<string, Fact>> {
+  return Object.fromEntries(
+    ['certified-operator', 'community-operator', 'redhat-operator'].map((index) => [
+      image(`${index}-index`),
+      fact,
+    ]),
+  );
+}
+
+/** The ImageStream that we make. */
+export function stream(out: RunOutput): KubeObject | undefined {
+  return out.management.get({
+    apiVersion: 'image.openshift.io/v1',
+    kind: 'ImageStream',
+    namespace: NAMESPACE,
+    name: 'catalogs',
+  });
+}
+
+/** Its tags with their images. */
+export function images(out: RunOutput): readonly string[] {
+  const spec = stream(out)?.spec as { tags: readonly { name: string; from: { name: string } }[] } | undefined;
+  return (spec?.tags ?? []).map((tag) => `${tag.name} ${tag.from.name}`);
+}
+
+/** The newest version of every catalog is at its source. */
+export const KNOWN: Readonly<Record<string, Fact>> = facts(
+  (index) => `registry.redhat.io/redhat/${index}:v4.22`,
+);
+/** An image that the annotations may name. */
+export const GOOD: string = `mirror.example.com/index@${DIGEST}`;
+export const DEPLOYMENTS: readonly KubeObject[] = CATALOG_NAMES.map((name) => deployment(`${name}-catalog`));
