@@ -1,8 +1,9 @@
 /**
  * A refusal by the API server, as an error that is safe to show: HTTP status, reason, object and the fields concerned. The
- * server's own message is not in it, because validation messages quote values.
+ * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
  */
 import { type Disposition, PullwrightError } from '../rules/errors.ts';
+import { type RefusalWords, refusalWords } from './refusal-words.ts';
 
 /** One cause out of a Status object, without its message. */
 export interface ApiCause {
@@ -58,16 +59,19 @@ export function isApiError(error: unknown, ...statuses: readonly number[]): erro
 export function apiErrorOf(refusal: Refusal): ApiError {
   const { status, verb, subject } = refusal;
   const details = detailsOf(refusal.body);
-  const code = details.reason === '' ? (REASONS[status] ?? 'ServerError') : details.reason;
+  const answered = details.reason === '' ? (REASONS[status] ?? 'ServerError') : details.reason;
+  const words = isTerminating(details.causes) ? TERMINATING : refusalWords(details.message);
+  const code = words?.code ?? answered;
   const fields = details.causes.map(describeCause).filter((text) => text !== '');
   const at = fields.length === 0 ? '' : ` (${[...new Set(fields)].slice(0, 5).join(', ')})`;
-  const hint = hintOf(status, verb);
-  const afterMs = refusal.retryAfterMs ?? waitOf(status, details.causes);
-  return new ApiError(`Cannot ${verb} "${subject}": the API server answered ${status} ${code}${at}`, {
+  const state = words?.state ?? `the API server answered ${status} ${answered}${at}`;
+  const hint = words?.hint ?? hintOf(status, verb);
+  const afterMs = refusal.retryAfterMs ?? waitOf(status, code);
+  return new ApiError(`Cannot ${verb} "${subject}": ${state}`, {
     code,
     status,
     causes: details.causes,
-    disposition: dispositionOf(status, details.causes),
+    disposition: dispositionOf(status, code),
     ...(hint === undefined ? {} : { hint }),
     ...(afterMs === undefined ? {} : { afterMs }),
   });
@@ -91,14 +95,23 @@ function isTerminating(causes: readonly ApiCause[]): boolean {
   return causes.some((cause) => cause.reason === 'NamespaceTerminating');
 }
 
+const TERMINATING: RefusalWords = {
+  code: 'NamespaceTerminating',
+  state: 'its namespace is being deleted',
+  hint: 'Nothing can be made there until it is gone and made again',
+};
+
+/** Somebody else's admission refuses: nothing of ours changes when that changes, so it is asked again. */
+const ADMISSION: readonly string[] = ['QuotaExceeded', 'AdmissionDenied'];
+
 /** Rights that are given back are noticed soon, however long they were missing: not left to a back-off that grows. */
-function waitOf(status: number, causes: readonly ApiCause[]): number | undefined {
-  if (isTerminating(causes)) return 5000;
-  return status === 403 ? 10_000 : undefined;
+function waitOf(status: number, code: string): number | undefined {
+  if (code === TERMINATING.code) return 5000;
+  return status === 403 || ADMISSION.includes(code) ? 10_000 : undefined;
 }
 
-function dispositionOf(status: number, causes: readonly ApiCause[]): Disposition {
-  if (isTerminating(causes) || status === 429 || status === 403) return 'waiting';
+function dispositionOf(status: number, code: string): Disposition {
+  if (status === 429 || status === 403 || ADMISSION.includes(code)) return 'waiting';
   return status === 400 || status === 413 || status === 422 ? 'terminal' : 'retry';
 }
 
@@ -116,16 +129,19 @@ function describeCause({ field, reason, manager }: ApiCause): string {
 
 interface StatusDetails {
   readonly reason: string;
+  /** As it came: not to be shown. */
+  readonly message: unknown;
   readonly causes: readonly ApiCause[];
 }
 
 function detailsOf(body: unknown): StatusDetails {
-  if (typeof body !== 'object' || body === null) return { reason: '', causes: [] };
-  const status = body as { reason?: unknown; details?: { causes?: unknown } | null };
+  if (typeof body !== 'object' || body === null) return { reason: '', message: undefined, causes: [] };
+  const status = body as { reason?: unknown; message?: unknown; details?: { causes?: unknown } | null };
   const causes = Array.isArray(status.details?.causes) ? (status.details.causes as unknown[]) : [];
   return {
     // A word, so that no text can hide in it.
     reason: typeof status.reason === 'string' && /^\w{1,64}$/.test(status.reason) ? status.reason : '',
+    message: status.message,
     causes: causes.map(causeOf),
   };
 }

@@ -62,8 +62,75 @@ const ROWS: readonly Row[] = [
     reason: 'nothing can be made there until it is gone',
     status: 403,
     body: { reason: 'Forbidden', details: { causes: [cause('NamespaceTerminating', 'metadata.namespace')] } },
-    says: /NamespaceTerminating/,
+    says: /its namespace is being deleted/,
     disposition: 'waiting',
+  },
+  {
+    name: 'no right, in the words of the API server',
+    reason: 'whoever grants it needs the verb, the resource, the namespace and the user',
+    status: 403,
+    body: {
+      reason: 'Forbidden',
+      message: `secrets "${SECRET}" is forbidden: User "system:serviceaccount:pullwright-system:pullwright-reconciler" cannot create resource "secrets" in API group "" in the namespace "shop"`,
+    },
+    says: /403 Forbidden\. Grant the verb "create" on secrets in namespace "shop" to "system:serviceaccount:pullwright-system:pullwright-reconciler" by RBAC$/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'no right to what has no namespace',
+    reason: 'it takes a ClusterRole',
+    status: 403,
+    body: {
+      message:
+        'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope',
+    },
+    says: /Grant the verb "list" on nodes for the cluster to "ann" by RBAC$/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'a quota',
+    reason: 'it is a 403 as well, and no right would help',
+    status: 403,
+    body: {
+      reason: 'Forbidden',
+      message:
+        'secrets "a" is forbidden: exceeded quota: none, requested: count/secrets=1, used: count/secrets=4',
+    },
+    says: /"Secret\/ns\/a": the ResourceQuota "none" is used up\. Raise it/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'an admission webhook',
+    reason: 'its name is what the operator needs, its words may hold anything',
+    status: 403,
+    body: {
+      reason: 'Forbidden',
+      message: `admission webhook "policy.example.com" denied the request: ${SECRET}`,
+    },
+    says: /the admission webhook "policy\.example\.com" refuses it/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'an admission policy',
+    reason: 'it is a 422, which is asked again only because the policy may change',
+    status: 422,
+    body: {
+      reason: 'Invalid',
+      message: `secrets "a" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: ${SECRET}`,
+    },
+    says: /the ValidatingAdmissionPolicy "no-secrets" \(binding "all"\) refuses it/,
+    disposition: 'waiting',
+  },
+  {
+    name: 'an admission webhook that is down',
+    reason: 'the API server answers 500, and nothing is wrong with it',
+    status: 500,
+    body: {
+      reason: 'InternalError',
+      message: `Internal error occurred: failed calling webhook "policy.example.com": ${SECRET}`,
+    },
+    says: /the admission webhook "policy\.example\.com" does not answer the API server/,
+    disposition: 'retry',
   },
   {
     name: 'a page of a proxy',
