@@ -130,6 +130,8 @@ export class HostedStub {
 
   /** What is read one by one. */
   #given(cluster: string, path: string): Json | undefined {
+    if (path === '/api/v1/namespaces/kube-system')
+      return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: `of${cluster}` } };
     const namespace = /^\/api\/v1\/namespaces\/clusters-(hosted-\d+)\/secrets\/admin-kubeconfig$/.exec(
       path,
     )?.[1];

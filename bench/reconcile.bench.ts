@@ -98,6 +98,7 @@ async function throughput(): Promise<{ readonly bare: number; readonly engine: n
     clock: systemQueueClock,
   });
   const cluster = new Cluster({
+    server: plane.server,
     client,
     cache: new ClusterCache(client),
     events: new EventRecorder({ client, controller: 'bench', instance: 'bench', now: () => Date.now() }),

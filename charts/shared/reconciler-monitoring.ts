@@ -31,6 +31,15 @@ const ALERTS: readonly Alert[] = [
     summary: 'Controller {{ $labels.controller }} found something that only a person can mend',
     description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
   },
+  {
+    name: 'PullwrightHostedClusterRefused',
+    expression: `max by (scope, holder) (pullwright_hosted_cluster_refused{${JOB}}) > 0`,
+    for: '5m',
+    summary:
+      'The kubeconfig of hosted cluster {{ $labels.scope }} leads to the cluster of {{ $labels.holder }}',
+    description:
+      'Nothing is written by it, so that two do not write the same objects. Correct the Secret with the kubeconfig in its control plane namespace: an Event on the HostedControlPlane names it.',
+  },
 ];
 
 /** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own. */

@@ -28,6 +28,9 @@ import {
 } from './objects.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
+/** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/claim-memory.ts`). */
+const CLAIM_MEMORY = 'pullwright-hosted-clusters';
+
 /** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
 export const RECONCILER = 'pullwright-reconciler';
 
@@ -98,7 +101,7 @@ export function reconcilerObjects(
       egressPorts: settings.egressPorts ?? [443, 6443],
     }),
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
-    ...leaseAccess(cluster),
+    ...ownAccess(cluster),
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
   ];
@@ -150,14 +153,25 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
   };
 }
 
-/** Leader election: one Lease by name. A Lease is made by POST, whose name the authorizer does not see. */
-function leaseAccess(cluster: ClusterContext): readonly KubeObject[] {
+/**
+ * In its own namespace: leader election by one Lease, and beside many clusters what is remembered of them. A Lease is made by
+ * POST, whose name the authorizer does not see.
+ */
+function ownAccess(cluster: ClusterContext): readonly KubeObject[] {
   const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
+  const memory: PolicyRule = {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    resourceNames: [CLAIM_MEMORY],
+    // Server-side apply asks for the create by its name.
+    verbs: ['get', 'create', 'patch'],
+  };
   return grant(`${RECONCILER}-lease`, cluster, {
     namespace: cluster.namespace,
     rules: [
       { ...leases, verbs: ['create'] },
       { ...leases, resourceNames: [RECONCILER], verbs: ['get', 'update', 'patch'] },
+      ...(cluster.kind === 'management' ? [memory] : []),
     ],
   });
 }
@@ -183,11 +197,24 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
     resources: ['hostedcontrolplanes'],
     verbs: ['get', 'list', 'watch'],
   };
+  // Which cluster it is itself, so that a kubeconfig that leads back to it is noticed; and the Event that says so.
+  const itself: PolicyRule = {
+    apiGroups: [''],
+    resources: ['namespaces'],
+    resourceNames: ['kube-system'],
+    verbs: ['get'],
+  };
+  const events: PolicyRule = {
+    apiGroups: ['events.k8s.io'],
+    resources: ['events'],
+    verbs: ['create', 'patch'],
+  };
   const kubeconfig = secretsByName([settings.kubeconfigSecret ?? 'admin-kubeconfig'], ['get']);
   const name = `${RECONCILER}-discovery`;
-  if (cluster.discovery) return grant(name, cluster, { rules: [find, kubeconfig] });
+  const everywhere = [find, itself, events];
+  if (cluster.discovery) return grant(name, cluster, { rules: [...everywhere, kubeconfig] });
   return [
-    ...grant(name, cluster, { rules: [find] }),
+    ...grant(name, cluster, { rules: everywhere }),
     ...cluster.hosted.flatMap((one) =>
       grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
     ),

@@ -40,6 +40,7 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
     onRequest: (seen) => metrics.request({ ...seen, host }),
   });
   return new Cluster({
+    server: connection.server,
     client,
     cache: new ClusterCache(client, opener.timing),
     events: new EventRecorder({

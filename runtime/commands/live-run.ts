@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { claimMemory } from '../controller/claim-memory.ts';
 import type { Cluster } from '../controller/cluster.ts';
 import type { Reconciler, Scope } from '../controller/contract.ts';
 import { Discovery, type HostedClusters } from '../controller/discovery.ts';
@@ -63,6 +64,10 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         hosted: hostedClusters(settings, main, opener),
         log,
         metrics,
+        refreshMs: settings.refreshSeconds * 1000,
+        ...(settings.leaseNamespace === undefined
+          ? {}
+          : { memory: claimMemory(main, settings.leaseNamespace) }),
       })
     : undefined;
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
@@ -96,13 +101,14 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
     return {
       read: () => Promise.resolve(redact(hostedKubeconfig)),
       open: () => openKubeconfig(hostedKubeconfig, opener),
+      subject: () => hostedKubeconfig,
     };
+  const subject = (scope: Scope): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
-    open: (text, scope) => {
-      const subject = `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
-      return openCluster(connectionFromSecret({ subject, text, parse }), opener);
-    },
+    open: (text, scope) =>
+      openCluster(connectionFromSecret({ subject: subject(scope), text, parse }), opener),
+    subject,
   };
 }
 

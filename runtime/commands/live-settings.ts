@@ -13,6 +13,8 @@ export interface LiveSettings {
   /** Only this hosted cluster, `<namespace>/<name>`. */
   readonly hostedCluster: string | undefined;
   readonly kubeconfigSecret: string;
+  /** How often kubeconfigs are looked at again. */
+  readonly refreshSeconds: number;
   /** Credentials for look-ups in registries; undefined: none is asked. */
   readonly registryAuthfile: string | undefined;
   readonly config: string | undefined;
@@ -41,6 +43,7 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     discover: flags.discover || management !== undefined,
     hostedCluster: flags['hosted-cluster'],
     kubeconfigSecret: flags['kubeconfig-secret'] ?? 'admin-kubeconfig',
+    refreshSeconds: numberOf(flags, 'refresh-seconds', { least: 1, most: 3600 }) ?? 60,
     registryAuthfile: flags['registry-authfile'],
     config: flags.config,
     dryRun: flags['dry-run'],
@@ -64,7 +67,7 @@ function required(kubeconfig: string | undefined): string {
 
 function numberOf(
   flags: ReconcileFlags,
-  name: 'health-port' | 'metrics-port' | 'lease-seconds',
+  name: 'health-port' | 'metrics-port' | 'lease-seconds' | 'refresh-seconds',
   range: { readonly least: number; readonly most: number },
 ): number | undefined {
   const text = flags[name];

@@ -45,6 +45,7 @@ async function serve(run: LiveRun): Promise<ExitCode> {
 
 /** Works until the signal. */
 async function lead(run: LiveRun): Promise<boolean> {
+  await run.discovery?.lead();
   run.manager.work();
   if (!run.io.signal.aborted) await aborted(run.io.signal);
   return false;
@@ -71,8 +72,10 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   if (!(await election.acquire(io.signal))) return false;
   log.info('this process leads');
   metrics.leader(LEASE, true);
+  const kept = election.keep(io.signal);
+  await run.discovery?.lead();
   manager.work();
-  await election.keep(io.signal);
+  await kept;
   metrics.leader(LEASE, false);
   return !io.signal.aborted;
 }

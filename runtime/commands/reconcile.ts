@@ -20,6 +20,7 @@ export interface ReconcileFlags {
   readonly 'management-kubeconfig'?: string;
   readonly discover: boolean;
   readonly 'kubeconfig-secret'?: string;
+  readonly 'refresh-seconds'?: string;
   readonly 'registry-authfile'?: string;
   readonly 'lease-namespace'?: string;
   readonly 'lease-seconds'?: string;
@@ -51,6 +52,7 @@ function parseFlags(args: readonly string[]): ReconcileFlags {
       'management-kubeconfig': TEXT,
       discover: SWITCH,
       'kubeconfig-secret': TEXT,
+      'refresh-seconds': TEXT,
       'registry-authfile': TEXT,
       'lease-namespace': TEXT,
       'lease-seconds': TEXT,
@@ -91,6 +93,7 @@ In a cluster:
   --hosted-cluster NS/N        only this one
   --kubeconfig-secret NAME     Secret with the kubeconfig of a hosted cluster, in its control plane namespace
                                (default: admin-kubeconfig)
+  --refresh-seconds N          how often the kubeconfigs of hosted clusters are looked at again (default: 60)
   --registry-authfile FILE     docker config.json with which registries are asked for the catalogs' digests; without
                                it none is asked, and catalogs that no annotation names are left alone
   --lease-namespace NAME       namespace of the leader election Lease; without it there is no election

@@ -6,6 +6,8 @@ import type { ClusterCache } from './cluster-cache.ts';
 import { FightBreaker } from './fight-breaker.ts';
 
 export interface ClusterParts {
+  /** `https://host[:port][/path]` */
+  readonly server: string;
   readonly client: KubeClient;
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
@@ -14,6 +16,7 @@ export interface ClusterParts {
 }
 
 export class Cluster {
+  readonly server: string;
   readonly client: KubeClient;
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
@@ -21,15 +24,21 @@ export class Cluster {
   readonly #mayWrite: () => boolean;
 
   constructor(parts: ClusterParts) {
+    this.server = parts.server;
     this.client = parts.client;
     this.cache = parts.cache;
     this.events = parts.events;
     this.#mayWrite = parts.mayWrite;
   }
 
+  /** Whether this process leads. */
+  get mayWrite(): boolean {
+    return this.#mayWrite();
+  }
+
   /** @throws PullwrightError `NotLeader` */
   assertMayWrite(): void {
-    if (this.#mayWrite()) return;
+    if (this.mayWrite) return;
     throw new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
   }
 

@@ -1,6 +1,6 @@
 /**
  * Finds hosted clusters by the HostedControlPlanes of the management cluster, and keeps a manager in line with them. The
- * kubeconfig of each is looked at again every minute.
+ * kubeconfig of each, and which cluster it leads to, is looked at again every minute.
  */
 import { backOffMs, jitterMs, pause } from '../kube/back-off.ts';
 import { asPullwrightError } from '../kube/failure.ts';
@@ -8,10 +8,13 @@ import { Places } from '../kube/places.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { type ClaimMemory, NO_CLAIM_MEMORY } from './claim-memory.ts';
 import type { Cluster } from './cluster.ts';
-
+import { ClusterGuard, ClusterTaken } from './cluster-guard.ts';
+import { isAddress } from './cluster-mark.ts';
 import type { Scope } from './contract.ts';
 import type { Manager } from './manager.ts';
+import { RefusalReport } from './refusal-report.ts';
 import type { Source } from './source.ts';
 import type { ObjectStore } from './store.ts';
 
@@ -20,6 +23,8 @@ export interface HostedClusters {
   /** The kubeconfig as it is now. */
   read(scope: Scope): Promise<Redacted<string>>;
   open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
+  /** What holds the kubeconfig, for people. */
+  subject(scope: Scope): string;
 }
 
 export interface DiscoveryOptions {
@@ -30,6 +35,8 @@ export interface DiscoveryOptions {
   readonly hosted: HostedClusters;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Which cluster was whose before. @default none */
+  readonly memory?: ClaimMemory;
   /** The kubeconfig is looked at again after this time. @default {60000} */
   readonly refreshMs?: number;
 }
@@ -43,19 +50,27 @@ const START_PATIENCE_MS = 5000;
 
 interface Follower {
   readonly stop: AbortController;
-  readonly done: Promise<void>;
-  failing: boolean;
+  done: Promise<void>;
+  /** The kubeconfig that the open connection is made of. */
+  used: Redacted<string> | undefined;
+  state: 'good' | 'failing' | 'refused';
+  problem: string;
 }
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
   readonly #starting = new Places(STARTING);
+  readonly #guard: ClusterGuard;
+  readonly #refusals: RefusalReport;
   #source: Source | undefined;
   readonly #ends: (() => unknown)[] = [];
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
+    const { management, log, metrics, memory = NO_CLAIM_MEMORY } = options;
+    this.#guard = new ClusterGuard({ management, memory, log });
+    this.#refusals = new RefusalReport({ management, metrics });
   }
 
   start(): void {
@@ -68,7 +83,10 @@ export class Discovery {
         this.#update();
       }),
     );
-    const counter = setInterval(() => this.#count(), 5000);
+    const counter = setInterval(() => {
+      this.#count();
+      void this.#guard.save();
+    }, 5000);
     counter.unref();
     this.#ends.push(() => clearInterval(counter));
   }
@@ -84,8 +102,15 @@ export class Discovery {
   /** A hosted cluster that was found and not opened yet; undefined when there is none. */
   get unopened(): string | undefined {
     const opened = new Set(this.#options.manager.scopes.map(({ name }) => name));
-    const [name] = [...this.#followers.keys()].filter((one) => !opened.has(one));
-    return name === undefined ? undefined : `hosted cluster "${name}" is not opened`;
+    const [found] = [...this.#followers].filter(([name]) => !opened.has(name));
+    if (found === undefined) return undefined;
+    const [name, { problem }] = found;
+    return problem === '' ? `hosted cluster "${name}" is not opened` : problem;
+  }
+
+  /** This process leads from now on: what the one before remembered goes before what this one saw first. */
+  async lead(): Promise<void> {
+    for (const name of await this.#guard.overruled()) await this.#drop(name);
   }
 
   async stop(): Promise<void> {
@@ -120,61 +145,106 @@ export class Discovery {
 
   #follow(scope: Scope): void {
     this.#options.log.info('hosted cluster found', { scope: scope.name });
-    const stop = new AbortController();
+    this.#guard.claims.enter(scope.name);
     const follower: Follower = {
-      stop,
-      failing: false,
-      done: this.#keepConnected(scope, stop.signal, (failing) => {
-        follower.failing = failing;
-      }),
+      stop: new AbortController(),
+      done: Promise.resolve(),
+      used: undefined,
+      state: 'good',
+      problem: '',
     };
     this.#followers.set(scope.name, follower);
+    follower.done = this.#keepConnected(scope, follower);
   }
 
   #leave(name: string, { stop }: Follower): void {
     this.#options.log.info('hosted cluster is gone', { scope: name });
     stop.abort();
     this.#followers.delete(name);
+    this.#guard.claims.leave(name);
+    this.#refusals.over(name);
   }
 
-  /** Opens the cluster, and opens it again whenever its kubeconfig changes. */
-  async #keepConnected(scope: Scope, signal: AbortSignal, fail: (failing: boolean) => void): Promise<void> {
-    const { manager, log, refreshMs = 60_000 } = this.#options;
-    let used: Redacted<string> | undefined;
-    let said = '';
+  /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
+  async #keepConnected(scope: Scope, follower: Follower): Promise<void> {
+    const { manager, refreshMs = 60_000 } = this.#options;
+    const { signal } = follower.stop;
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const text = await this.#options.hosted.read(scope);
-        if (used === undefined || !sameSecret(used, text)) await this.#connect(scope, text, signal);
-        [used, said, failures] = [text, '', 0];
-        fail(false);
+        await this.#look(scope, follower);
+        if (signal.aborted) break;
+        [failures, follower.state, follower.problem] = [0, 'good', ''];
+        this.#refusals.over(scope.name);
       } catch (error) {
-        const { code, message, hint } = asPullwrightError(error);
-        if (message !== said)
-          log.warn('hosted cluster cannot be opened', { scope: scope.name, code, problem: message, hint });
-        said = message;
-        failures += 1;
-        fail(true);
         // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
+        this.#failed(scope, follower, error);
+        failures += 1;
       }
       const waitMs =
         failures === 0
           ? jitterMs(refreshMs, 0.1, Math.random())
-          : backOffMs(BACK_OFF, failures, Math.random());
+          : Math.min(refreshMs, backOffMs(BACK_OFF, failures, Math.random()));
       await pause(waitMs, signal);
     }
     await manager.remove(scope.name);
   }
 
+  #failed(scope: Scope, follower: Follower, error: unknown): void {
+    const { code, message, hint } = asPullwrightError(error);
+    if (message !== follower.problem)
+      this.#options.log.warn('hosted cluster cannot be opened', {
+        scope: scope.name,
+        code,
+        problem: message,
+        hint,
+      });
+    follower.problem = message;
+    if (!(error instanceof ClusterTaken)) {
+      follower.state = 'failing';
+      return;
+    }
+    follower.state = 'refused';
+    this.#refusals.refused(scope, error);
+  }
+
+  /** Looks at the kubeconfig and where it leads; opens the cluster when either is news. */
+  async #look(scope: Scope, follower: Follower): Promise<void> {
+    const text = await this.#options.hosted.read(scope);
+    const { used } = follower;
+    if (used !== undefined && sameSecret(used, text) && (await this.#isStillThere(scope))) return;
+    await this.#connect(scope, text, follower);
+  }
+
+  /** Whether the address still leads to the cluster that is looked after. One that does not answer may. @throws ClusterTaken */
+  async #isStillThere({ name, ...scope }: Scope): Promise<boolean> {
+    const { manager, hosted } = this.#options;
+    const before = this.#guard.claims.markOf(name);
+    if (before === undefined) return false;
+    const cluster = manager.clustersOf(name).hosted;
+    const mark = await this.#guard.markOf(name, cluster).catch(() => before);
+    // Rights to read the mark come and go; the cluster is the same.
+    if (mark !== before && !isAddress(mark) && !isAddress(before)) return false;
+    this.#guard.claim(name, before, hosted.subject({ name, ...scope }));
+    return true;
+  }
+
   /** A few at a time: hundreds of clusters that fill their caches at once would all be late. One that does not answer holds up nobody for long. */
-  async #connect(scope: Scope, text: Redacted<string>, signal: AbortSignal): Promise<void> {
+  async #connect(scope: Scope, text: Redacted<string>, follower: Follower): Promise<void> {
     const { management, manager, hosted } = this.#options;
+    const { signal } = follower.stop;
     await this.#starting.enter();
     try {
       const cluster = await hosted.open(text, scope);
+      const mark = await this.#claim(scope, cluster, signal).catch((error: unknown) => {
+        cluster.close();
+        throw error;
+      });
+      if (mark === undefined) return cluster.close();
       await manager.remove(scope.name);
+      this.#guard.claims.open(scope.name, mark);
       manager.add(scope, { hosted: cluster, management });
+      follower.used = text;
       const deadline = performance.now() + START_PATIENCE_MS;
       while (manager.waitingFor(scope.name) !== undefined && performance.now() < deadline && !signal.aborted)
         await pause(50, signal);
@@ -183,10 +253,29 @@ export class Discovery {
     }
   }
 
+  /** Before anything is written there; gives the mark, or nothing when `signal` has ended it. @throws ClusterTaken */
+  async #claim(scope: Scope, cluster: Cluster, signal: AbortSignal): Promise<string | undefined> {
+    await this.#guard.prepare();
+    const mark = await this.#guard.markOf(scope.name, cluster);
+    if (signal.aborted) return undefined;
+    const leaving = this.#guard.claim(scope.name, mark, this.#options.hosted.subject(scope));
+    for (const other of leaving) await this.#drop(other);
+    return signal.aborted ? undefined : mark;
+  }
+
+  /** Its cluster belongs to another one: leaves it as it is. */
+  async #drop(name: string): Promise<void> {
+    this.#options.log.warn('hosted cluster is left to another one', { scope: name });
+    this.#guard.claims.close(name);
+    const follower = this.#followers.get(name);
+    if (follower !== undefined) follower.used = undefined;
+    await this.#options.manager.remove(name);
+  }
+
   #count(): void {
-    const counts = { ready: 0, starting: 0, failing: 0 };
-    for (const [name, { failing }] of this.#followers) {
-      if (failing) counts.failing += 1;
+    const counts = { ready: 0, starting: 0, failing: 0, refused: 0 };
+    for (const [name, { state }] of this.#followers) {
+      if (state !== 'good') counts[state] += 1;
       else if (this.#options.manager.waitingFor(name) === undefined) counts.ready += 1;
       else counts.starting += 1;
     }

@@ -28,7 +28,7 @@ export interface Metrics {
   activeWorkers(controller: string, change: 1 | -1): void;
   request(seen: { readonly code: string; readonly method: string; readonly host: string }): void;
   leader(name: string, isLeader: boolean): void;
-  hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing', number>>): void;
+  hostedClusters(counts: Readonly<Record<'ready' | 'starting' | 'failing' | 'refused', number>>): void;
   applied(controller: string, verb: string): void;
   /** One answer of an admission webhook, and how long the handler took. */
   admitted(webhook: string, outcome: string, seconds: number): void;

@@ -4,7 +4,7 @@
  * NodePools that do not refer to it, their roll-out, the version gate by NodePool, and what becomes of it at the end.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
 import { hostedClusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
 import type { Verdict } from '../../runtime/rules/pull-status.ts';
@@ -12,6 +12,7 @@ import { missingControlPlane, startControlPlane } from '../control-plane/control
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
 import { suite } from '../support/suite.ts';
@@ -86,11 +87,13 @@ else {
       ],
     },
   });
+  const face = new FaultServer(plane, 'east');
+  await face.start('east');
   await plane.apply({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: 'admin-kubeconfig', namespace: 'clusters-east' },
-    data: { kubeconfig: Buffer.from(readFileSync(plane.kubeconfig, 'utf8')).toString('base64') },
+    data: { kubeconfig: Buffer.from(face.kubeconfig).toString('base64') },
   });
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(
@@ -198,6 +201,9 @@ else {
     assert.doesNotMatch(process.log, /forbidden/i);
   });
 
-  test.lastly('the control plane stops', () => plane.stop());
+  test.lastly('the control plane stops', async () => {
+    await face.stop();
+    await plane.stop();
+  });
 }
 test.run();

@@ -19,10 +19,13 @@ export class FaultServer {
   readonly #server: Server;
   readonly #agent: Agent;
   readonly #plane: ControlPlane;
+  readonly #uid: string | undefined;
   readonly #watches = new Set<ServerResponse>();
 
-  constructor(plane: ControlPlane) {
+  /** @param uid of `kube-system`, so that one API server plays several clusters */
+  constructor(plane: ControlPlane, uid?: string) {
     this.#plane = plane;
+    this.#uid = uid;
     const { user } = (
       parse(readFileSync(plane.kubeconfig, 'utf8')) as { users: [{ user: Record<string, string> }] }
     ).users[0];
@@ -76,6 +79,12 @@ export class FaultServer {
     if (this.mode === 'storm') {
       response.writeHead(429, { 'retry-after': '1', 'content-type': 'application/json' });
       response.end('{"kind":"Status","reason":"TooManyRequests"}');
+      return;
+    }
+    if (this.#uid !== undefined && request.url === '/api/v1/namespaces/kube-system') {
+      const metadata = { name: 'kube-system', uid: this.#uid };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }));
       return;
     }
     const { authorization: _authorization, host: _host, ...headers } = request.headers;

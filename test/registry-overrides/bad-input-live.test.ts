@@ -1,11 +1,12 @@
 // deadline: 240 s
 /** Every bad input, on an API server: it is said in the status, and the good sets stay in place. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
 import { BAD_CATALOGS, GOOD_CATALOGS } from './bad-catalogs.ts';
@@ -43,7 +44,9 @@ else {
   });
   for (const name of [CLUSTERS, controlPlaneNamespace('prod')])
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  await plane.apply(kubeconfigSecret('prod', readFileSync(plane.kubeconfig, 'utf8')));
+  const face = new FaultServer(plane, 'prod');
+  await face.start('prod');
+  await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
   await plane.apply(deployment('prod', 'ignition-server'), 'somebody');
   for (const name of CATALOGS) await plane.apply(catalogDeployment(name), 'somebody');
   await plane.apply(mirrors([['quay.io/ocp', ['z.example.com/ocp', 'a.example.com/ocp']]]));
@@ -152,7 +155,10 @@ else {
     else await plane.remove(withoutUid(row.object));
   }
 
-  test.lastly('the control plane stops', () => plane.stop());
+  test.lastly('the control plane stops', async () => {
+    await face.stop();
+    await plane.stop();
+  });
 }
 
 function withoutUid({ apiVersion, kind, metadata, spec }: KubeObject): TestObject {

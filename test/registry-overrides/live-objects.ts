@@ -31,12 +31,13 @@ export interface Status {
 }
 
 /** What discovery needs beside the rights of the charts. */
-export const DISCOVERY: { readonly planes: PolicyRule; readonly kubeconfigs: PolicyRule } = {
+export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', PolicyRule>> = {
   planes: {
     apiGroups: ['hypershift.openshift.io'],
     resources: ['hostedcontrolplanes'],
     verbs: ['get', 'list', 'watch'],
   },
+  itself: { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
   kubeconfigs: {
     apiGroups: [''],
     resources: ['secrets'],

@@ -1,11 +1,12 @@
 // deadline: 240 s
 /** The reconciler on a real API server, with the rights that the charts render, beside writers that act like HyperShift's. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -45,6 +46,7 @@ else {
     name: 'overrides',
     cluster: [
       DISCOVERY.planes,
+      DISCOVERY.itself,
       ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules),
     ],
     namespaces: {
@@ -55,7 +57,9 @@ else {
       [CLUSTERS]: access.filter((one) => one.namespace === CLUSTERS).flatMap((one) => one.rules),
     },
   });
-  await plane.apply(kubeconfigSecret('prod', readFileSync(plane.kubeconfig, 'utf8')));
+  const face = new FaultServer(plane, 'prod');
+  await face.start('prod');
+  await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
   const process = new ReconcilerProcess(NODE, [
@@ -205,7 +209,10 @@ else {
     assert.equal(await process.stop(), 0);
   });
 
-  test.lastly('the control plane stops', () => plane.stop());
+  test.lastly('the control plane stops', async () => {
+    await face.stop();
+    await plane.stop();
+  });
 }
 
 /** Waits until the Deployment has not been written for five seconds. */

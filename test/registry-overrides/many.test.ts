@@ -1,10 +1,11 @@
 // deadline: 180 s
 /** Many hosted clusters beside one management cluster: the watches there do not grow with them. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -38,11 +39,13 @@ else {
   await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: CLUSTERS } });
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
-  const kubeconfig = readFileSync(plane.kubeconfig, 'utf8');
-  for (const name of NAMES) {
+  const faces = NAMES.map((name) => new FaultServer(plane, name));
+  for (const [index, name] of NAMES.entries()) {
+    const face = faces[index] as FaultServer;
+    await face.start(name);
     const metadata = { name: controlPlaneNamespace(name) };
     await plane.client.request('POST', '/api/v1/namespaces', { metadata });
-    await plane.apply(kubeconfigSecret(name, kubeconfig));
+    await plane.apply(kubeconfigSecret(name, face.kubeconfig));
     for (const target of TARGETS) await plane.apply(deployment(name, target), 'somebody');
     await plane.apply(hostedCluster(name));
     await plane.apply(controlPlane(name));
@@ -102,7 +105,7 @@ else {
       access.filter((one) => one.namespace === namespace).flatMap((one) => one.rules);
     const user = await plane.user({
       name: 'each',
-      cluster: [DISCOVERY.planes, ...of(undefined)],
+      cluster: [DISCOVERY.planes, DISCOVERY.itself, ...of(undefined)],
       namespaces: {
         [CLUSTERS]: of(CLUSTERS),
         ...Object.fromEntries(
@@ -121,7 +124,10 @@ else {
     assert.equal(await reconciler.stop(), 0);
   });
 
-  test.lastly('the control plane stops', () => plane.stop());
+  test.lastly('the control plane stops', async () => {
+    await Promise.all(faces.map((face) => face.stop()));
+    await plane.stop();
+  });
 }
 
 test.run();

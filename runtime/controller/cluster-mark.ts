@@ -1,0 +1,60 @@
+/** By what a cluster is known, whatever address leads to it: the UID of its namespace `kube-system`. */
+import { isApiError } from '../kube/api-error.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import type { Cluster } from './cluster.ts';
+
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
+/** A cluster that does not answer in this time is tried again later. */
+const PATIENCE_MS = 10_000;
+
+/** A mark that is only an address: of clusters whose namespace may not be read. */
+const ADDRESS = 'server ';
+
+/**
+ * The UID, or the address where the rights do not reach so far.
+ *
+ * @throws PullwrightError when the cluster does not answer
+ */
+export async function clusterMark(cluster: Cluster): Promise<string> {
+  try {
+    const found = await inTime(cluster.client.get(NAMESPACE), cluster.client.host);
+    const uid = found?.metadata.uid;
+    if (typeof uid === 'string' && uid !== '') return uid;
+  } catch (error) {
+    if (!isApiError(error, 403)) throw error;
+  }
+  return `${ADDRESS}${cluster.server}`;
+}
+
+/** Whether `mark` is but an address: another one may lead to the same cluster. */
+export function isAddress(mark: string): boolean {
+  return mark.startsWith(ADDRESS);
+}
+
+/** For people. */
+export function describeMark(mark: string): string {
+  return isAddress(mark) ? mark : `kube-system has uid ${mark}`;
+}
+
+async function inTime<T>(answer: Promise<T>, host: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new PullwrightError(
+          `Cannot ask "${host}" which cluster it is: no answer in ${PATIENCE_MS / 1000} s`,
+          {
+            code: 'ClusterSilent',
+          },
+        ),
+      );
+    }, PATIENCE_MS);
+  });
+  // Told to nobody when it comes too late.
+  answer.catch(() => undefined);
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

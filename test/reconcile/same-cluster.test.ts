@@ -1,0 +1,192 @@
+// deadline: 400 s
+/** Two hosted clusters whose kubeconfigs lead to one API server, or one that leads back to the management cluster. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import { NODE, ReconcilerProcess } from './process.ts';
+import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
+
+const test = suite('reconcile --discover with one cluster under two names');
+const missing = missingControlPlane();
+const SLOW = { withinMs: 90_000 };
+const MEMORY: TestObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'pullwright-hosted-clusters', namespace: 'pullwright-system' },
+};
+
+if (missing !== undefined) test.skip('one cluster under two names', missing);
+else {
+  const hypershift = [
+    'hostedcontrolplanes.hypershift.openshift.io',
+    'hostedclusters.hypershift.openshift.io',
+    'nodepools.hypershift.openshift.io',
+    'machines.cluster.x-k8s.io',
+  ] as const;
+  const [management, one, two] = await Promise.all([
+    startControlPlane({ crds: [...hypershift, 'pullstatuses.pullwright.dev'] }),
+    startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
+    startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
+  ]);
+  const makeNamespace = (plane: ControlPlane, name: string): Promise<unknown> =>
+    plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+  for (const plane of [management, one, two]) await makeNamespace(plane, 'openshift-config');
+  for (const name of ['clusters', 'clusters-a', 'clusters-b', 'pullwright-system'])
+    await makeNamespace(management, name);
+  for (const plane of [management, one, two]) await plane.apply(additional('tenant.example.com'));
+
+  /** Another name of the same server: it is not the address that tells. */
+  const kubeconfigOf = (plane: ControlPlane): string =>
+    readFileSync(plane.kubeconfig, 'utf8').replace('127.0.0.1', 'localhost');
+  const lead = async (name: string, text: string): Promise<unknown> =>
+    management.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'admin-kubeconfig', namespace: `clusters-${name}` },
+      data: { kubeconfig: Buffer.from(text).toString('base64') },
+    });
+  const platform = (name: string, registry: string): Promise<unknown> =>
+    management.apply(pullSecret('pull-secret', `clusters-${name}`, [registry]));
+  const config = `${management.folder}/config.yaml`;
+  writeFileSync(
+    config,
+    'systems: { global-pull-secret: {}, pull-secret-injection: false, registry-overrides: {}, credential-provider: false }\n',
+  );
+  const start = (): ReconcilerProcess =>
+    new ReconcilerProcess(NODE, [
+      `--kubeconfig=${management.kubeconfig}`,
+      '--discover',
+      `--config=${config}`,
+      '--lease-namespace=pullwright-system',
+      '--lease-seconds=2',
+      '--refresh-seconds=2',
+      '--metrics-port=0',
+    ]);
+  let process = start();
+  const holds = (plane: ControlPlane, registry: string): Promise<void> =>
+    eventually(async () => {
+      const found = registriesOf(await plane.get(GLOBAL));
+      assert.deepEqual(found, [registry, 'tenant.example.com'], process.log.slice(-1500));
+    }, SLOW);
+  const metrics = async (pattern: RegExp): Promise<void> => {
+    const url = `http://127.0.0.1:${await process.port('metrics')}/metrics`;
+    await eventually(async () => assert.match(await (await fetch(url)).text(), pattern), SLOW);
+  };
+  const refusals = (): readonly string[] =>
+    process
+      .said('hosted cluster cannot be opened')
+      .flatMap((line) => (line['code'] === 'SameCluster' ? [String(line['problem'])] : []));
+  const refused = (pattern: RegExp): Promise<void> =>
+    eventually(() => assert.match(refusals().join('\n'), pattern, process.log.slice(-1500)), SLOW);
+  const versionOf = async (plane: ControlPlane): Promise<unknown> =>
+    (await plane.get(GLOBAL))?.metadata['resourceVersion'];
+  const remembers = (names: readonly string[]): Promise<void> =>
+    eventually(async () => {
+      const data = (await management.get(MEMORY))?.['data'] as Record<string, string> | undefined;
+      assert.deepEqual(Object.values(data ?? {}).sort(), names);
+    }, SLOW);
+
+  test('a kubeconfig that leads back to the management cluster is refused, with an Event and a metric', async () => {
+    await platform('a', 'a.example.com');
+    await platform('b', 'b.example.com');
+    await lead('a', kubeconfigOf(one));
+    await lead('b', kubeconfigOf(management));
+    await management.apply(hostedControlPlane('a'));
+    await management.apply(hostedControlPlane('b'));
+    await holds(one, 'a.example.com');
+    await refused(
+      /"clusters\/b": .*"Secret\/clusters-b\/admin-kubeconfig" leads to the management cluster itself/,
+    );
+    assert.equal(await management.get(GLOBAL), undefined);
+    await metrics(/pullwright_hosted_cluster_refused\{scope="clusters\/b",holder="management"\} 1/);
+    await metrics(/pullwright_hosted_clusters\{state="refused"\} 1/);
+    await eventually(async () => {
+      const notes = (await eventsAbout(management, 'b')).map(
+        (event) => `${event['reason']} ${event['note']}`,
+      );
+      assert.match(notes.join('\n'), /^SameCluster Cannot look after hosted cluster "clusters\/b"/m);
+    }, SLOW);
+  });
+
+  test('a second name for a cluster is refused, the first goes on, and both are named', async () => {
+    await lead('b', kubeconfigOf(one));
+    await refused(/"clusters\/b": .* leads to the cluster of "clusters\/a", which has it first/);
+    await metrics(/pullwright_hosted_cluster_refused\{scope="clusters\/b",holder="clusters\/a"\} 1/);
+    await platform('a', 'a2.example.com');
+    await holds(one, 'a2.example.com');
+    const before = await versionOf(one);
+    await platform('b', 'b2.example.com');
+    await platform('a', 'a3.example.com');
+    await holds(one, 'a3.example.com');
+    assert.notEqual(await versionOf(one), before);
+  });
+
+  test('the first stays the first after restarts, even when it comes late', async () => {
+    await remembers(['clusters/a']);
+    for (let round = 0; round < 3; round++) {
+      assert.equal(await process.stop(round === 1 ? 'SIGKILL' : 'SIGTERM'), round === 1 ? null : 0);
+      const version = await versionOf(one);
+      // The second is read at once; the first only after it was refused.
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'admin-kubeconfig', namespace: 'clusters-a' },
+      };
+      if (round > 0) await management.remove(secret);
+      process = start();
+      await refused(/"clusters\/b": .*"clusters\/a"/);
+      assert.equal(await versionOf(one), version);
+      await lead('a', kubeconfigOf(one));
+      await platform('a', `round${round}.example.com`);
+      await holds(one, `round${round}.example.com`);
+    }
+  });
+
+  test('a corrected kubeconfig is taken within a minute, and what was said of it is gone', async () => {
+    await lead('b', kubeconfigOf(two));
+    await holds(two, 'b2.example.com');
+    await remembers(['clusters/a', 'clusters/b']);
+    const url = `http://127.0.0.1:${await process.port('metrics')}/metrics`;
+    await eventually(
+      async () => assert.doesNotMatch(await (await fetch(url)).text(), /hosted_cluster_refused\{/),
+      SLOW,
+    );
+  });
+
+  test('one that is led astray while it runs keeps the cluster that it had', async () => {
+    await lead('b', kubeconfigOf(one));
+    await refused(/"clusters\/b": .*"clusters\/a"/);
+    await platform('b', 'b3.example.com');
+    await holds(two, 'b3.example.com');
+    await holds(one, 'round2.example.com');
+  });
+
+  test('two that change places do so, one after the other', async () => {
+    await lead('a', kubeconfigOf(two));
+    await lead('b', kubeconfigOf(one));
+    await holds(two, 'round2.example.com');
+    await holds(one, 'b3.example.com');
+    await lead('a', kubeconfigOf(one));
+    await lead('b', kubeconfigOf(two));
+    await holds(one, 'round2.example.com');
+    await holds(two, 'b3.example.com');
+  });
+
+  test('when the first goes away, the second may have the cluster', async () => {
+    await lead('b', kubeconfigOf(one));
+    await refused(/"clusters\/b": .*"clusters\/a"/);
+    await management.remove(hostedControlPlane('a'));
+    await holds(one, 'b3.example.com');
+    await remembers(['clusters/b']);
+  });
+
+  test.lastly('everything stops', async () => {
+    assert.equal(await process.stop(), 0);
+    await Promise.all([management.stop(), one.stop(), two.stop()]);
+  });
+}
+
+test.run();
