@@ -5,6 +5,7 @@ import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem } from '../shared/system.ts';
 import { PROVIDER } from './federation.ts';
 import { type AdapterInstallation, adapterInstallation } from './installation.ts';
+import { type SentinelInput, sentinelSchema } from './sentinel.ts';
 
 /** The section, as it is written. */
 export interface PullSecretAdapterInput {
@@ -35,6 +36,8 @@ export interface PullSecretAdapterInput {
   readonly googleServiceAccount?: string;
   /** Whether Sentinel is installed too. @default {false} */
   readonly sentinel?: boolean;
+  /** How Sentinel decides, with `sentinel: true`. @default as `pullwright sentinel --help` says */
+  readonly sentinelOptions?: SentinelInput;
   /** Whether a PrometheusRule is rendered. @default {true} */
   readonly alerts?: boolean;
   /** Further flags of `pullwright adapter`. @default {[]} */
@@ -81,6 +84,7 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       .exactOptional()
       .describe('Google service account of the adapter'),
     sentinel: z.boolean().exactOptional().describe('Whether Sentinel is installed too'),
+    sentinelOptions: sentinelSchema.exactOptional().describe('How Sentinel decides'),
     alerts: z.boolean().exactOptional().describe('Whether a PrometheusRule is rendered'),
     args: z
       .array(z.string().max(1000))
@@ -100,6 +104,10 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       error: 'The Jobs need one identity: wanted jobGoogleServiceAccount or jobFederation',
     },
   )
+  .refine((section) => section.sentinelOptions === undefined || section.sentinel === true, {
+    path: ['sentinelOptions'],
+    error: 'Sentinel is not installed: wanted sentinel: true beside it',
+  })
   .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
     path: ['gcpProject'],
     error: 'Pub/Sub needs its project: wanted gcpProject',

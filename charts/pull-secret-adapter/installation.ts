@@ -17,6 +17,7 @@ import {
 import { adapterAlerts } from './alerts.ts';
 import { FEDERATION_CONFIG, FEDERATION_KEY, federationCredentials } from './federation.ts';
 import { adapterRights } from './rights.ts';
+import { type SentinelInput, sentinelArgs } from './sentinel.ts';
 
 /** Input of {@link adapterInstallation}. */
 export interface AdapterInstallation {
@@ -39,6 +40,8 @@ export interface AdapterInstallation {
   readonly googleServiceAccount?: string;
   readonly pullSecretName: string;
   readonly sentinel: boolean;
+  /** @default {{}} */
+  readonly sentinelOptions?: SentinelInput;
   /** Further flags of the adapter. */
   readonly args: readonly string[];
   readonly alerts: boolean;
@@ -74,7 +77,10 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
     ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
     ...(input.sentinel
-      ? programObjects(input, sentinel, { replicas: 1, args: ['sentinel', ...brokerArgs(input)] })
+      ? programObjects(input, sentinel, {
+          replicas: 1,
+          args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions ?? {})],
+        })
       : []),
     jobNetworkPolicy(input),
     ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, input.sentinel))] : []),

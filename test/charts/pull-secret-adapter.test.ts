@@ -1,12 +1,14 @@
 /** What the adapter's section of a fleet renders, and the Job that the adapter makes: whole in golden files, promises one by one. */
 import assert from 'node:assert/strict';
 import { stringify } from 'yaml';
-import { schema } from '../../charts/pull-secret-adapter/chart.ts';
+import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import {
   type AdapterInstallation,
   adapterInstallation,
 } from '../../charts/pull-secret-adapter/installation.ts';
 import { type PullSecretJobInput, pullSecretJob } from '../../charts/pull-secret-adapter/objects.ts';
+import type { ClusterContext } from '../../charts/shared/system.ts';
+import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { golden } from '../support/golden.ts';
@@ -31,6 +33,16 @@ const BASE: AdapterInstallation = {
   alerts: true,
 };
 
+const SECTION = { api: 'https://hyperfleet.example.com' };
+const CLUSTER: ClusterContext = {
+  name: 'hub',
+  kind: 'management',
+  delivery: 'gitops',
+  namespace: 'pullwright-system',
+  image: BASE.image,
+  hosted: [],
+  discovery: false,
+};
 const { jobGoogleServiceAccount: _account, brokerSecret: _secret, ...REST } = BASE;
 const PUBSUB: AdapterInstallation = {
   ...REST,
@@ -71,8 +83,43 @@ function named(objects: readonly KubeObject[], kind: string, name: string): Kube
   return found;
 }
 
+function containerOf(object: KubeObject): { readonly args: readonly string[] } {
+  const { template } = object.spec as {
+    template: { spec: { containers: [{ args: readonly string[] }] } };
+  };
+  return template.spec.containers[0];
+}
+
 test('RabbitMQ, Sentinel and Workload Identity', () =>
   golden('pull-secret-adapter/rabbitmq.yaml', yaml(adapterInstallation(BASE))));
+
+test('what the fleet says of Sentinel becomes flags that the command knows', () => {
+  const sentinelOptions = {
+    rule: 'dependencies',
+    dependencies: ['validation', 'dns'],
+    eventType: 'cluster.look',
+    labels: { tier: 'gold', 'example.com/zone': 'a' },
+    pollSeconds: 10,
+    maxAgeSeconds: 3600,
+    debounceSeconds: 30,
+    repeatLimitSeconds: 0,
+  } as const;
+  const section = schema.parse({
+    ...SECTION,
+    jobGoogleServiceAccount: 'a@b',
+    sentinel: true,
+    sentinelOptions,
+  });
+  const objects = pullSecretAdapterSystem.objects(section, CLUSTER);
+  const { args } = containerOf(named(objects, 'Deployment', 'pull-secret-sentinel'));
+  const flags = args.slice(args.indexOf('--rule'));
+  assert.deepEqual(
+    flags.join(' '),
+    '--rule dependencies --dependency validation --dependency dns --event-type cluster.look --label example.com/zone=a --label tier=gold --poll-seconds 10 --max-age-seconds 3600 --debounce-seconds 30 --repeat-limit-seconds 0',
+  );
+  for (const flag of flags.filter((one) => one.startsWith('--')))
+    assert.ok(sentinelCommand.help.includes(`${flag} `), flag);
+});
 
 test('Pub/Sub and federation', () =>
   golden('pull-secret-adapter/pubsub.yaml', yaml(adapterInstallation(PUBSUB))));
@@ -181,7 +228,6 @@ interface Bad extends Case {
   readonly says: RegExp;
 }
 
-const SECTION = { api: 'https://hyperfleet.example.com' };
 const BAD: readonly Bad[] = [
   { name: 'no identity', reason: 'Jobs could do nothing', section: SECTION, says: /one identity/ },
   {
@@ -207,6 +253,33 @@ const BAD: readonly Bad[] = [
     reason: 'named',
     section: { ...SECTION, jobGoogleServiceAccount: 'a@b', egressPorts: [0] },
     says: /egressPorts|>=1/,
+  },
+  ...(
+    [
+      [{ rule: 'all' }, /rule[\s\S]*expected one of/],
+      [{ dependencies: ['dns'] }, /says nothing with rule \\"reconcile\\"/],
+      [{ rule: 'dependencies', dependencies: [] }, /dependencies/],
+      [{ labels: { tier: "go'ld" } }, /wanted letters/],
+      [{ labels: { 'a=b': 'c' } }, /wanted letters/],
+      [{ eventType: 'a b' }, /wanted letters/],
+      [{ pollSeconds: 0 }, /pollSeconds/],
+      [{ maxAgeSeconds: 5 }, /debounceSeconds \(10\) is longer than maxAgeSeconds \(5\)/],
+      [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
+      [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
+    ] as const
+  ).map(
+    ([sentinelOptions, says]): Bad => ({
+      name: `Sentinel with ${JSON.stringify(sentinelOptions)}`,
+      reason: 'the pod would end with "wrong usage", or never say anything',
+      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinel: true, sentinelOptions },
+      says,
+    }),
+  ),
+  {
+    name: 'options of a Sentinel that is not installed',
+    reason: 'they would be lost silently',
+    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinelOptions: { rule: 'reconcile' } },
+    says: /wanted sentinel: true/,
   },
 ];
 table(test, BAD, ({ section, says }) => {
