@@ -9,6 +9,7 @@ import { describeObject, type KubeObject } from '../rules/kube-object.ts';
 import { type Author, type Change, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
+import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
 export type Committed =
@@ -145,7 +146,10 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     cluster.cache.observe(written);
     return { verb: 'configured', ref, ...settled(change, written, manager) };
   } catch (error) {
-    if (!isPart && before !== undefined && isImmutable(error)) return replaceObject(change, author, cluster);
+    if (before !== undefined && isImmutable(error)) {
+      const mayDelete = !isPart && isOurs(before, author);
+      return replaceObject({ ref, before, desired, refusal: error, mayDelete }, author, cluster);
+    }
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
   }
 }
@@ -169,30 +173,10 @@ async function patchPlainly(
   }
 }
 
-/** For what cannot be changed in place: the type of a Secret, an immutable Secret, the role of a binding. */
-async function replaceObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
-  const { desired, before, ref } = change;
-  if (before !== undefined) {
-    await cluster.client.remove(ref, before.metadata.uid === undefined ? {} : { uid: before.metadata.uid });
-    cluster.cache.forget(before);
-  }
-  cluster.cache.observe(await cluster.client.apply(desired, { manager: fieldManager(author.reconciler) }));
-  return { verb: 'replaced', ref };
-}
-
 /** With the uid that was seen, so that the apply cannot hit (or make) another object of the name. */
 function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObject {
   const uid = before?.metadata.uid;
   return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
-}
-
-/** For want of rights, and not because the namespace goes away. */
-function isForbidden(error: unknown): boolean {
-  return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
-}
-
-function isImmutable(error: unknown): boolean {
-  return isApiError(error, 422) && error.causes.some((cause) => cause.immutable);
 }
 
 /** The cache knows it by now, and the next pass judges it; unless no read covers it. */
