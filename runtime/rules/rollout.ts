@@ -166,8 +166,10 @@ function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): 
   // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
   if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
-    // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with.
-    return forward(journal, { ...change, phase: 'writing', wanted: seen.present }, seen, policy);
+    // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with. The source that
+    // was on its way is not to blame if it fails: its content was never in the file.
+    const { present } = seen;
+    return forward(journal, { ...change, phase: 'writing', wanted: present, source: present }, seen, policy);
   }
   const waitMs = remaining(change, seen.now);
   if (change.phase === 'writing' && change.failures > 0 && waitMs > 0)

@@ -1,0 +1,101 @@
+/** What the rollout machine sees and decides upon in its tests, and a model of a node whose agent may die at any time. */
+import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/rules/rollout.ts';
+import { EMPTY_JOURNAL, type Journal } from '../../runtime/rules/rollout-journal.ts';
+
+export const NOW: number = 1_700_000_000_000;
+/** Restarts on every change, at once. */
+export const policy: Policy = { restart: 'on-change', delayMs: () => 0 };
+
+/** What the agent finds: the content of the file, and what is wanted there. */
+export function seen(wanted: string | undefined, present: string, now: number = NOW): Seen {
+  return {
+    now,
+    present,
+    wanted: wanted === undefined ? undefined : { digest: wanted, source: wanted, removes: true },
+  };
+}
+
+/** A node with a kubelet that comes up with good content only, and an agent that may die at any time. */
+export interface Node {
+  file: string;
+  saved: string | undefined;
+  stored: Journal;
+  /** What the kubelet read when it last came up; undefined while it is down. */
+  runsWith: string | undefined;
+  invocation: number;
+  restarts: number;
+  now: number;
+}
+
+/** Stores the journal, takes one step; `dies` cuts it short: 0 before the journal, 1 after it, 2 before the step's end is stored. */
+export function agentStep(node: Node, wanted: string | undefined, dies: number): 'rest' | 'on' {
+  const decision = decide(node.stored, seen(wanted, node.file, node.now), policy);
+  const { step } = decision;
+  if (step.do === 'write' && step.save) node.saved = node.file;
+  if (dies === 0) return 'on';
+  node.stored = JSON.parse(JSON.stringify(decision.journal)) as Journal;
+  if (step.do === 'rest') return 'rest';
+  if (step.do === 'wait') {
+    node.now += step.ms;
+    return 'on';
+  }
+  if (dies === 1) return 'on';
+  const ended = perform(node, step, wanted);
+  if (dies === 2) return 'on';
+  node.stored = JSON.parse(JSON.stringify(after(node.stored, ended, node.now, policy))) as Journal;
+  return 'on';
+}
+
+function perform(node: Node, step: Step, wanted: string | undefined): Ended {
+  switch (step.do) {
+    case 'write':
+      node.file = wanted ?? node.file;
+      return {
+        step: 'write',
+        ok: true,
+        invocation: node.runsWith === undefined ? '' : String(node.invocation),
+      };
+    case 'roll-back':
+      node.file = node.saved ?? node.file;
+      return { step: 'roll-back', ok: true };
+    case 'restart':
+      return startedSince(node, step.invocation) || restart(node)
+        ? { step: 'restart', ok: true }
+        : { step: 'restart', ok: false, kind: 'unit' };
+    case 'recover':
+      return untouched(node, step) || restart(node)
+        ? { step: 'recover', ok: true }
+        : { step: 'recover', ok: false, kind: 'unit' };
+    default:
+      throw new Error(step.do);
+  }
+}
+
+function startedSince(node: Node, before: string): boolean {
+  return before !== '' && before !== String(node.invocation) && node.runsWith !== undefined;
+}
+
+function untouched(node: Node, step: Step & { do: 'recover' }): boolean {
+  const asBefore = step.invocation === '' ? !step.touched : step.invocation === String(node.invocation);
+  return node.runsWith !== undefined && asBefore;
+}
+
+function restart(node: Node): boolean {
+  node.restarts += 1;
+  node.invocation += 1;
+  node.runsWith = node.file.startsWith('bad') ? undefined : node.file;
+  return node.runsWith !== undefined;
+}
+
+/** A node at rest with this content in the file. */
+export function restingNode(file: string): Node {
+  return {
+    file,
+    saved: undefined,
+    stored: EMPTY_JOURNAL,
+    runsWith: file,
+    invocation: 1,
+    restarts: 0,
+    now: NOW,
+  };
+}
