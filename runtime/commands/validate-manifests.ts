@@ -1,5 +1,6 @@
 /** Judges the manifests that `pullwright validate` is given, together: some problems show only when two of them meet. */
 import type { Manifest } from '../controller/manifests.ts';
+import { nameFault } from '../rules/credential-provider-name.ts';
 import { mergePullSecrets } from '../rules/docker-config-merge.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../rules/kube-object.ts';
@@ -61,7 +62,7 @@ function judgeObject(object: KubeObject): readonly Judged[] {
     case PROFILE_KIND:
       return profileProblems(object);
     case PROVIDER_CONFIG:
-      return imageProblems((object.spec as { matchImages?: unknown } | undefined)?.matchImages);
+      return providerProblems(object);
     default:
       return [];
   }
@@ -79,6 +80,14 @@ function profileProblems(object: KubeObject): readonly Judged[] {
     const [path = '', ...rest] = problem.split(': ');
     return { severity: 'error', code: 'ProfileInvalid', path, message: rest.join(': ') };
   });
+}
+
+function providerProblems(object: KubeObject): readonly Judged[] {
+  const fault = nameFault(object);
+  return [
+    ...(fault === undefined ? [] : [{ severity: 'error', code: 'RefusedByDefinition', ...fault } as const]),
+    ...imageProblems((object.spec as { matchImages?: unknown } | undefined)?.matchImages),
+  ];
 }
 
 function imageProblems(images: unknown): readonly Judged[] {

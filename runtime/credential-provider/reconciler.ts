@@ -13,6 +13,7 @@ import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Outcome,
+  type Problem,
   type Read,
   type Reconciler,
   type World,
@@ -24,8 +25,9 @@ import {
 } from '../rules/credential-provider-config.ts';
 import { kubeletRefusal } from '../rules/credential-provider-config-check.ts';
 import { mergeCredentialProviderConfig } from '../rules/credential-provider-merge.ts';
+import { nameFault } from '../rules/credential-provider-name.ts';
 import { CREDENTIAL_PROVIDER, type PlatformFile } from '../rules/credential-provider-platform.ts';
-import type { KubeObject, OwnerReference } from '../rules/kube-object.ts';
+import { describeObject, type KubeObject, type OwnerReference } from '../rules/kube-object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, pullStatusName } from '../rules/pull-status.ts';
 import { contestedIn, contestedOf } from './contested.ts';
 import { fileText, unitText } from './ignition-files.ts';
@@ -48,6 +50,16 @@ const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.grou
 
 const READS: readonly Read[] = [
   ...VERSIONS.map((apiVersion): Read => ({ ...OBJECT, apiVersion, optional: true })),
+  // Under other names only a folder can hold it.
+  ...VERSIONS.map(
+    (apiVersion): Read => ({
+      role: 'hosted',
+      apiVersion,
+      kind: CREDENTIAL_PROVIDER.kind,
+      optional: true,
+      preview: true,
+    }),
+  ),
   { ...INFRASTRUCTURE, optional: true },
   { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
   { ...MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
@@ -81,8 +93,34 @@ export function credentialProviderReconciler(options: ReconcilerOptions): Reconc
     name: NAME,
     reads: READS,
     keysFor: (_changed, world) => [{ scope: world.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
-    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
+    reconcile: (world) => {
+      const outcome = reconcile(world, optionsFor(options, world.scope.name));
+      const refused = misnamed(world);
+      return refused.length === 0
+        ? outcome
+        : { ...outcome, problems: [...(outcome.problems ?? []), ...refused] };
+    },
   };
+}
+
+/** Objects that no API server takes, and that would otherwise say nothing. */
+function misnamed(world: World): readonly Problem[] {
+  return VERSIONS.flatMap((apiVersion) =>
+    world.list({ role: 'hosted', apiVersion, kind: CREDENTIAL_PROVIDER.kind }),
+  ).flatMap((object): readonly Problem[] => {
+    const fault = nameFault(object);
+    if (fault === undefined) return [];
+    const { kind, metadata } = object;
+    return [
+      {
+        disposition: 'terminal',
+        code: 'RefusedByDefinition',
+        message: `Cannot apply "${describeObject({ kind, name: metadata.name })}": ${fault.path} ${fault.message}`,
+        hint: `Call it "${CREDENTIAL_PROVIDER.objectName}"; several are merged into one by hand`,
+        regarding: { ...OBJECT, apiVersion: object.apiVersion, name: metadata.name },
+      },
+    ];
+  });
 }
 
 function reconcile(world: World, options: ReconcilerOptions): Outcome {

@@ -48,6 +48,30 @@ function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}
   };
 }
 
+test('an object under another name, which no API server takes, is a problem beside the good one and alone', () => {
+  const cluster = clusterObjects({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });
+  const good = cluster.find(({ kind }) => kind === 'CRIOCredentialProviderConfig') as KubeObject;
+  const bad = { ...good, metadata: { ...good.metadata, name: 'default', uid: 'uid-2' } };
+  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
+  for (const objects of [
+    [...cluster, bad],
+    [...cluster.filter((one) => one !== good), bad],
+  ]) {
+    const outcome = reconciler.reconcile(worldOf(objects, undefined), KEY);
+    assert.deepEqual(
+      outcome.problems?.map(({ code, disposition, message }) => [code, disposition, message]),
+      [
+        [
+          'RefusedByDefinition',
+          'terminal',
+          'Cannot apply "CRIOCredentialProviderConfig/default": metadata.name is "default", wanted "cluster": the API server refuses every other name',
+        ],
+      ],
+    );
+    assert.equal((outcome.apply ?? []).length > 0, objects.includes(good));
+  }
+});
+
 test('one MachineConfig per built-in pool, owned by the object', () => {
   const { configs, conditions } = reconcile({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });
   assert.deepEqual(

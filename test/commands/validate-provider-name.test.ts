@@ -1,0 +1,36 @@
+/** A provider configuration under a name that the API server refuses: said by `validate` and by `reconcile --from`. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('a CRIOCredentialProviderConfig that is not called "cluster"');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-provider-name-'));
+writeFileSync(
+  join(folder, 'provider.yaml'),
+  'apiVersion: config.openshift.io/v1alpha1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: default}\nspec: {matchImages: [quay.io]}\n',
+);
+
+test('validate names the path', async () => {
+  const { code, stdout } = await runProcess([process.execPath, main, 'validate', folder]);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /provider\.yaml:1: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", wanted "cluster".*\[RefusedByDefinition\]/,
+  );
+});
+
+test('reconcile --from has a problem, and says what to do', async () => {
+  const { code, stdout } = await runProcess([process.execPath, main, 'reconcile', '--from', folder]);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /terminal RefusedByDefinition: .*metadata\.name is "default", wanted "cluster".*Call it "cluster"/,
+  );
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();
