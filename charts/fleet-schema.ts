@@ -68,6 +68,11 @@ export interface HostedClusterInput {
   readonly name?: string;
   /** @default {'<namespace>-<name>'} */
   readonly controlPlaneNamespace?: string;
+  /**
+   * ServiceAccount of the hosted cluster as which the management cluster's reconciler works there, by its `kubeconfigSecret`: policies
+   * name it. @default none: the reconciler is system:admin, and no policy can tell it from people
+   */
+  readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
 /** The reconciler's Deployment. */
@@ -205,6 +210,10 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
       namespace: dnsLabel().exactOptional(),
       name: dnsLabel().exactOptional(),
       controlPlaneNamespace: dnsLabel().exactOptional(),
+      serviceAccount: z
+        .strictObject({ namespace: dnsLabel(), name: dnsName() })
+        .exactOptional()
+        .describe('ServiceAccount of the hosted cluster as which the reconciler works there'),
     })
     .exactOptional(),
   discovery: z.boolean().exactOptional(),

@@ -2,6 +2,7 @@
  * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its place.
  */
 
+import { hostedMistakes } from './fleet-hosted.ts';
 import { fleetMistakes } from './fleet-mistakes.ts';
 import { check, FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
 import {
@@ -89,6 +90,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   const sections = tops.map((cluster, index) =>
     readSections({ defaults: asMap(raw.defaults?.systems), cluster, index }, found),
   );
+  found.push(...hostedMistakes({ tops, sections, defaults: raw.defaults?.reconciler }));
   const clusters = tops.map((cluster, index) => {
     const context = contextOf(raw, tops, sections, index);
     found.push(
@@ -149,6 +151,9 @@ function contextOf(
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     image: cluster.image ?? fleet.image,
     discovery: cluster.discovery ?? false,
+    ...(cluster.hostedCluster?.serviceAccount === undefined
+      ? {}
+      : { account: cluster.hostedCluster.serviceAccount }),
     hosted:
       kind === 'management'
         ? tops.flatMap((other, at) =>
@@ -169,6 +174,7 @@ function hostedOf(fleet: FleetTop, cluster: ClusterTop, sections: readonly Secti
     controlPlaneNamespace: cluster.hostedCluster?.controlPlaneNamespace ?? `${namespace}-${name}`,
     delivery: cluster.delivery ?? 'gitops',
     image: cluster.image ?? fleet.image,
+    namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     systems: sections.map((section) => section.system.name),
   };
 }

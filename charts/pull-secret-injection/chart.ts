@@ -7,7 +7,7 @@ import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
-import type { ChartSystem, ReconcilerPart, SectionProblem } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, ReconcilerPart, SectionProblem } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import { pullSecretProfileCrd } from './crd.ts';
@@ -93,14 +93,17 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
     ...(cluster.kind === 'hosted' && config.admission === 'webhook'
       ? [namespace(cluster.namespace, { podSecurity: 'restricted' })]
       : []),
-    ...pullSecretInjectionObjects(config, cluster),
+    ...pullSecretInjectionObjects(config, { ...cluster, account: accountOf(cluster) }),
   ],
+  shared: sharedOptions,
   reconciler: (config, cluster) =>
     cluster.kind === 'standalone' ? part(config, cluster.namespace) : undefined,
   managementReconciler(management, hosted) {
     const [first] = hosted;
     // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
-    return first === undefined ? undefined : { ...part(first.config, management.namespace), access: [] };
+    if (first === undefined) return undefined;
+    const own = hosted.map(({ cluster }) => cluster.namespace);
+    return { ...part(first.config, management.namespace, own), access: [] };
   },
 };
 
@@ -109,9 +112,30 @@ function profileProblems({ name, spec }: ProfileInput, index: number): readonly 
   return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
 }
 
-function part(config: PullSecretInjectionInput, ownNamespace: string): ReconcilerPart {
+/** In a hosted cluster, an administrator's kubeconfig: a policy that names system:admin would bind people as well. */
+function accountOf({ kind, namespace: own, account }: ClusterContext): Account | undefined {
+  return kind === 'hosted' ? account : { namespace: own, name: RECONCILER };
+}
+
+type Account = NonNullable<ClusterContext['account']>;
+
+function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { admission = 'policy', audit = true, evict = false } = config;
-  const { excludedNamespaces, trustedLabelKeys, secretNames } = config;
+  const { excludedNamespaces = [], trustedLabelKeys } = config;
+  return { admission, audit, evict, excludedNamespaces, trustedLabelKeys };
+}
+
+/** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from `ownNamespace` */
+function part(
+  config: PullSecretInjectionInput,
+  ownNamespace: string,
+  alsoOwn: readonly string[] = [],
+): ReconcilerPart {
+  const { admission = 'policy', audit = true, evict = false } = config;
+  const { trustedLabelKeys, secretNames } = config;
+  const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
+  const excludedNamespaces =
+    config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
   return {
     name: 'pull-secret-injection',
     options: {
@@ -141,7 +165,7 @@ const GUARD_EXEMPT = ['kube-system', 'openshift-config'];
 
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
-  cluster: { readonly namespace: string; readonly image: string },
+  cluster: { readonly namespace: string; readonly image: string; readonly account: Account | undefined },
 ): readonly KubeObject[] {
   return [
     pullSecretProfileCrd(),
@@ -152,7 +176,7 @@ function pullSecretInjectionObjects(
       admission: config.admission ?? 'policy',
       certificates: config.certificates ?? { kind: 'service-ca' },
       excludedNamespaces: config.excludedNamespaces ?? [],
-      reconciler: RECONCILER,
+      ...(cluster.account === undefined ? {} : { account: cluster.account }),
       guardExempt: [...GUARD_EXEMPT, cluster.namespace],
       profiles: config.profiles ?? [],
     }),
@@ -189,6 +213,7 @@ export interface PullSecretInjectionProps extends PullSecretInjectionInput {
 export class PullSecretInjection extends ObjectGroup {
   constructor(scope: Construct, id: string, props: PullSecretInjectionProps) {
     const { image, namespace: own = OWN_NAMESPACE, ...config } = props;
-    super(scope, id, pullSecretInjectionObjects(config, { image, namespace: own }));
+    const account = { namespace: own, name: RECONCILER };
+    super(scope, id, pullSecretInjectionObjects(config, { image, namespace: own, account }));
   }
 }

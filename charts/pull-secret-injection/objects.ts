@@ -21,8 +21,8 @@ export interface InjectionObjectsInput {
   /** Needed for `admission: webhook`. */
   readonly certificates?: CertificateSource;
   readonly excludedNamespaces: readonly string[];
-  /** ServiceAccount of the reconciler, in `namespace`. */
-  readonly reconciler: string;
+  /** Of the reconciler. Without one that is its alone there is no guard policy: it would bind people as well. */
+  readonly account?: { readonly namespace: string; readonly name: string };
   /** Namespaces in which the reconciler writes Secrets for other systems. */
   readonly guardExempt: readonly string[];
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
@@ -34,10 +34,9 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
   return [
     ...consentPolicy(),
     ...sidecarSetConsentPolicy(),
-    ...guardPolicy({
-      serviceAccount: { namespace, name: input.reconciler },
-      exemptNamespaces: input.guardExempt,
-    }),
+    ...(input.account === undefined
+      ? []
+      : guardPolicy({ serviceAccount: input.account, exemptNamespaces: input.guardExempt })),
     ...(input.admission === 'webhook' && certificates !== undefined
       ? webhookObjects({ namespace, image, certificates, excludedNamespaces })
       : []),

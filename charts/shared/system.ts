@@ -26,6 +26,8 @@ export interface HostedCluster {
   readonly controlPlaneNamespace: string;
   readonly delivery: Delivery;
   readonly image: string;
+  /** Of our own pods there. */
+  readonly namespace: string;
   /** Names of the systems that are on for it. */
   readonly systems: readonly string[];
 }
@@ -44,6 +46,8 @@ export interface ClusterContext {
   readonly hosted: readonly HostedCluster[];
   /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */
   readonly discovery: boolean;
+  /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is no administrator. */
+  readonly account?: { readonly namespace: string; readonly name: string };
 }
 
 /** API access that a system's reconciler needs in this cluster. Rendered as Role or ClusterRole `pullwright-<system>`. */
@@ -83,6 +87,8 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly kinds: readonly ClusterKind[];
   /** Mistakes that show only together with the cluster. */
   check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
+  /** Options of which one reconciler takes one set for all its hosted clusters: two that differ are a mistake. */
+  shared?(config: Config): Readonly<Record<string, unknown>>;
   /**
    * Objects for this cluster, in any order, without the reconciler's own Deployment and RBAC. Pure. Objects of API groups
    * that are not built in land in `overlays/<group>` by themselves.

@@ -16,7 +16,9 @@ export function notInjectedInto(
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
   const namespaceLabels = { ...found?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
   const identity = { namespace, labels, annotations, namespaceLabels };
-  if (exemption(identity, ['pullwright-system']) !== undefined) return [];
+  // Our own namespace has the name that the fleet gave it.
+  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+  if (exemption(identity, [isOwn ? namespace : 'pullwright-system']) !== undefined) return [];
   const profiles = store
     .list({ apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' })
     .map(readProfile)

@@ -65,6 +65,7 @@ else {
     controlPlaneNamespace: 'clusters-east',
     delivery: 'gitops',
     image: 'registry.example.com/pullwright:1',
+    namespace: 'pullwright-system',
     systems: ['credential-provider'],
   });
   const rulesIn = (namespace?: string) =>
