@@ -50,6 +50,7 @@ export function judgeManifests(manifests: readonly Manifest[]): readonly FilePro
 function judgeObject(object: KubeObject): readonly Judged[] {
   switch (object.kind) {
     case 'Secret':
+      if (object.apiVersion !== 'v1') return foreignSecret(object);
       return validateSecret(object as SecretObject, isAdditional(object)).map(
         ({ position, path, ...rest }) => ({
           ...rest,
@@ -66,6 +67,13 @@ function judgeObject(object: KubeObject): readonly Judged[] {
     default:
       return [];
   }
+}
+
+/** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
+function foreignSecret({ apiVersion }: KubeObject): readonly Judged[] {
+  if (apiVersion.includes('/')) return [];
+  const message = 'is no version of a Secret, wanted "v1"';
+  return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
 /** The additional pull secret is read whatever its type is. */

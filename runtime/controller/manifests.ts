@@ -4,8 +4,10 @@
  */
 import { LineCounter, parseDocument } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
+import { KUBERNETES_SCHEMA } from '../kube/yaml-schema.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { yamlMistake } from '../rules/yaml-mistake.ts';
+import { shapeFault } from './object-shape.ts';
 
 /** An object, and where it stands. */
 export interface Manifest {
@@ -120,7 +122,12 @@ function parseOne(
     }
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'silent', prettyErrors: false });
+  const document = parseDocument(text, {
+    ...KUBERNETES_SCHEMA,
+    lineCounter: lines,
+    logLevel: 'silent',
+    prettyErrors: false,
+  });
   const error = document.errors[0];
   if (error !== undefined) {
     return {
@@ -186,7 +193,13 @@ function faultOf(value: unknown): string | undefined {
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
   if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;
-  return metadataFault(shownKind(object['kind']), object['metadata']);
+  const kind = shownKind(object['kind']);
+  const fault = metadataFault(kind, object['metadata']);
+  if (fault !== undefined) return fault;
+  const shape = shapeFault(object);
+  return shape === undefined
+    ? undefined
+    : `${kind} "${(object['metadata'] as { name: string }).name}" has ${shape}`;
 }
 
 /** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */

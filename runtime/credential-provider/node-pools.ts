@@ -64,7 +64,7 @@ export function readNodePools(
 }
 
 function nodePool(object: NodePoolObject, nodes: readonly NodeObject[], configMap: string): NodePool {
-  const configs = (object.spec?.config ?? []).map(({ name = '' }) => name);
+  const configs = (object.spec?.config ?? []).map(({ name }) => (typeof name === 'string' ? name : ''));
   return {
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name,

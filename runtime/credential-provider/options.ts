@@ -169,10 +169,14 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
     throw new UsageError(
       `Cannot read the config file "${path}": wanted a JSON object of flag names and values`,
     );
-  return Object.entries(settings).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? value.join(',') : String(value),
-  ]);
+  return Object.entries(settings).map(([name, value]) => {
+    const texts = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+    if (texts.every((one) => ['string', 'number', 'boolean'].includes(typeof one)))
+      return [name, texts.join(',')];
+    throw new UsageError(
+      `Cannot read the config file "${path}": ${JSON.stringify(name)} is no text, number or list of them`,
+    );
+  });
 }
 
 function withSettings(

@@ -161,7 +161,7 @@ class SystemdOverBus implements ReloadingSystemd {
       },
       this.#callMs,
     );
-    return unitState(all as Readonly<Record<string, { readonly value: unknown } | undefined>>);
+    return unitState(all);
   }
 
   /** Waits for the job's end, the loss of the bus, the deadline, or the signal to stop: whichever is first. */
@@ -228,7 +228,12 @@ class JobEnds {
   }
 }
 
-function unitState(all: Readonly<Record<string, { readonly value: unknown } | undefined>>): UnitState {
+function unitState(answer: unknown): UnitState {
+  if (typeof answer !== 'object' || answer === null)
+    throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
+      code: 'BusAnswer',
+    });
+  const all = answer as Readonly<Record<string, { readonly value?: unknown } | null | undefined>>;
   const text = (name: string): string => {
     const value = all[name]?.value;
     return typeof value === 'string' ? value : '';
@@ -240,7 +245,7 @@ function unitState(all: Readonly<Record<string, { readonly value: unknown } | un
     sub: text('SubState'),
     load: text('LoadState'),
     invocation: id instanceof Uint8Array || Array.isArray(id) ? Buffer.from(id).toString('hex') : '',
-    busy: Array.isArray(job) && Number(job[0]) !== 0,
+    busy: Array.isArray(job) && job[0] !== 0,
   };
 }
 

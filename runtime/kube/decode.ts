@@ -25,7 +25,8 @@ type Raw = Readonly<Record<string, unknown>>;
  * ```
  */
 export function decodeObject(raw: Raw): KubeObject {
-  if (raw['kind'] !== 'Secret' || raw['apiVersion'] !== 'v1') return raw as KubeObject;
+  // Whatever the version says: a slip in it must not show the values. Groups have a slash, and Secrets of their own.
+  if (raw['kind'] !== 'Secret' || String(raw['apiVersion']).includes('/')) return raw as KubeObject;
   const { stringData, data, ...rest } = raw;
   const wrapped = {
     ...wrapValues(data, (text) => text),

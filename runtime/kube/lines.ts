@@ -1,4 +1,5 @@
 /** JSON values out of a stream of lines, each line at most as long as allowed. Linear also for lines of megabytes. */
+import { PullwrightError } from '../rules/errors.ts';
 
 /** A line longer than this ends the stream: no object of an API server is that large. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -15,13 +16,22 @@ export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       const text = Buffer.concat(parts).toString('utf8');
       parts = [];
       size = 0;
-      if (text.trim() !== '') yield JSON.parse(text);
+      if (text.trim() !== '') yield valueOf(text);
     }
     const rest = chunk.subarray(from);
     size += rest.length;
     if (size > MAX_LINE_BYTES)
       throw new RangeError(`A line of the watch is longer than ${MAX_LINE_BYTES} bytes`);
     if (rest.length > 0) parts.push(rest);
+  }
+}
+
+/** Without the parser's words, which quote the text: it may be of a Secret. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new PullwrightError('Cannot read the watch: a line is no JSON', { code: 'WatchDamaged' });
   }
 }
 

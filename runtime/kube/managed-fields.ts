@@ -107,7 +107,7 @@ export function givenUp(
     const step = stepOf(token);
     if (step === undefined) return [];
     const child = childOf(desired, step);
-    const inner = (below ?? {}) as Fields;
+    const inner = (typeof below === 'object' && below !== null ? below : {}) as Fields;
     // A map that was only a way to owned leaves is not given up itself; an element or a value is.
     const whole = Object.keys(inner).length === 0 || '.' in inner;
     if (child === undefined && whole) return [[...path, step]];

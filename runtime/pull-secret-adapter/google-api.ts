@@ -86,7 +86,9 @@ function failure(
 ): GcpError {
   const { status: http, answer } = response;
   const error = (answer as { error?: { status?: unknown; details?: unknown } } | undefined)?.error;
-  const details = Array.isArray(error?.details) ? (error.details as ErrorDetail[]) : [];
+  const details = (Array.isArray(error?.details) ? error.details : []).filter(
+    (detail): detail is ErrorDetail => typeof detail === 'object' && detail !== null,
+  );
   const info = details.map((detail) => detail.reason).find((reason) => typeof reason === 'string');
   const retryAfterMs = retryAfterOf(response.retryAfter, details);
   if (typeof error?.status === 'string') return new GcpError(call, error.status, { info, retryAfterMs });

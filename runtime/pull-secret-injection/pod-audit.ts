@@ -102,9 +102,9 @@ export function uninjectedPods(
 
 /** The names in `spec.imagePullSecrets`. */
 export function pullSecretsOf(pod: KubeObject): readonly string[] {
-  const references = (pod.spec as { imagePullSecrets?: readonly { name?: string }[] } | undefined)
-    ?.imagePullSecrets;
-  return (references ?? []).map((reference) => reference.name ?? '');
+  const references = (pod.spec as { imagePullSecrets?: unknown } | undefined)?.imagePullSecrets;
+  if (!Array.isArray(references)) return [];
+  return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
 }
 
 interface PodStatus {

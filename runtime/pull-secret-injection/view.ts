@@ -38,7 +38,7 @@ export function profileOf(object: KubeObject): ReadProfile {
   const known = readProfiles.get(object);
   if (known !== undefined) return known;
   const { name } = object.metadata;
-  const text = JSON.stringify(object.spec);
+  const text = JSON.stringify(object.spec ?? null);
   const before = readByName.get(name);
   const read = before?.text === text ? before.read : readProfile(object);
   readProfiles.set(object, read);

@@ -191,18 +191,19 @@ function observe({ input, deployment, part, present, subject, operator }: Observ
 
 const NO_CONTAINER = '\u0000';
 
-interface Container {
-  readonly name?: string;
-  readonly env?: readonly { readonly name?: string; readonly value?: string }[];
-}
-
 /** The variable's value; undefined when it is not set, {@link NO_CONTAINER} without such a container. */
 function variableOf(deployment: KubeObject, container: string): string | undefined {
-  const spec = deployment.spec as { template?: { spec?: { containers?: readonly Container[] } } } | undefined;
-  const found = spec?.template?.spec?.containers?.find((one) => one.name === container);
+  const spec = deployment.spec as { template?: { spec?: { containers?: unknown } } } | undefined;
+  const found = named(spec?.template?.spec?.containers, container) as { readonly env?: unknown } | undefined;
   if (found === undefined) return NO_CONTAINER;
-  const variable = found.env?.find((one) => one.name === OVERRIDES_ENV);
-  return variable === undefined ? undefined : (variable.value ?? '');
+  const variable = named(found.env, OVERRIDES_ENV) as { readonly value?: unknown } | undefined;
+  if (variable === undefined) return undefined;
+  return typeof variable.value === 'string' ? variable.value : '';
+}
+
+function named(list: unknown, name: string): unknown {
+  if (!Array.isArray(list)) return undefined;
+  return (list as readonly ({ readonly name?: unknown } | null)[]).find((one) => one?.name === name);
 }
 
 function fieldsFor(container: string, value: string): { readonly spec: unknown } {

@@ -46,7 +46,9 @@ export async function imageManifest(
   if (!INDEX_TYPES.has(top.mediaType) && !Array.isArray(document['manifests']))
     return imageOf(top, top.digest, []);
   const entries = descriptors(document['manifests']);
-  const known = entries.flatMap((entry) => entry.platform?.architecture ?? []);
+  const known = entries.flatMap(({ platform }) =>
+    typeof platform?.architecture === 'string' ? platform.architecture : [],
+  );
   const entry = entries.find(
     (one) => one.platform?.architecture === architecture && (one.platform.os ?? 'linux') === 'linux',
   );
@@ -89,10 +91,13 @@ export async function imageConfig(
     chunks.push(chunk);
   }
   const document = jsonOf(Buffer.concat(chunks));
-  const { Labels: labels } = (document['config'] ?? {}) as { Labels?: Record<string, string> | null };
+  const { Labels: labels } = (document['config'] ?? {}) as { Labels?: unknown };
+  const texts = Object.entries(labels ?? {}).filter((pair): pair is [string, string] => {
+    return typeof pair[1] === 'string';
+  });
   return {
     architecture: typeof document['architecture'] === 'string' ? document['architecture'] : '',
-    labels: labels ?? {},
+    labels: Object.fromEntries(texts),
   };
 }
 
@@ -154,7 +159,10 @@ function jsonOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
 }
 
 function descriptors(list: unknown): readonly Descriptor[] {
-  return (Array.isArray(list) ? list : []).filter(
-    (entry): entry is Descriptor => typeof (entry as Descriptor | null)?.digest === 'string',
-  );
+  const entries = (Array.isArray(list) ? list : []) as readonly (Partial<Descriptor> | null)[];
+  return entries.flatMap((entry): readonly Descriptor[] => {
+    if (typeof entry?.digest !== 'string') return [];
+    const { mediaType, ...rest } = entry;
+    return [{ ...rest, digest: entry.digest, ...(typeof mediaType === 'string' ? { mediaType } : {}) }];
+  });
 }

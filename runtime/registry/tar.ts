@@ -59,11 +59,13 @@ function checkHeader(header: Uint8Array): void {
 function sizeOf(header: Uint8Array): number {
   const field = header.subarray(124, 136);
   if (((field[0] ?? 0) & 0x80) === 0) return numberOf(field);
+  // What is too large for the number is too large for a layer, and breaks off.
   return field.subarray(4).reduce((total, byte) => total * 256 + byte, 0);
 }
 
 function numberOf(field: Uint8Array): number {
   const text = textOf(field).replace(/[\0 ].*$/s, '');
+  if (!/^[0-7]*$/.test(text)) throw new RegistryError('Damaged', 'the layer is no tar archive');
   return text === '' ? 0 : Number.parseInt(text, 8);
 }
 

@@ -35,7 +35,7 @@ const SUMMARIES: readonly string[] = ['Ready', 'Validated'];
 export function conditionRow(system: string, object: KubeObject): StatusRow {
   const status = (object.status ?? {}) as {
     conditions?: readonly Condition[];
-    reporter?: string;
+    reporter?: unknown;
     verdicts?: readonly Verdict[];
   };
   const conditions = status.conditions ?? [];
@@ -43,12 +43,12 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
     (found) => found !== undefined,
   );
   const base = {
-    system: status.reporter ?? system,
+    system: typeof status.reporter === 'string' ? status.reporter : system,
     object: describeObject({ kind: object.kind, ...object.metadata }),
   };
   if (summary === undefined)
     return { ...base, state: 'Unknown', reason: 'NotReported', message: 'nothing has reported on it yet' };
-  const { reason, message } = summary;
+  const { reason, message } = texts(summary);
   if (summary.status === 'True')
     return { ...base, state: 'Ready', reason, message: withCounts(message, status.verdicts ?? []) };
   const progressing = conditions.some(
@@ -60,6 +60,12 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
     reason,
     message: withCounts(message, status.verdicts ?? []),
   };
+}
+
+/** In a folder anything can stand here. */
+function texts({ reason, message }: Condition): Pick<StatusRow, 'reason' | 'message'> {
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return { reason: text(reason), message: text(message) };
 }
 
 function withCounts(message: string, verdicts: readonly Verdict[]): string {
@@ -112,8 +118,7 @@ export function jobRow(job: KubeObject): StatusRow {
     (condition) => condition.type === 'Failed' && condition.status === 'True',
   );
   const base = { system: 'pull-secret-adapter', object: describeObject({ kind: 'Job', ...job.metadata }) };
-  if (failed !== undefined)
-    return { ...base, state: 'Attention', reason: failed.reason, message: failed.message };
+  if (failed !== undefined) return { ...base, state: 'Attention', ...texts(failed) };
   if ((status.succeeded ?? 0) > 0)
     return { ...base, state: 'Ready', reason: 'Complete', message: 'the pull secret is stored' };
   return { ...base, state: 'Progressing', reason: 'Running', message: 'the Job has not ended' };

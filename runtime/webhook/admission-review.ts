@@ -56,6 +56,10 @@ export function readReview(text: string): AdmissionRequest | undefined {
   const request = review['request'];
   if (!isRecord(request) || typeof request['uid'] !== 'string') return undefined;
   if (!isRecord(request['object']) || !isRecord(request['resource'])) return undefined;
+  if (typeof request['operation'] !== 'string') return undefined;
+  // Absent, or a text: for objects without a namespace, and where it is no sub-resource.
+  if (['namespace', 'subResource'].some((name) => !['string', 'undefined'].includes(typeof request[name])))
+    return undefined;
   return request as unknown as AdmissionRequest;
 }
 

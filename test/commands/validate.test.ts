@@ -84,6 +84,20 @@ const ROWS: readonly Row[] = [
     says: /at least 1 item.*\[KubeletRefuses\]/,
   },
   {
+    name: 'a version of Secrets that there is not',
+    reason: 'an API server would refuse it',
+    text: SECRET('{"auths":{"quay.io":{"auth":"dTpw"}}}').replace('apiVersion: v1', 'apiVersion: v2'),
+    code: 1,
+    says: /apiVersion: is no version of a Secret, wanted "v1" \[WrongVersion\]/,
+  },
+  {
+    name: 'mirrors that are no list',
+    reason: 'what other commands could not read either',
+    text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec: {imageTagMirrors: {source: a.io}}\n',
+    code: 1,
+    says: /-:1: error: ImageTagMirrorSet "m" has spec\.imageTagMirrors that is no list/,
+  },
+  {
     name: 'tabs',
     reason: 'no YAML',
     text: 'kind: Secret\n\tname: x\n',

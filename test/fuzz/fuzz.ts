@@ -1,10 +1,11 @@
 /** Feeds a parser texts that are almost right, and says what it did wrong. */
 import { inspect } from 'node:util';
-import { PullwrightError, UsageError } from '../../runtime/rules/errors.ts';
+import { RegistryError } from '../../runtime/registry/registry-error.ts';
+import { describeError, PullwrightError, UsageError } from '../../runtime/rules/errors.ts';
 import { findPlanted } from '../support/canary.ts';
 import { randomFrom } from '../support/random.ts';
 import { mutated } from './mutate.ts';
-import type { Parser } from './parsers.ts';
+import type { Parser } from './parser.ts';
 
 export interface Finding {
   readonly parser: string;
@@ -18,29 +19,29 @@ export interface Finding {
 const HANG_MS = 10_000;
 
 /** Runs `cases` texts. Every text has a seed of its own, so that one case can be made again. */
-export function fuzz(
+export async function fuzz(
   parser: Parser,
   { seed, cases }: { readonly seed: number; readonly cases: number },
-): Finding[] {
+): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (let index = 0; index < cases && findings.length < 5; index += 1) {
     const own = (seed + index) >>> 0;
     const text = mutated(parser.corpus, randomFrom(own));
-    const what = wrongWith(parser, text);
+    const what = await wrongWith(parser, text);
     if (what !== undefined) findings.push({ parser: parser.name, seed: own, what, text });
   }
   return findings;
 }
 
 /** What is wrong with how `parser` takes `text`; undefined when nothing is. */
-export function wrongWith(parser: Parser, text: string): string | undefined {
+export async function wrongWith(parser: Parser, text: string): Promise<string | undefined> {
   const from = performance.now();
   let shown: string;
   try {
-    shown = shownBy(parser.run(text));
+    shown = shownBy(await parser.run(text));
   } catch (error) {
     if (!isTyped(error)) return `threw ${inspect(error)}`;
-    shown = error.message;
+    shown = `${error.message}\n${describeError(error)}`;
   }
   if (findPlanted(shown) !== undefined) return `showed a planted secret`;
   const ms = performance.now() - from;
@@ -48,8 +49,7 @@ export function wrongWith(parser: Parser, text: string): string | undefined {
 }
 
 function isTyped(error: unknown): error is Error {
-  // Texts that are JSON for a rule that takes values are parsed by the test itself.
-  return error instanceof PullwrightError || error instanceof UsageError || error instanceof SyntaxError;
+  return [PullwrightError, UsageError, RegistryError].some((type) => error instanceof type);
 }
 
 /** All that a log, a JSON answer or a debugger would show. */
@@ -58,8 +58,8 @@ function shownBy(value: unknown): string {
 }
 
 /** How much longer `parser` takes for a text four times as long; the smallest of five measurements each. Linear is 4. */
-export function growth(parser: Parser): { readonly ratio: number; readonly ms: number } {
-  const time = (repeats: number): number => {
+export async function growth(parser: Parser): Promise<{ readonly ratio: number; readonly ms: number }> {
+  const time = async (repeats: number): Promise<number> => {
     const [head = ''] = parser.corpus;
     const half = Math.floor(head.length / 2);
     const text = head.slice(0, half) + parser.unit.repeat(repeats) + head.slice(half);
@@ -67,7 +67,7 @@ export function growth(parser: Parser): { readonly ratio: number; readonly ms: n
     for (let round = 0; round < 5; round += 1) {
       const from = performance.now();
       try {
-        parser.run(text);
+        await parser.run(text);
       } catch {
         // Only the time counts.
       }
@@ -75,8 +75,8 @@ export function growth(parser: Parser): { readonly ratio: number; readonly ms: n
     }
     return least;
   };
-  time(1000);
-  const short = time(2500);
-  const long = time(10_000);
+  await time(1000);
+  const short = await time(2500);
+  const long = await time(10_000);
   return { ratio: long / Math.max(short, 0.05), ms: long };
 }

@@ -18,8 +18,8 @@ process.stdout.write(`seed ${seed}\n`);
 let wrong = 0;
 for (const parser of PARSERS.filter(({ name }) => values.only === undefined || name === values.only)) {
   const from = performance.now();
-  const findings = fuzz(parser, { seed, cases: Number(values.cases) });
-  const { ratio, ms } = growth(parser);
+  const findings = await fuzz(parser, { seed, cases: Number(values.cases) });
+  const { ratio, ms } = await growth(parser);
   // Below a few milliseconds the clock says more than the parser.
   const isSlow = ratio > MAX_GROWTH && ms > 20;
   wrong += findings.length + (isSlow ? 1 : 0);

@@ -55,6 +55,8 @@ const TOKENS: readonly string[] = [
   '<<: ',
   '|',
   '-----BEGIN ',
+  '[1,'.repeat(400),
+  '{"a":'.repeat(400),
   'A'.repeat(300),
   ' '.repeat(300),
 ];
@@ -63,7 +65,10 @@ const TOKENS: readonly string[] = [
 export function mutated(corpus: readonly string[], random: () => number): string {
   let text = pick(corpus, random);
   const rounds = Math.floor(random() * 5);
-  for (let round = 0; round < rounds; round += 1) text = pick(MUTATIONS, random)(text, random, corpus);
+  // A document that stays one reaches further than a broken one.
+  const isWhole = random() < 0.5;
+  for (let round = 0; round < rounds; round += 1)
+    text = isWhole ? reshaped(text, random) : pick(MUTATIONS, random)(text, random, corpus);
   return text.slice(0, 20_000);
 }
 
@@ -88,6 +93,8 @@ const MUTATIONS: readonly Mutation[] = [
     );
   },
   (text) => text.toUpperCase(),
+  (text) => text.replaceAll('\n', '\r\n'),
+  (text, random) => reshaped(text, random),
   (text, random) => text.replaceAll(text[Math.floor(random() * text.length)] ?? ' ', pick(TOKENS, random)),
 ];
 
@@ -104,4 +111,56 @@ function range(text: string, random: () => number): readonly [number, number] {
 
 function pick<T>(list: readonly T[], random: () => number): T {
   return list[Math.floor(random() * list.length)] as T;
+}
+
+/** Values that stand where others are wanted. */
+const ODD: readonly unknown[] = [
+  null,
+  true,
+  0,
+  -1,
+  1e308,
+  2 ** 53,
+  '',
+  ' ',
+  'a'.repeat(300),
+  '\ud800',
+  '\u0000',
+  '__proto__',
+  [],
+  {},
+  [null],
+  [[]],
+  [{}],
+  { '': '' },
+  { name: 7 },
+  { toString: 1 },
+];
+
+/** The same JSON with one value replaced, left out, doubled or moved; the text itself when it is no JSON. */
+function reshaped(text: string, random: () => number): string {
+  let root: { value: unknown };
+  try {
+    root = { value: JSON.parse(text) };
+  } catch {
+    return text;
+  }
+  const places: { readonly holder: Record<string, unknown>; readonly key: string }[] = [];
+  const visit = (holder: Record<string, unknown>, key: string): void => {
+    places.push({ holder, key });
+    const value = holder[key];
+    if (typeof value !== 'object' || value === null) return;
+    for (const inner of Object.keys(value)) visit(value as Record<string, unknown>, inner);
+  };
+  visit(root, 'value');
+  const { holder, key } = pick(places, random);
+  const other = pick(places, random);
+  const change = Math.floor(random() * 5);
+  if (change === 0 && Array.isArray(holder)) holder.splice(Number(key), 1);
+  else if (change === 0) delete holder[key];
+  else if (change === 1) holder[key] = structuredClone(other.holder[other.key]);
+  else if (change === 2) holder[key] = [holder[key], structuredClone(holder[key])];
+  else if (change === 3 && holder !== root) holder[pick(TOKENS, random)] = holder[key];
+  else holder[key] = pick(ODD, random);
+  return JSON.stringify(root.value) ?? 'null';
 }

@@ -1,0 +1,170 @@
+/** Texts that the fuzzer found, made small, with what is answered since. */
+import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
+import { describeError } from '../../runtime/rules/errors.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { wrongWith } from './fuzz.ts';
+import { PARSERS } from './parsers.ts';
+
+const test = suite('what fuzzing found');
+
+interface Row extends Case {
+  readonly parser: string;
+  readonly text: string;
+  /** What the answer, or the error, says. */
+  readonly says: RegExp;
+}
+
+const object = (kind: string, body: object): string => {
+  const [apiVersion = '', short = ''] = kind.split(' ');
+  return JSON.stringify({ apiVersion, kind: short, metadata: { name: 'a', namespace: 'web' }, ...body });
+};
+
+const rows: readonly Row[] = [
+  {
+    name: 'a setting that is a map',
+    reason: 'it was made a text, which a map with a member "toString" is not',
+    parser: 'configuration of the provider',
+    text: '{"auth-dir":{"toString":1}}',
+    says: /"auth-dir" is no text, number or list of them/,
+  },
+  {
+    name: 'no properties of a unit',
+    reason: 'an answer without a body is none',
+    parser: 'answer of the system bus',
+    text: '[]',
+    says: /systemd answers without its properties/,
+  },
+  {
+    name: 'a media type that is a number',
+    reason: 'the layer is then as it is, and its digest decides',
+    parser: 'manifest and index of an image',
+    text: '{"config":{"digest":"sha256:ab"},"layers":[{"digest":"sha256:cd","mediaType":7}]}',
+    says: /layers: \[ \{ digest: 'sha256:cd' \} \]/,
+  },
+  {
+    name: 'architectures that are no texts',
+    reason: 'they are listed in the message about the missing one',
+    parser: 'manifest and index of an image',
+    text: '{"manifests":[{"digest":"sha256:ab","platform":{"architecture":{"toString":1}}}]}',
+    says: /no image for amd64: it has none/,
+  },
+  {
+    name: 'labels that are no texts',
+    reason: 'the version of a release is read from one',
+    parser: 'configuration of an image',
+    text: '{"config":{"Labels":{"io.openshift.release":["4.20.0"],"a":"b"}}}',
+    says: /^\{ a: 'b' \}$/,
+  },
+  {
+    name: 'a review whose namespace is a map',
+    reason: 'the webhook answers 400 instead of failing within',
+    parser: 'admission review',
+    text: JSON.stringify({
+      apiVersion: 'admission.k8s.io/v1',
+      request: { uid: 'u', operation: 'CREATE', resource: {}, object: {}, namespace: {} },
+    }),
+    says: /^undefined$/,
+  },
+  {
+    name: 'a review whose operation is missing',
+    reason: 'nobody can say what is asked',
+    parser: 'admission review',
+    text: JSON.stringify({
+      apiVersion: 'admission.k8s.io/v1',
+      request: { uid: 'u', resource: {}, object: {} },
+    }),
+    says: /^undefined$/,
+  },
+  {
+    name: 'details that are null',
+    reason: 'a proxy may answer anything',
+    parser: "answer of Google's APIs",
+    text: '{"error":{"status":"UNAVAILABLE","details":[null,{"retryDelay":"1s"}]}}',
+    says: /AddSecretVersion failed: UNAVAILABLE/,
+  },
+  {
+    name: 'a field of managed fields that is a text',
+    reason: 'it stands for a whole field',
+    parser: 'fields of managers',
+    text: JSON.stringify({
+      metadata: {
+        managedFields: [{ manager: 'm', operation: 'Apply', fieldsV1: { 'f:a': 'x' } }],
+      },
+    }),
+    says: /'f:a'/,
+  },
+  {
+    name: 'a line of a watch that is no JSON',
+    reason: "the parser's words quote the text, which may be of a Secret",
+    parser: 'lines of a watch',
+    text: `{"object":${plantedPassword('watch')}}\n`,
+    says: /^Cannot read the watch: a line is no JSON$/,
+  },
+  {
+    name: 'a size in a layer that is no number',
+    reason: 'nothing was read then, as if the file were empty',
+    parser: 'layer of an image',
+    text: `a/b${'\0'.repeat(121)}9999${'\0'.repeat(28)}0${'\0'.repeat(355)}`,
+    says: /the layer is no tar archive/,
+  },
+  {
+    name: 'a profile without spec',
+    reason: 'the first of its name had nothing to be compared with',
+    parser: 'objects of a stand-alone cluster',
+    text: object('pullwright.dev/v1alpha1 PullSecretProfile', {}),
+    says: /spec/,
+  },
+  {
+    name: 'pull secrets of a pod that are a number',
+    reason: 'the audit of pods walked through them',
+    parser: 'objects of a stand-alone cluster',
+    text: object('v1 Pod', { spec: { imagePullSecrets: 7, containers: { image: 'a' } } }),
+    says: /reconciler/,
+  },
+  {
+    name: 'files of a MachineConfig that are a map',
+    reason: 'rules walk through the list; the object is named instead',
+    parser: 'manifests',
+    text: object('machineconfiguration.openshift.io/v1 MachineConfig', {
+      spec: { config: { storage: { files: {} } } },
+    }),
+    says: /MachineConfig "a" has spec\.config\.storage\.files that is no list/,
+  },
+  {
+    name: 'conditions that are a text',
+    reason: 'the same',
+    parser: 'status',
+    text: object('pullwright.dev/v1alpha1 PullStatus', { status: { conditions: 'Ready' } }),
+    says: /PullStatus "a" has status\.conditions that is no list/,
+  },
+  {
+    name: 'a config of a NodePool that is a number',
+    reason: 'the same, with the path of the element',
+    parser: 'import',
+    text: object('hypershift.openshift.io/v1beta1 HostedCluster', {
+      spec: { imageContentSources: [{ source: 'quay.io', mirrors: [7] }] },
+    }),
+    says: /HostedCluster "a" has spec\.imageContentSources\[0\]\.mirrors\[0\] that is no text: quote it/,
+  },
+  {
+    name: 'a Secret of a version that there is not',
+    reason: 'its values were not wrapped',
+    parser: 'objects to validate',
+    text: object('v2 Secret', { data: { '.dockerconfigjson': plantedPassword('version') } }),
+    says: /is no version of a Secret, wanted "v1"/,
+  },
+];
+
+table(test, rows, async ({ parser: name, text, says }) => {
+  const parser = PARSERS.find((one) => one.name === name);
+  assert.ok(parser !== undefined, name);
+  assert.equal(await wrongWith(parser, text), undefined);
+  const said = await Promise.resolve()
+    .then(() => parser.run(text))
+    .then((value) => (typeof value === 'string' ? value : inspect(value, { depth: 8 })), describeError);
+  assert.match(said, says);
+});
+
+test.run();

@@ -1,0 +1,283 @@
+/** What the programs in a cluster are asked and answered: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
+
+import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { jsonLines } from '../../runtime/kube/lines.ts';
+import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
+import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
+import { GcpError } from '../../runtime/pull-secret-adapter/gcp-error.ts';
+import { callGoogleApi } from '../../runtime/pull-secret-adapter/google-api.ts';
+import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-http.ts';
+import { readJobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
+import { planCluster } from '../../runtime/pull-secret-adapter/plan.ts';
+import { judgePullSecret } from '../../runtime/pull-secret-adapter/pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { parseCatalogOverrides } from '../../runtime/rules/olm-catalogs.ts';
+import { type Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
+import { describeSecretValue } from '../../runtime/rules/secret-summary.ts';
+import { answerText, readReview } from '../../runtime/webhook/admission-review.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { AUTHS, jsonOf } from './corpus.ts';
+import { MADE } from './corpus-cluster.ts';
+import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+
+const CLUSTER = {
+  id: 'cls-123',
+  name: 'one',
+  generation: 2,
+  labels: { a: 'b' },
+  spec: { provider: 'gcp', gcp: { projectId: 'cust', region: 'r' }, pullSecret: { data: AUTHS } },
+  status: {
+    conditions: [{ type: 'Ready', status: 'True', observed_generation: 2 }],
+    adapters: { validation: { available: 'True' }, dns: { available: true } },
+  },
+};
+const STATUS = {
+  adapter: 'dns',
+  observed_generation: 2,
+  conditions: [{ type: 'Available', status: 'True' }],
+  data: { a: 1 },
+  last_report_time: '2026-01-01T00:00:00Z',
+};
+const REVIEW = {
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u',
+    operation: 'CREATE',
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    namespace: 'web',
+    object: { metadata: { name: 'p', labels: { a: 'b' } }, spec: { imagePullSecrets: [{ name: 's' }] } },
+  },
+};
+
+/** While `work` runs, every request of this process is answered with `text`. */
+async function answeredWith<T>(text: string, status: number, work: () => Promise<T>): Promise<T> {
+  const own = globalThis.fetch;
+  const isHeader = /^[\x20-\x7e]*$/.test(text);
+  const headers = { 'retry-after': isHeader ? text.trim() : '1' };
+  globalThis.fetch = () => Promise.resolve(new Response(text, { status, headers }));
+  try {
+    return await work();
+  } finally {
+    globalThis.fetch = own;
+  }
+}
+
+export const ANSWER_PARSERS: readonly Parser[] = [
+  {
+    name: 'admission review',
+    corpus: [jsonOf(REVIEW)],
+    unit: '[',
+    run: (text) => {
+      const request = readReview(text);
+      if (request === undefined) return undefined;
+      const { uid, operation, namespace = '', subResource = '' } = request;
+      for (const field of [uid, operation, namespace, subResource])
+        holds(typeof field === 'string', 'a field');
+      return answerText(uid, { outcome: 'unchanged', warnings: [namespace.repeat(3)] });
+    },
+  },
+  {
+    name: 'event about a cluster',
+    corpus: [
+      '{"specversion":"1.0","id":"1","source":"s","type":"cluster.create","data":{"id":"cls-123","generation":3}}',
+      '{"specversion":"1.0","id":"1","source":"s","type":"x.cluster.y","data":"{\\"id\\":\\"cls-123\\"}"}',
+    ],
+    unit: '{"data":',
+    run: (text) => {
+      const parsed = parseCloudEvent({ body: new Uint8Array(Buffer.from(text)), attributes: {} });
+      return parsed.ok ? clusterHint(parsed.event) : parsed;
+    },
+  },
+  {
+    name: 'cluster of the HyperFleet API',
+    corpus: [jsonOf(CLUSTER), jsonOf({ ...CLUSTER, deleted_time: 'x', spec: { platform: { type: 'GCP' } } })],
+    unit: '{"type":"a","status":"b"},',
+    run: (text) => {
+      const read = readCluster(valueOf(text));
+      if (!read.ok) return read;
+      const { pullSecret, ...rest } = read.value;
+      const named = unlessNamed([jsonOf(rest)], rest);
+      const plan = planCluster(read.value, []);
+      return [pullSecret, named, unlessNamed([jsonOf(rest), ...registriesOf(pullSecret)], plan)];
+    },
+  },
+  {
+    name: 'status of another adapter',
+    corpus: [jsonOf(STATUS)],
+    unit: '{"type":"a","status":"b"},',
+    run: (text) => {
+      const status = readAdapterStatus(valueOf(text));
+      const read = readCluster(CLUSTER);
+      if (status === undefined || !read.ok) return status;
+      return planCluster(read.value, [status], [status.adapter, 'dns']);
+    },
+  },
+  {
+    name: 'answer of the HyperFleet API',
+    corpus: [jsonOf({ items: [CLUSTER], total: 1 }), '{"code":"hyperfleet-1","reason":"no"}', '', '17'],
+    unit: '[',
+    run: async (text) => {
+      const waits: number[] = [];
+      const options = {
+        baseUrl: 'https://api.example.com',
+        userAgent: 'test',
+        pause: (ms: number) => {
+          waits.push(ms);
+          return Promise.resolve();
+        },
+      };
+      for (const status of [200, 404, 429])
+        try {
+          const { code } = await answeredWith(text, status, () =>
+            callHyperfleet(options, 'GET', '/clusters'),
+          );
+          holds(code.length <= 64, 'the code');
+        } catch (error) {
+          if (status !== 429) throw error;
+        }
+      for (const ms of waits) holds(ms >= 0 && ms <= 30_000, 'the pause');
+      return waits;
+    },
+  },
+  {
+    name: "answer of Google's APIs",
+    corpus: [
+      jsonOf({
+        error: {
+          code: 429,
+          status: 'RESOURCE_EXHAUSTED',
+          message: plantedPassword('google'),
+          details: [{ reason: 'RATE_LIMIT_EXCEEDED' }, { retryDelay: '1.5s' }],
+        },
+      }),
+      '{"name":"projects/1/secrets/a"}',
+      '3',
+    ],
+    unit: '{"reason":"a"},',
+    run: async (text) => {
+      const options = {
+        token: () => Promise.resolve(redact(plantedPassword('bearer'))),
+        timeoutMs: 1000,
+        signal: new AbortController().signal,
+      };
+      const call = () =>
+        callGoogleApi({ name: 'AddSecretVersion', method: 'GET', url: 'https://x.example.com' }, options);
+      const said: string[] = [];
+      for (const status of [200, 403, 429, 503])
+        try {
+          await answeredWith(text, status, call);
+        } catch (error) {
+          if (!(error instanceof GcpError)) throw error;
+          holds(error.retryAfterMs === undefined || Number.isFinite(error.retryAfterMs), 'the wait');
+          said.push(error.message);
+        }
+      return said;
+    },
+  },
+  {
+    name: 'result of a Job',
+    corpus: [jsonOf({ status: 'failure', reason: 'QuotaExceeded', message: 'm', details: { a: 1, b: 'c' } })],
+    unit: '[',
+    run: (text) => readJobResult(text),
+  },
+  {
+    name: 'pull secret of a cluster',
+    corpus: [AUTHS, `{"auths":{"quay.io":{"auth":"eDp5"}}}`],
+    unit: '"r.io":{"auth":"eDp5"},',
+    run: (text) => {
+      const { problems, registries } = judgePullSecret(redact(text));
+      return unlessNamed(registriesOf(redact(text)), [problems, registries]);
+    },
+  },
+  {
+    name: 'what changed in a Secret',
+    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
+    unit: '"r.io":{},',
+    run: (text) => {
+      const value = (one: string) => redact(Buffer.from(one).toString('base64'));
+      const said = [
+        describeSecretValue(value(AUTHS), value(text)),
+        describeSecretValue(undefined, redact(text)),
+      ];
+      return unlessNamed(keysOf(text), said);
+    },
+  },
+  {
+    name: 'overrides of catalogs',
+    corpus: ['a=b,c=d', '=', 'registry.redhat.io/redhat/redhat-operator-index=m.io/a'],
+    unit: 'a=b,',
+    run: (text) => {
+      const { overrides, ignored } = parseCatalogOverrides(text);
+      return [overrides && [...overrides], ignored];
+    },
+  },
+  {
+    name: 'fields of managers',
+    corpus: [
+      jsonOf(MADE[0]),
+      jsonOf({
+        metadata: {
+          managedFields: [
+            {
+              manager: 'm',
+              operation: 'Apply',
+              fieldsV1: { 'f:a': { 'k:{"name":"x"}': { '.': {} }, 'v:"y"': {} } },
+            },
+          ],
+        },
+      }),
+    ],
+    unit: '{"manager":"a"},',
+    run: (text) => {
+      const object = valueOf(text) as KubeObject;
+      const { managedFields } = (object as { metadata?: KubeObject['metadata'] } | null)?.metadata ?? {};
+      // The API server writes this list; only what stands in `fieldsV1` is free.
+      if (
+        !Array.isArray(managedFields) ||
+        managedFields.some((one) => typeof one !== 'object' || one === null)
+      )
+        return undefined;
+      const owned = ownedBy(object, 'pullwright-global-pull-secret');
+      return [givenUp(owned, {}).length, writtenBy(object, 'm'), managersOf(object, ['data', 'a']).length];
+    },
+  },
+  {
+    name: 'lines of a watch',
+    corpus: [
+      `${jsonOf({ type: 'ADDED', object: { kind: 'Node' } })}\n${jsonOf({ type: 'BOOKMARK' })}\n`,
+      '\n\n',
+    ],
+    unit: '{"type":"ADDED"}\n',
+    run: async (text) => {
+      const bytes = new Uint8Array(Buffer.from(text));
+      const half = Math.floor(bytes.length / 2);
+      const read = async (...pieces: readonly Uint8Array[]): Promise<string> => {
+        const found: unknown[] = [];
+        const source = async function* () {
+          yield* pieces;
+        };
+        for await (const value of jsonLines(source())) found.push(value);
+        return jsonOf(found);
+      };
+      const whole = await read(bytes);
+      holds((await read(bytes.subarray(0, half), bytes.subarray(half))) === whole, 'the pieces');
+      return whole;
+    },
+  },
+];
+
+/** Names that stand in `pullSecret`, which messages show. */
+function registriesOf(pullSecret: Redacted<string> | undefined): readonly string[] {
+  return pullSecret === undefined ? [] : keysOf(reveal(pullSecret));
+}
+
+function keysOf(text: string): readonly string[] {
+  try {
+    const { auths } = JSON.parse(text) as { auths?: object };
+    return Object.keys(auths ?? {});
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,231 @@
+/** What the programs on nodes read: the API server's answers, the kubelet's token, units, state files, the system bus. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { apiClient } from '../../runtime/credential-provider/api-client.ts';
+import { AnswerReader } from '../../runtime/credential-provider/http-answer.ts';
+import { kubeletPointers } from '../../runtime/credential-provider/installer-plan.ts';
+import { readRecord } from '../../runtime/credential-provider/installer-record.ts';
+import { parseArguments } from '../../runtime/credential-provider/options.ts';
+import { readSecrets, referencedSecrets } from '../../runtime/credential-provider/secrets.ts';
+import { pullerOf } from '../../runtime/credential-provider/token.ts';
+import type { Bus, BusCall } from '../../runtime/host/bus.ts';
+import { systemdOverBus } from '../../runtime/host/systemd.ts';
+import { StateFolder } from '../../runtime/node/state-folder.ts';
+import { authFile, NO_GLOBAL_AUTH, parseGlobalAuth } from '../../runtime/rules/namespace-auth-file.ts';
+import { chooseCredentials, collectOffers } from '../../runtime/rules/namespace-credentials.ts';
+import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { plantedAuth, plantedPassword } from '../support/canary.ts';
+import { AUTHS, jsonOf } from './corpus.ts';
+import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-fuzz-'));
+const PULLER = { namespace: 'n', pod: 'p', serviceAccount: 's' };
+const SERVER = { url: 'https://api.example.com', ca: '' };
+const SOURCES = [{ repository: 'quay.io/a', kind: 'primary' }] as const;
+
+const SECRET_LIST = jsonOf({
+  kind: 'SecretList',
+  items: ['a', 'b'].map((name) => ({
+    metadata: { name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(AUTHS).toString('base64') },
+  })),
+});
+
+/** The API server answers every request with `text`. */
+function answering(text: string) {
+  const exchange = () => Promise.resolve({ status: 200, text, retryAfter: null });
+  return apiClient(SERVER, redact('t'), new AbortController().signal, exchange);
+}
+
+function token(claims: unknown): string {
+  return `e30.${Buffer.from(jsonOf(claims)).toString('base64url')}.c2ln`;
+}
+
+export const NODE_PARSERS: readonly Parser[] = [
+  {
+    name: 'HTTP answer',
+    corpus: [
+      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nretry-after: 1\r\n\r\n{}',
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n3;x=y\r\nabc\r\n0\r\n\r\n',
+      'HTTP/1.0 403 Forbidden\r\nconnection: close\r\n\r\n{"message":"no"}',
+    ],
+    unit: '2\r\n{}\r\n',
+    run: (text) => {
+      // Its own errors become one typed error with a hint where the connection is known.
+      const answer = (pieces: readonly Buffer[]): unknown => {
+        const reader = new AnswerReader();
+        try {
+          for (const piece of pieces) {
+            const whole = reader.add(piece);
+            if (whole !== undefined) return whole;
+          }
+          return reader.end();
+        } catch (error) {
+          if (error instanceof Error && error.constructor === Error) return error.message;
+          throw error;
+        }
+      };
+      const bytes = Buffer.from(text, 'latin1');
+      const half = Math.floor(bytes.length / 2);
+      const whole = answer([bytes]);
+      const isAnswer = typeof whole === 'object';
+      // In pieces the answer is the same. What follows an answer is not ours to read.
+      if (isAnswer && !text.toLowerCase().includes('chunked'))
+        holds(
+          jsonOf(answer([bytes.subarray(0, half), bytes.subarray(half)])) === jsonOf(whole),
+          'the pieces',
+        );
+      return whole;
+    },
+  },
+  {
+    name: 'Secrets of a namespace',
+    corpus: [SECRET_LIST, '{"items":[]}', '{"items":null}'],
+    unit: '{"metadata":{"name":"a"}},',
+    run: async (text) => {
+      const { secrets } = await readSecrets(answering(text), PULLER, { annotations: {} }, 'list');
+      const offers = collectOffers(secrets);
+      const choice = chooseCredentials(offers, SOURCES, ['b']);
+      const file = authFile(choice, parseGlobalAuth(redact(AUTHS)) ?? NO_GLOBAL_AUTH);
+      holds(parseGlobalAuth(file.text) !== undefined, 'the auth file');
+      const names = secrets.flatMap(({ name, type }) => [name, type]);
+      return unlessNamed(
+        [...names, ...choice.entries.map(({ key }) => key)],
+        [secrets, offers.skipped, choice],
+      );
+    },
+  },
+  {
+    name: 'references to Secrets',
+    corpus: [
+      jsonOf({
+        spec: { imagePullSecrets: [{ name: 'a' }, { name: 'b.c' }] },
+        imagePullSecrets: [{ name: 'd' }],
+      }),
+    ],
+    unit: '{"name":"a"},',
+    run: (text) => referencedSecrets(answering(text), PULLER),
+  },
+  {
+    name: "the node's auth file",
+    corpus: [
+      AUTHS,
+      '{"auths":null}',
+      `{"credHelpers":{"r.io":"x"},"auths":{"r.io":{"auth":"${plantedAuth('node')}"}}}`,
+    ],
+    unit: '"a":{},',
+    run: (text) => {
+      const global = parseGlobalAuth(redact(text));
+      if (global === undefined) return undefined;
+      const file = authFile({ entries: [], keyBySource: new Map(), skipped: [] }, global);
+      const again = parseGlobalAuth(file.text);
+      holds(again !== undefined, 'the auth file');
+      const same = again && authFile({ entries: [], keyBySource: new Map(), skipped: [] }, again);
+      holds(same !== undefined && reveal(same.text) === reveal(file.text), 'the auth file');
+      return global;
+    },
+  },
+  {
+    name: 'ServiceAccount token',
+    // Claims that stay JSON are put into a token; what is one already is cut and mixed as it is.
+    corpus: [
+      jsonOf({ 'kubernetes.io': { namespace: 'a', pod: { name: 'p' }, serviceaccount: { name: 's' } } }),
+      token({ 'kubernetes.io': { namespace: plantedPassword('claim').toLowerCase() } }),
+    ],
+    unit: 'e30',
+    run: (text) => {
+      const isToken = !text.startsWith('{');
+      return pullerOf(redact(isToken ? text : `e30.${Buffer.from(text).toString('base64url')}.c2ln`));
+    },
+  },
+  {
+    name: 'configuration of the provider',
+    corpus: [jsonOf({ 'auth-dir': '/run/auth', 'budget-ms': 5000, 'registries-conf-dir': ['/a', '/b'] })],
+    unit: '"a":1,',
+    run: (text) => [
+      parseArguments(['--config', '/c.json'], '/root', () => text),
+      parseArguments(text.split(' '), undefined, () => '{}'),
+    ],
+  },
+  {
+    name: "a kubelet's unit",
+    corpus: [
+      '[Service]\nEnvironmentFile=-/etc/kubernetes/kubelet-env\nExecStart=/usr/bin/kubelet \\\n  --image-credential-provider-config=/etc/a.yaml \\\n  --image-credential-provider-bin-dir "/usr/libexec"\n',
+    ],
+    unit: '--image-credential-provider-config ',
+    run: (text) => kubeletPointers([text, text.toUpperCase()]),
+  },
+  {
+    name: "the installer's record",
+    corpus: [jsonOf({ path: '/usr/bin/a', sha256: 'ab', version: '0.1.0' })],
+    unit: '[',
+    run: (text) => {
+      const file = join(folder, 'installed.json');
+      writeFileSync(file, text);
+      return readRecord(file);
+    },
+  },
+  {
+    name: "the node's state folder",
+    corpus: [
+      jsonOf({
+        version: 1,
+        journal: { version: 1, breakers: {}, restarts: [1] },
+        ledger: { 'auths/a': ['d'] },
+      }),
+      jsonOf({ version: 1, mode: 384, uid: 0, gid: 0, bytes: Buffer.from(AUTHS).toString('base64') }),
+      '{"version":1,"absent":true}',
+    ],
+    unit: '[',
+    run: (text) => {
+      for (const name of ['journal.json', 'saved.json']) writeFileSync(join(folder, name), text);
+      const state = new StateFolder(folder);
+      const loaded = state.load();
+      const copy = state.loadCopy();
+      if (typeof copy === 'object') {
+        state.saveCopy(copy);
+        holds(jsonOf(state.loadCopy()) === jsonOf(copy), 'the copy');
+      }
+      if (!loaded.damaged) {
+        state.store(loaded);
+        const again = new StateFolder(folder).load();
+        holds(
+          jsonOf([again.journal, again.ledger]) === jsonOf([loaded.journal, loaded.ledger]),
+          'the journal',
+        );
+      }
+      return unlessNamed([jsonOf(loaded)], [loaded.damaged, loaded.newer, copy]);
+    },
+  },
+  {
+    name: 'answer of the system bus',
+    corpus: [
+      jsonOf([
+        {
+          ActiveState: { value: 'active' },
+          SubState: { value: 'running' },
+          LoadState: { value: 'loaded' },
+          InvocationID: { value: [1, 2, 255] },
+          Job: { value: [0, '/'] },
+        },
+      ]),
+      '["/org/freedesktop/systemd1/unit/a"]',
+      '[]',
+    ],
+    unit: '[',
+    run: async (text) => {
+      // What the bus carries is typed; the list of values is what is made of it.
+      const value = valueOf(text);
+      const body = Array.isArray(value) ? (value as readonly unknown[]) : [];
+      const bus: Bus = {
+        call: (call: BusCall) => Promise.resolve(call.member === 'LoadUnit' ? ['/u'] : body),
+        onSignal: () => undefined,
+        lost: new Promise<never>(() => undefined),
+        close: () => undefined,
+      };
+      return systemdOverBus({ connect: () => Promise.resolve(bus) }).state('kubelet.service');
+    },
+  },
+];

@@ -1,0 +1,291 @@
+/** Parsers of files and of fields that people write. */
+import { parse as parseToml } from 'smol-toml';
+import { parseFleet } from '../../charts/fleet.ts';
+import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { parseReconcileConfig } from '../../runtime/commands/reconcile-config.ts';
+import { parseManifests } from '../../runtime/controller/manifests.ts';
+import { parseRequest } from '../../runtime/credential-provider/request.ts';
+import { parseDocument } from '../../runtime/global-pull-secret/agent-document.ts';
+import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
+import { parseYaml } from '../../runtime/kube/yaml.ts';
+import { parseChallenge } from '../../runtime/registry/challenge.ts';
+import { kubeletKey } from '../../runtime/rules/auth-lookup-kubelet.ts';
+import { credentialExpiry } from '../../runtime/rules/credential-expiry.ts';
+import { decodeCredentialProviderConfig } from '../../runtime/rules/credential-provider-config.ts';
+import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
+import { parseDockerConfig } from '../../runtime/rules/docker-config.ts';
+import { canonicalDockerConfig } from '../../runtime/rules/docker-config-canonical.ts';
+import { readExpectations } from '../../runtime/rules/expectations.ts';
+import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go-duration.ts';
+import { parseGoUrl } from '../../runtime/rules/go-url.ts';
+import { formatImageReference, parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { parseSelectorText } from '../../runtime/rules/label-selector.ts';
+import { matchesImage, matchImageFault } from '../../runtime/rules/match-images.ts';
+import { readGrant } from '../../runtime/rules/pull-secret-profile-grant.ts';
+import { Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
+import { parseRegistriesConf } from '../../runtime/rules/registries-conf.ts';
+import { parsePlain } from '../../runtime/rules/registries-conf-plain.ts';
+import { registryKey } from '../../runtime/rules/registry-key.ts';
+import {
+  formatImageOverrides,
+  parseImageOverrides,
+  parseOverridesFlag,
+} from '../../runtime/rules/registry-overrides.ts';
+import {
+  overridesDocument,
+  parseOverridesDocument,
+} from '../../runtime/rules/registry-overrides-document.ts';
+import { splitReference } from '../../runtime/rules/registry-overrides-reference.ts';
+import { parseJournal } from '../../runtime/rules/rollout-journal.ts';
+import { validateDockerConfig } from '../../runtime/rules/validate-pull-secret.ts';
+import { plantedAuth, plantedPassword } from '../support/canary.ts';
+import {
+  AUTHS,
+  FLEET,
+  IMAGES,
+  jsonOf,
+  KUBECONFIG,
+  MANIFESTS,
+  PROVIDER,
+  REGISTRIES,
+  TOKEN,
+} from './corpus.ts';
+import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+
+export const TEXT_PARSERS: readonly Parser[] = [
+  {
+    name: 'image reference',
+    corpus: IMAGES,
+    unit: '/a',
+    run: (text) => {
+      const parsed = parseImageReference(text);
+      if (!parsed.ok) return parsed;
+      const again = parseImageReference(formatImageReference(parsed.reference));
+      holds(again.ok && jsonOf(again.reference) === jsonOf(parsed.reference), 'the reference');
+      return parsed;
+    },
+  },
+  {
+    name: 'docker config',
+    corpus: [AUTHS, '{"auths":{}}', `{"quay.io":{"auth":"${plantedAuth('cfg')}"}}`],
+    unit: `"r.io":{"auth":"${plantedAuth('unit')}"},`,
+    run: (text) => {
+      const parsed = parseDockerConfig(redact(text));
+      parseDockerConfig(redact(text), 'dockercfg');
+      if (!parsed.ok) return parsed;
+      const canonical = canonicalDockerConfig(parsed.config);
+      const again = parseDockerConfig(canonical);
+      holds(
+        again.ok && reveal(canonicalDockerConfig(again.config)) === reveal(canonical),
+        'the canonical form',
+      );
+      const names = parsed.config.entries.flatMap(({ key, kubelet, containers }) => [
+        key.written,
+        kubelet?.username,
+        kubelet?.email,
+        containers?.username,
+      ]);
+      return unlessNamed(names, [parsed, validateDockerConfig(redact(text))]);
+    },
+  },
+  {
+    name: 'the kubelet file of a node',
+    corpus: [AUTHS, '{"auths":{}}', 'null'],
+    unit: '{"auths":',
+    run: (text) => parseDocument(redact(new Uint8Array(Buffer.from(text))), 'the file'),
+  },
+  {
+    name: 'registry key',
+    corpus: ['quay.io', 'https://index.docker.io/v1/', 'r.io:5000/a/b', '*.example.com'],
+    unit: '/a',
+    run: (text) => [registryKey(text), kubeletKey(text)],
+  },
+  {
+    name: 'match images',
+    corpus: ['*.example.com', 'r.io:5000/team', '*.*.registry.io/a', ...IMAGES],
+    unit: '*.',
+    run: (text) => [
+      matchImageFault(text),
+      matchesImage(text, 'a.b.example.com/x'),
+      matchesImage('*.example.com', text),
+    ],
+  },
+  {
+    name: 'URL',
+    corpus: ['https://r.io:5000/a?b=c#d', 'http://[::1]:80/', 'r.io/a%20b', 'https://u:p@r.io'],
+    unit: '%41',
+    run: (text) => parseGoUrl(text),
+  },
+  {
+    name: 'duration',
+    corpus: ['1h', '1h30m', '250ms', '-1.5s', '1us'],
+    unit: '1h',
+    run: (text) => {
+      const parsed = parseGoDuration(text);
+      if (parsed !== undefined && Number.isSafeInteger(parsed))
+        holds(parseGoDuration(formatGoDuration(parsed)) === parsed, 'the duration');
+      return parsed;
+    },
+  },
+  {
+    name: 'label selector',
+    corpus: ['a=b', 'a in (b,c),!d', 'example.com/x notin (y)', 'a!=b,c'],
+    unit: 'a=b,',
+    run: (text) => parseSelectorText(text),
+  },
+  {
+    name: 'grant',
+    corpus: ['*', 'a,b', 'team-*', 'matchLabels: tier=a'],
+    unit: 'a,',
+    run: (text) => readGrant(text),
+  },
+  {
+    name: 'registries.conf',
+    corpus: [REGISTRIES, 'short-name-mode = "permissive"\n'],
+    unit: '[[registry]]\nlocation = "a.io"\n',
+    run: (text) => {
+      parsePlain(text);
+      return parseRegistriesConf(text, parseToml);
+    },
+  },
+  {
+    name: 'overrides text',
+    corpus: ['quay.io/a=m.io/a,quay.io/a=n.io/a', 'a=b', '='],
+    unit: 'a.io=b.io,',
+    run: (text) => {
+      const parsed = parseImageOverrides(text);
+      parseOverridesFlag(text);
+      const written = formatImageOverrides(parsed);
+      holds(formatImageOverrides(parseImageOverrides(written)) === written, 'the overrides');
+      return parsed === undefined ? undefined : [...parsed];
+    },
+  },
+  {
+    name: 'overrides document',
+    corpus: [
+      '{"version":1,"rules":[{"source":"quay.io","mirrors":[{"location":"m.io","pullFrom":"all"}],"mirrorSourcePolicy":"NeverContactSource"}]}',
+    ],
+    unit: '{"source":"a","mirrors":[]},',
+    run: (text) => {
+      const rules = parseOverridesDocument(text);
+      if (rules !== undefined)
+        holds(
+          jsonOf(parseOverridesDocument(overridesDocument(rules).text)) === jsonOf(rules),
+          'the document',
+        );
+      return rules;
+    },
+  },
+  { name: 'split reference', corpus: IMAGES, unit: ':a', run: (text) => splitReference(text) },
+  {
+    name: 'credential provider configuration',
+    corpus: [PROVIDER, jsonOf(parseYaml(PROVIDER))],
+    unit: '  - name: a\n',
+    run: (text) => [decodeCredentialProviderConfig(text, parseYaml), kubeletRefusal(text, parseYaml)],
+  },
+  {
+    name: 'kubelet request',
+    corpus: [
+      jsonOf({
+        apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+        kind: 'CredentialProviderRequest',
+        image: 'r.io/a',
+        serviceAccountToken: plantedPassword('request'),
+        serviceAccountAnnotations: { a: 'b' },
+      }),
+    ],
+    unit: '{"a":',
+    run: (text) => {
+      const { image, annotations, ...rest } = parseRequest(text);
+      return unlessNamed([image, jsonOf(annotations)], [image, annotations, rest]);
+    },
+  },
+  {
+    name: 'kubeconfig of a Secret',
+    corpus: [KUBECONFIG, jsonOf(parseYaml(KUBECONFIG))],
+    unit: 'a: [',
+    run: (text) =>
+      connectionFromSecret({
+        subject: 'Secret/a/b',
+        text: redact(text),
+        parse: parseYaml,
+      }).server,
+  },
+  {
+    name: 'CloudEvent',
+    corpus: [
+      '{"specversion":"1.0","id":"1","source":"s","type":"x.cluster.create","data":{"id":"cls-123"}}',
+      '{"specversion":"1.0","id":"1","source":"s","type":"t","data_base64":"e30="}',
+    ],
+    unit: '{"data":',
+    run: (text) => [
+      parseCloudEvent({ body: new Uint8Array(Buffer.from(text)), attributes: {} }),
+      parseCloudEvent({
+        body: new Uint8Array(Buffer.from(text)),
+        attributes: { 'ce-id': text, 'ce-type': 't', 'ce-source': 's', 'ce-specversion': '1.0' },
+      }),
+    ],
+  },
+  {
+    name: 'manifests',
+    corpus: [MANIFESTS, 'a: 1\n', '---\n---\n'],
+    unit: '---\nkind: Node\n',
+    // What is said of the text must show no value, and a Secret's values are wrapped. What stands under another name is any text.
+    run: (text) => {
+      const { problems, manifests } = parseManifests(text, 'x.yaml');
+      for (const { object } of manifests)
+        if (object.kind === 'Secret' && object.apiVersion === 'v1')
+          for (const value of Object.values(object['data'] ?? {}))
+            holds(value === null || value instanceof Redacted, 'wrapping');
+      return [problems, parseManifests(text, 'x.yaml', new Set(['Secret'])).problems];
+    },
+  },
+  {
+    name: 'fleet file',
+    corpus: [FLEET],
+    unit: '  - { name: a }\n',
+    run: (text) => parseFleet(text).clusters.length,
+  },
+  {
+    name: 'reconciler configuration',
+    corpus: ['systems: { global-pull-secret: {}, registry-overrides: { only: ["a/b"] } }\n'],
+    unit: 'a: [',
+    run: (text) => parseReconcileConfig(text),
+  },
+  {
+    name: 'expectations',
+    corpus: [
+      jsonOf({ from: '.', expectations: [{ image: 'r.io/a', namespace: 'n', expect: { denied: true } }] }),
+      jsonOf({ tests: [{ image: 'r.io/a', expect: { secret: 'n/s', key: 'r.io' } }] }),
+    ],
+    unit: '[',
+    run: (text) => readExpectations(valueOf(text)),
+  },
+  {
+    name: 'Bearer challenge',
+    corpus: [
+      'Bearer realm="https://auth.example.com/token",service="r.io",scope="repository:a:pull"',
+      'Basic realm="x"',
+    ],
+    unit: ',a="b"',
+    run: (text) => parseChallenge(text),
+  },
+  {
+    name: 'expiry of a credential',
+    corpus: [TOKEN, plantedPassword('expiry'), Buffer.from('{"expiration":1900000000}').toString('base64')],
+    unit: 'e30.',
+    run: (text) =>
+      ['robot', 'AWS', 'oauth2accesstoken'].map((username) =>
+        credentialExpiry({ username, password: redact(text), identityToken: redact('') }),
+      ),
+  },
+  {
+    name: 'journal of a node',
+    corpus: [
+      '{"version":1,"breakers":{"a":{"rounds":1,"kind":"unit"}},"restarts":[1]}',
+      '{"version":1,"breakers":{},"restarts":[],"change":{"phase":"writing","wanted":"a","source":"a","restart":true,"failures":0,"notBefore":1,"waitMs":0,"invocation":""}}',
+    ],
+    unit: '[',
+    run: (text) => parseJournal(valueOf(text)),
+  },
+];
