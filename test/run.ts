@@ -1,38 +1,33 @@
 /**
- * The test runner: `node test/run.ts [FILTER...]`.
+ * The test runner; `node test/run.ts --help` says how it is called.
  *
  * Runs the static checks, then each `*.test.ts` file as a process of its own, two at a time, and sums what they report. A
  * file fails when a test fails, when it has no test, when its totals do not add up (a hook that threw), when it overruns its
- * deadline, or when it prints a planted secret. The last line is `N passed, N failed[, N skipped]`.
- *
- * A filter is a part of a path; with one, the static checks are left out. `PULLWRIGHT_NO_SKIP=1` turns a skip into a failure.
+ * deadline, when it does not end, or when it prints a planted secret. The last line is `N passed, N failed[, N skipped]`.
  */
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
-import { findPlanted } from './support/canary.ts';
-import { killRunning, type ProcessResult, runProcess } from './support/process.ts';
+import { type FileResult, type Job, judge } from './support/judge.ts';
+import { killRunning, runProcess } from './support/process.ts';
 
-interface FileResult {
-  readonly file: string;
-  readonly passed: number;
-  readonly failed: number;
-  readonly skips: readonly string[];
-  readonly problem?: string;
-  readonly output: string;
-  readonly seconds: number;
-}
+const USAGE = `node test/run.ts [--repeat N] [FILTER...]
 
-interface Job {
-  readonly file: string;
-  readonly command: readonly string[];
-  readonly deadlineMs: number;
-  /** A check without uvu totals: its exit code is the one test. */
-  readonly check: boolean;
-}
+Without a filter: the static checks and every test file. With filters: the test files whose path has one of them as a part.
 
+  --repeat N   run each file N times: for a test that may not hold every time
+  --help       this text
+
+PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files anew. A file that needs longer than
+120 s says so in a first line "// deadline: N s".
+
+Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.
+`;
 const DEFAULT_DEADLINE_S = 120;
 const WORKERS = 2;
+/** In which a file at its deadline says in which test it is, and cleans up. */
+const GRACE_MS = 5000;
 const root = new URL('..', import.meta.url).pathname;
 
 const CHECKS: readonly Job[] = [
@@ -50,7 +45,10 @@ function check(file: string, [tool = '', ...args]: readonly string[]): Job {
   };
 }
 
-async function main(filters: readonly string[]): Promise<number> {
+async function main(args: readonly string[]): Promise<number> {
+  const asked = readArguments(args);
+  if (typeof asked === 'number') return asked;
+  const { filters, repeat } = asked;
   const files = (await Array.fromAsync(glob(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root })))
     .filter(
       (file) =>
@@ -58,14 +56,35 @@ async function main(filters: readonly string[]): Promise<number> {
         (filters.length === 0 || filters.some((part) => file.includes(part))),
     )
     .sort();
-  if (files.length === 0) return failEarly(`No test file matches ${filters.join(', ')}`);
+  if (files.length === 0) return failEarly(`No test file has ${filters.join(' or ')} in its path`);
   const jobs = [
     ...(filters.length === 0 ? CHECKS : []),
-    ...files.map(testJob).sort((a, b) => b.deadlineMs - a.deadlineMs),
+    ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
   ];
   await prepareControlPlane(files);
   const results = await runAll(jobs);
   return summarize(results);
+}
+
+/** What is asked for, or the exit code when that is answered already. */
+function readArguments(args: readonly string[]): { filters: readonly string[]; repeat: number } | number {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { help: { type: 'boolean', short: 'h' }, repeat: { type: 'string', default: '1' } },
+    });
+    if (values.help === true) {
+      process.stdout.write(USAGE);
+      return 0;
+    }
+    if (!/^[1-9]\d{0,3}$/.test(values.repeat))
+      throw new Error(`--repeat is "${values.repeat}": wanted a whole number from 1 to 9999`);
+    return { filters: positionals, repeat: Number(values.repeat) };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
 }
 
 /** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
@@ -83,7 +102,11 @@ function failEarly(message: string): number {
   return 1;
 }
 
-/** Long suites go first, so that the two workers end together. */
+/** So that the two workers end together. */
+function longestFirst(a: Job, b: Job): number {
+  return b.deadlineMs - a.deadlineMs;
+}
+
 function testJob(file: string): Job {
   const head = readFileSync(`${root}${file}`, 'utf8').slice(0, 2000);
   const seconds = Number(/^\/\/ deadline: (\d+) s$/m.exec(head)?.[1] ?? DEFAULT_DEADLINE_S);
@@ -108,40 +131,10 @@ async function runJob(job: Job): Promise<FileResult> {
   const ran = await runProcess(job.command, {
     cwd: root,
     deadlineMs: job.deadlineMs,
+    graceMs: GRACE_MS,
     env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_DISABLE_COMPILE_CACHE: '1' },
   });
-  return judge(job, ran);
-}
-
-function judge(job: Job, ran: ProcessResult): FileResult {
-  const output = ran.stdout + ran.stderr;
-  const skips = [...output.matchAll(/^skip: (.*)$/gm)].map((match) => match[1] ?? '');
-  const counted = job.check ? { total: 1, passed: ran.code === 0 ? 1 : 0 } : totals(output);
-  const failed = counted.total - counted.passed;
-  const problem = problemOf(job, ran, { ...counted, failed });
-  const base = { file: job.file, skips, output, seconds: ran.seconds, passed: counted.passed };
-  return problem === undefined ? { ...base, failed } : { ...base, failed: Math.max(1, failed), problem };
-}
-
-function totals(output: string): { total: number; passed: number } {
-  const pick = (word: string): number =>
-    Number(new RegExp(`^ {2}${word}: +(\\d+)$`, 'm').exec(output)?.[1] ?? 0);
-  return { total: pick('Total'), passed: pick('Passed') };
-}
-
-function problemOf(
-  job: Job,
-  ran: ProcessResult,
-  counts: { total: number; failed: number },
-): string | undefined {
-  if (ran.timedOut) return `overran its deadline of ${job.deadlineMs / 1000} s`;
-  const planted = findPlanted(ran.stdout + ran.stderr);
-  if (planted !== undefined) return 'printed a planted secret';
-  if (counts.failed > 0) return `${counts.failed} failed`;
-  if (counts.total === 0) return 'has no test';
-  if (ran.code !== 0) return `exit code ${ran.code}`;
-  if (!job.check && /\.only\(/.test(readFileSync(`${root}${job.file}`, 'utf8'))) return 'uses .only';
-  return undefined;
+  return judge(job, ran, job.check ? '' : readFileSync(`${root}${job.file}`, 'utf8'));
 }
 
 function report(result: FileResult, done: number, of: number): void {
@@ -151,9 +144,7 @@ function report(result: FileResult, done: number, of: number): void {
     `${place} ${mark} ${result.file}  ${result.passed} passed  ${result.seconds.toFixed(1)} s\n`,
   );
   if (result.problem === undefined) return;
-  const shown =
-    findPlanted(result.output) === undefined ? result.output : '(output withheld: it holds a planted secret)';
-  process.stdout.write(`--- ${result.file}: ${result.problem}\n${shown.trimEnd()}\n---\n`);
+  process.stdout.write(`--- ${result.file}: ${result.problem}\n${result.output.trimEnd()}\n---\n`);
 }
 
 function summarize(results: readonly FileResult[]): number {
@@ -162,8 +153,10 @@ function summarize(results: readonly FileResult[]): number {
   const skips = results.flatMap((result) => result.skips);
   for (const skip of skips) process.stdout.write(`skipped: ${skip}\n`);
   const strict = process.env['PULLWRIGHT_NO_SKIP'] === '1';
-  for (const result of results)
-    if (result.problem !== undefined) process.stdout.write(`failed: ${result.file}: ${result.problem}\n`);
+  const bad = results.filter((result) => result.problem !== undefined);
+  for (const { file, problem } of bad) process.stdout.write(`failed: ${file}: ${problem}\n`);
+  const again = [...new Set(bad.map(({ file }) => file).filter((file) => file.endsWith('.ts')))];
+  if (again.length > 0) process.stdout.write(`again: node test/run.ts ${again.join(' ')}\n`);
   const failed = sum((result) => result.failed) + (strict ? skips.length : 0);
   const tail = skips.length === 0 ? '' : `, ${skips.length} skipped`;
   process.stdout.write(`${sum((result) => result.passed)} passed, ${failed} failed${tail}\n`);

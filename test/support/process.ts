@@ -7,6 +7,8 @@ export interface ProcessOptions {
   readonly stdin?: string | Uint8Array;
   /** @default {60000} */
   readonly deadlineMs?: number;
+  /** How long before it is killed at the deadline the program itself is told to stop (SIGTERM). @default {0} not at all */
+  readonly graceMs?: number;
 }
 
 export interface ProcessResult {
@@ -48,15 +50,22 @@ export async function runProcess(
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(options.stdin);
   let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
+  const killGroup = (): void => {
     if (pid !== undefined) killIfThere(-pid, 'SIGKILL');
+  };
+  let timer = setTimeout(() => {
+    timedOut = true;
+    const { graceMs = 0 } = options;
+    if (graceMs > 0 && pid !== undefined) killIfThere(pid, 'SIGTERM');
+    timer = setTimeout(killGroup, graceMs);
   }, options.deadlineMs ?? 60_000);
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (exit) => resolve(exit ?? -1));
   }).finally(() => {
     clearTimeout(timer);
+    // The program may have ended in its grace, with others of its group still there.
+    if (timedOut) killGroup();
     if (pid !== undefined) running.delete(pid);
   });
   const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');

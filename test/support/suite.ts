@@ -11,6 +11,7 @@
  * ```
  */
 import { suite as uvuSuite } from 'uvu';
+import { runningAs, suiteEnded, suiteOpened } from './running-test.ts';
 
 export type TestBody = () => void | Promise<void>;
 
@@ -28,23 +29,37 @@ export function suite(name: string): TestSuite {
   const inner = uvuSuite(name);
   const last: (() => void)[] = [];
   let state: 'open' | 'run' = 'open';
+  let left = 0;
+  suiteOpened();
   process.on('exit', () => {
     if (state === 'run') return;
     process.stdout.write(`suite "${name}" was never run: add test.run()\n`);
     process.exitCode = 1;
   });
+  const add = (title: string, body: TestBody): void => {
+    left += 1;
+    inner(title, async () => {
+      try {
+        await runningAs(`"${name} > ${title}"`, body);
+      } finally {
+        left -= 1;
+        if (left === 0) suiteEnded();
+      }
+    });
+  };
   const test = ((title: string, body: TestBody) => {
     if (state === 'run') throw new Error(`test "${title}" was added to suite "${name}" after it ran`);
-    inner(title, body);
+    add(title, body);
   }) as TestSuite;
   test.skip = (title, reason) => {
     process.stdout.write(`skip: ${name} > ${title}: ${reason}\n`);
     inner.skip(title);
   };
-  test.lastly = (title, body) => last.unshift(() => inner(title, body));
+  test.lastly = (title, body) => last.unshift(() => add(title, body));
   test.run = () => {
-    for (const add of last) add();
+    for (const register of last) register();
     state = 'run';
+    if (left === 0) suiteEnded();
     inner.run();
   };
   return test;

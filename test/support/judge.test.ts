@@ -1,0 +1,147 @@
+/** What the runner says of test files that fail, hang, die or leave something open: real files, really run. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plantedPassword } from './canary.ts';
+import { type FileResult, judge } from './judge.ts';
+import { runProcess } from './process.ts';
+import { type Case, suite, table } from './suite.ts';
+
+const test = suite('test runner');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-runner-'));
+const HEAD = `import { suite } from ${JSON.stringify(new URL('suite.ts', import.meta.url).pathname)};
+import assert from 'node:assert/strict';
+const test = suite('a thing');
+test('works', () => assert.ok(true));
+`;
+
+let count = 0;
+async function runFile(body: string, deadlineMs = 60_000): Promise<FileResult> {
+  const file = join(folder, `${(count += 1)}.ts`);
+  writeFileSync(file, HEAD + body);
+  const job = { file, command: [process.execPath, file], deadlineMs, check: false };
+  const env = { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1' };
+  return judge(job, await runProcess(job.command, { deadlineMs, graceMs: 5000, env }), HEAD + body);
+}
+
+interface Row extends Case {
+  readonly body: string;
+  readonly deadlineMs?: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly problem: RegExp | undefined;
+  readonly output?: RegExp;
+}
+
+const ROWS: readonly Row[] = [
+  { name: 'all passes', reason: 'silence', body: 'test.run();', passed: 1, failed: 0, problem: undefined },
+  {
+    name: 'a failing test',
+    reason: 'it is named, and the reason is shown',
+    body: "test('adds', () => assert.equal(1 + 1, 3)); test.run();",
+    passed: 1,
+    failed: 1,
+    problem: /^1 failed\n +a thing > adds$/,
+    output: /strictly equal|Expected/,
+  },
+  {
+    name: 'a failing test whose error has a cause',
+    reason: 'a counterexample without its assertion says little',
+    body: "test('wraps', () => { throw new Error('outer', { cause: new Error('inner') }); }); test.run();",
+    passed: 1,
+    failed: 1,
+    problem: /a thing > wraps/,
+    output: /outer\n +caused by: inner/,
+  },
+  {
+    name: 'a failing test that leaves a timer',
+    reason: 'nobody waits for the deadline, and the failure is what is told',
+    body: "test('leaves', () => { setInterval(() => undefined, 1000); assert.fail('here'); }); test.run();",
+    passed: 1,
+    failed: 1,
+    problem: /^1 failed\n +a thing > leaves$/,
+  },
+  {
+    name: 'a test that hangs',
+    reason: 'it is named',
+    body: "test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6))); test.run();",
+    deadlineMs: 3000,
+    passed: 0,
+    failed: 1,
+    problem: /^overran its deadline of 3 s in "a thing > hangs" after \d/,
+  },
+  {
+    name: 'a test that turns in circles',
+    reason: 'it does not hear that it is told to stop, and is ended all the same',
+    body: "test('turns', () => { for (;;); }); test.run();",
+    deadlineMs: 3000,
+    passed: 0,
+    failed: 1,
+    problem: /^overran its deadline of 3 s$/,
+  },
+  {
+    name: 'a rejection that nobody handles',
+    reason: 'the test in which it happened is named, and the error shown',
+    body: `test('loses it', async () => { void Promise.reject(new Error('lost')); await new Promise((resolve) => setTimeout(resolve, 1e6)); });
+test.run();`,
+    passed: 0,
+    failed: 1,
+    problem: /^ended with exit code 1 in "a thing > loses it" after /,
+    output: /Error: lost/,
+  },
+  {
+    name: 'a test that waits for nothing',
+    reason: 'the process runs empty in the middle of it',
+    body: "test('waits', () => new Promise(() => undefined)); test.run();",
+    passed: 0,
+    failed: 1,
+    problem: /in "a thing > waits" after /,
+  },
+  {
+    name: 'a file that does not load',
+    reason: 'no test was reached',
+    body: "await import('./nowhere.ts');",
+    passed: 0,
+    failed: 1,
+    problem: /^ended with exit code 1 before its first test$/,
+    output: /nowhere\.ts/,
+  },
+  {
+    name: 'a suite that is never run',
+    reason: 'forgotten',
+    body: '',
+    passed: 0,
+    failed: 1,
+    problem: /^ended with exit code 1 before its first test$/,
+    output: /suite "a thing" was never run: add test\.run\(\)/,
+  },
+  {
+    name: 'a planted secret in the output',
+    reason: 'it is not shown again',
+    body: `test('talks', () => console.log(${JSON.stringify(plantedPassword('runner'))})); test.run();`,
+    passed: 2,
+    failed: 1,
+    problem: /^printed a planted secret$/,
+    output: /^\(output withheld/,
+  },
+];
+
+table(test, ROWS, async (row) => {
+  const result = await runFile(row.body, row.deadlineMs);
+  assert.deepEqual([result.passed, result.failed], [row.passed, row.failed], result.output);
+  if (row.problem === undefined) assert.equal(result.problem, undefined);
+  else assert.match(result.problem ?? '', row.problem);
+  if (row.output !== undefined) assert.match(result.output, row.output);
+});
+
+test('a file whose last test leaves something open is told what', async () => {
+  const job = { file: 'x', command: [], deadlineMs: 60_000, check: false };
+  const stdout =
+    '  Total:     1\n  Passed:    1\n\ndoes not end after its last test: TCPServerWrap still open\n';
+  const result = judge(job, { code: 1, stdout, stderr: '', timedOut: false, seconds: 31 });
+  assert.equal(result.problem, 'does not end after its last test: TCPServerWrap still open');
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();

@@ -1,0 +1,78 @@
+/** What a run of a test file comes to: its counts, its skips, and what is wrong with it, named so that one can act upon it. */
+import { findPlanted } from './canary.ts';
+import type { ProcessResult } from './process.ts';
+
+/** A test file, or a check of the whole tree whose exit code is its one test. */
+export interface Job {
+  readonly file: string;
+  readonly command: readonly string[];
+  readonly deadlineMs: number;
+  readonly check: boolean;
+}
+
+export interface FileResult {
+  readonly file: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skips: readonly string[];
+  readonly problem?: string;
+  /** What it printed; withheld when it holds a planted secret. */
+  readonly output: string;
+  readonly seconds: number;
+}
+
+/** Judges what a job printed and how it ended. `source` is the text of the test file. */
+export function judge(job: Job, ran: ProcessResult, source = ''): FileResult {
+  const output = ran.stdout + ran.stderr;
+  const { total, passed } = job.check ? { total: 1, passed: ran.code === 0 ? 1 : 0 } : totals(output);
+  const planted = findPlanted(output) !== undefined;
+  const problem = planted ? 'printed a planted secret' : problemOf(job, ran, { total, passed, source });
+  const failed = problem === undefined ? total - passed : Math.max(1, total - passed);
+  return {
+    file: job.file,
+    skips: [...output.matchAll(/^skip: (.*)$/gm)].map((match) => match[1] ?? ''),
+    output: planted ? '(output withheld: it holds a planted secret)' : output,
+    seconds: ran.seconds,
+    passed,
+    failed,
+    ...(problem === undefined ? {} : { problem }),
+  };
+}
+
+/** As uvu prints them at the end; zero when it did not come to that. */
+function totals(output: string): { total: number; passed: number } {
+  const pick = (word: string): number =>
+    Number(new RegExp(`^ {2}${word}: +(\\d+)$`, 'm').exec(output)?.[1] ?? 0);
+  return { total: pick('Total'), passed: pick('Passed') };
+}
+
+interface Counted {
+  readonly total: number;
+  readonly passed: number;
+  readonly source: string;
+}
+
+function problemOf(job: Job, ran: ProcessResult, { total, passed, source }: Counted): string | undefined {
+  const output = ran.stdout + ran.stderr;
+  // Lines of running-test.ts.
+  const said = (word: string): string | undefined => new RegExp(`^${word} (.*)$`, 'm').exec(output)?.[1];
+  if (ran.timedOut)
+    return [`overran its deadline of ${job.deadlineMs / 1000} s`, said('stopped')].filter(Boolean).join(' ');
+  if (passed < total) return [`${total - passed} failed`, ...failedTests(output)].join('\n    ');
+  const left = said('does not end after its last test:');
+  if (left !== undefined) return `does not end after its last test: ${left}`;
+  if (total === 0) return ran.code === 0 ? 'has no test' : brokeOff(ran.code, said('ended'));
+  if (ran.code !== 0) return `exit code ${ran.code}`;
+  if (/\.only\(/.test(source)) return 'uses .only';
+  return undefined;
+}
+
+function brokeOff(code: number, where: string | undefined): string {
+  const how = code === -1 ? 'was killed by a signal' : `ended with exit code ${code}`;
+  return where === undefined ? `${how} before its first test` : `${how} ${where}`;
+}
+
+/** `suite > test` of each failure. */
+function failedTests(output: string): readonly string[] {
+  return [...output.matchAll(/^ +FAIL +(.*?) {2}"(.*)"$/gm)].map((match) => `${match[1]} > ${match[2]}`);
+}

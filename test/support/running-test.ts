@@ -1,0 +1,71 @@
+/**
+ * Which test of this process runs now. A file that is told to stop, dies in the middle, or does not end after its last test
+ * says in which test that was, or what is still open: `test/run.ts` shows it.
+ */
+
+/** Long enough for connections that are about to close by themselves. */
+const LINGER_MS = 30_000;
+/** A test that failed did not come to its own clean-up: nothing more is to be expected. */
+const LINGER_AFTER_FAILURE_MS = 500;
+
+let running: { readonly name: string; readonly since: number } | undefined;
+let openSuites = 0;
+let failed = false;
+let lingering: NodeJS.Timeout | undefined;
+
+function say(line: string): void {
+  process.stdout.write(`\n${line}\n`);
+}
+
+function where(): string {
+  if (running === undefined) return 'outside of a test';
+  return `in ${running.name} after ${((performance.now() - running.since) / 1000).toFixed(1)} s`;
+}
+
+function endLingering(): void {
+  say(`does not end after its last test: ${process.getActiveResourcesInfo().join(', ')} still open`);
+  process.exit(1);
+}
+
+process.on('exit', () => {
+  if (running !== undefined) say(`ended ${where()}`);
+});
+process.once('SIGTERM', () => {
+  say(`stopped ${where()}`);
+  running = undefined;
+  process.exit(143);
+});
+
+/** A suite that has tests to run. */
+export function suiteOpened(): void {
+  openSuites += 1;
+  clearTimeout(lingering);
+}
+
+/** Its last test has ended. After the last suite the process is expected to end by itself. */
+export function suiteEnded(): void {
+  openSuites -= 1;
+  if (openSuites > 0) return;
+  lingering = setTimeout(endLingering, failed ? LINGER_AFTER_FAILURE_MS : LINGER_MS).unref();
+}
+
+/** Runs the body as the test of that name. */
+export async function runningAs(name: string, body: () => void | Promise<void>): Promise<void> {
+  running = { name, since: performance.now() };
+  try {
+    await body();
+  } catch (error) {
+    failed = true;
+    throw withCauses(error);
+  } finally {
+    running = undefined;
+  }
+}
+
+/** The runner prints the message alone: the causes go into it (a property's counterexample without its assertion says little). */
+function withCauses(error: unknown): unknown {
+  if (!(error instanceof Error)) return new Error(`thrown: ${String(error)}`, { cause: error });
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause)
+    error.message += `\n  caused by: ${cause.message}`;
+  return error;
+}
