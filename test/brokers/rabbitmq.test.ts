@@ -101,9 +101,12 @@ else {
 
   test('a broker that is killed loses nothing that it has confirmed, and is found again', async () => {
     const got = new Set<string>();
+    let taken = 0;
+    const broker = Promise.withResolvers<void>();
     const consumer = consumeRabbitMq(options('killed'), async (message) => {
-      // Most are still being handled when the broker goes.
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      taken += 1;
+      // What is taken is still being handled when the broker goes.
+      await broker.promise;
       got.add(text(message));
       return { outcome: 'done' };
     });
@@ -111,7 +114,9 @@ else {
     const publisher = publishRabbitMq(options('killed'));
     const sent = Array.from({ length: 500 }, (_, index) => `event-${index}`);
     await Promise.all(sent.map((body) => publisher.publish({ id: body, body })));
+    await eventually(() => assert.ok(taken > 0), within);
     await rabbit.restart();
+    broker.resolve();
     await eventually(() => assert.equal(got.size, 500), within);
     await eventually(() => assert.ok(consumer.connected()), within);
     await publisher.publish({ id: 'after', body: 'after' });

@@ -13,6 +13,7 @@ import { parseAllDocuments } from 'yaml';
 import { namespaceAccess, nodeAccess } from '../../charts/credential-provider/access.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { buildGoProgram, missingGo } from '../support/go-program.ts';
@@ -214,11 +215,11 @@ async function withKubelet(): Promise<void> {
 }
 
 /** Roles reach the authorizer a moment after they are stored. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 60_000; !(await condition()); ) {
-    assert.ok(Date.now() < end, 'no change within a minute');
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+function until(condition: () => Promise<boolean>): Promise<void> {
+  return eventually(async () => assert.ok(await condition(), 'no change'), {
+    withinMs: 60_000,
+    everyMs: 100,
+  });
 }
 
 const missing = missingControlPlane() ?? missingGo();

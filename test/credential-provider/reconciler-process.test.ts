@@ -8,7 +8,7 @@ import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import { CR, configOf, OperatorStandIn, rollOut, workerNode } from './support/machine-config-operator.ts';
-import { ReconcilerCluster, rounds, SLOW, STATUS, settled, writesOf } from './support/reconciler-cluster.ts';
+import { ReconcilerCluster, rounds, SLOW, STATUS, settled } from './support/reconciler-cluster.ts';
 
 const test = suite('credential provider reconciler as a process');
 const missing = missingControlPlane();
@@ -71,7 +71,7 @@ else {
     );
 
     // A person edits the MachineConfig.
-    const before = await writesOf(process);
+    const before = await process.writes();
     const edited = await plane.client.request(
       'PATCH',
       '/apis/machineconfiguration.openshift.io/v1/machineconfigs/97-worker-generated-credentialproviderconfig?fieldManager=kubectl-edit',
@@ -80,7 +80,7 @@ else {
     );
     assert.equal(edited.status, 200, JSON.stringify(edited.body));
     await eventually(async () => assert.match((await cluster.file()) ?? '', /quay\.io/), SLOW);
-    const after = await writesOf(process);
+    const after = await process.writes();
     assert.ok(after - before <= 3, `${after - before} writes for one edit`);
 
     await plane.remove(CR);
@@ -105,14 +105,14 @@ else {
       );
       const [writes, theirs] = await settled(process, operator);
       await rounds(operator, 20);
-      assert.equal(await writesOf(process), writes, 'we write nothing while it goes on');
+      assert.equal(await process.writes(), writes, 'we write nothing while it goes on');
       assert.equal(operator.writes, theirs, 'and it has nothing to correct');
       // Its part changes: still not ours.
       await cluster.entries('docker.io', 'quay.io');
       await eventually(async () => assert.equal(await cluster.file(), 'docker.io,quay.io'), SLOW);
       await rounds(operator, 10);
       assert.equal(operator.writes, theirs + 1);
-      assert.ok((await writesOf(process)) - writes <= 4, 'only our own report is written');
+      assert.ok((await process.writes()) - writes <= 4, 'only our own report is written');
       assert.equal(await cluster.file(), 'docker.io,quay.io');
     } finally {
       await operator.stop();
@@ -138,7 +138,7 @@ else {
       const [writes, theirs] = await settled(process, operator);
       assert.ok(writes <= 12, `${writes} writes until we gave in, the report and its events included`);
       await rounds(operator, 25);
-      assert.equal(await writesOf(process), writes, 'we write nothing while it goes on');
+      assert.equal(await process.writes(), writes, 'we write nothing while it goes on');
       assert.equal(operator.writes, theirs, 'and it has nothing to correct');
       assert.ok(theirs <= 3, `it had to correct ${theirs} times`);
       assert.equal(await cluster.verdict('pool worker'), 'Rejected Contested');

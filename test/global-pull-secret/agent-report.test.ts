@@ -8,6 +8,7 @@ import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-sec
 import type { NodeEvent, NodeState } from '../../runtime/node/events.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, settled } from '../support/agent-scene.ts';
 import { TestNode } from '../support/node-agent.ts';
@@ -102,13 +103,14 @@ else {
     await settled(node, agent, OLD, 30_000);
     assert.equal(readFileSync(machine.config, 'utf8'), OLD);
     const path = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses/node-worker-1';
-    let text = '';
-    const deadline = performance.now() + 20_000;
-    while (!text.includes('"InSync"') && performance.now() < deadline) {
-      text = JSON.stringify((await plane.client.request('GET', path)).body);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    assert.match(text, /"InSync"/, agent.text());
+    const text = await eventually(
+      async () => {
+        const status = JSON.stringify((await plane.client.request('GET', path)).body);
+        assert.match(status, /"InSync"/, agent.text());
+        return status;
+      },
+      { withinMs: 60_000 },
+    );
     assert.ok(text.includes(String((metadata as { uid?: string }).uid)), text);
     const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
     const reasons = (body as { items: { reason: string; regarding: { name: string } }[] }).items

@@ -1,4 +1,5 @@
 /** `pullwright reconcile` as a process of its own, with its log as data. Never outlives the test. */
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../control-plane/eventually.ts';
@@ -25,6 +26,9 @@ export const NODE_CONFINED: readonly string[] = [
   '--allow-fs-read=*',
   `${root}main.ts`,
 ];
+
+const PASSES = /^controller_runtime_reconcile_total\{/;
+const UNDONE = /^(workqueue_depth|controller_runtime_active_workers)\{/;
 
 export class ReconcilerProcess {
   readonly #child: ChildProcess;
@@ -87,6 +91,39 @@ export class ReconcilerProcess {
       if (line === undefined) throw new Error(`it does not serve ${serves}`);
       return Number(line['port']);
     });
+  }
+
+  /** The sum of the samples whose lines match; needs `--metrics-port=0`. */
+  async metric(line: RegExp): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${await this.port('metrics')}/metrics`)).text();
+    return text
+      .split('\n')
+      .filter((one) => line.test(one))
+      .reduce((sum, one) => sum + Number(one.split(' ').at(-1)), 0);
+  }
+
+  /** How many requests to change something it has sent. */
+  writes(): Promise<number> {
+    return this.metric(/^rest_client_requests_total\{.*method="(PATCH|POST|PUT|DELETE)"/);
+  }
+
+  /** Makes a change, and waits until the process has looked at the world since and has nothing left to do. */
+  async looksAfter<T>(change: () => Promise<T>): Promise<T> {
+    await this.#idle(0);
+    const before = await this.metric(PASSES);
+    const changed = await change();
+    await this.#idle(before + 1);
+    return changed;
+  }
+
+  async #idle(passes: number): Promise<void> {
+    await eventually(
+      async () => {
+        assert.ok((await this.metric(PASSES)) >= passes, 'it has not looked since');
+        assert.equal(await this.metric(UNDONE), 0, 'it has work left');
+      },
+      { withinMs: 60_000 },
+    );
   }
 
   signal(name: NodeJS.Signals): void {

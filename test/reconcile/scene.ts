@@ -28,6 +28,17 @@ export const additional = (...registries: string[]): TestObject =>
 export const platform = (...registries: string[]): TestObject =>
   pullSecret('pull-secret', 'openshift-config', registries);
 
+/** Part of the additional secret that means nothing: applying the next value makes whoever watches it look again. */
+export const touched = (value: number): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: {
+    name: 'additional-pull-secret',
+    namespace: 'kube-system',
+    annotations: { 'example.com/touched': String(value) },
+  },
+});
+
 /** Reference to an object of kube-system. */
 export function inKubeSystem(kind: string, name: string, apiVersion = 'v1'): TestObject {
   return { apiVersion, kind, metadata: { name, namespace: 'kube-system' } };

@@ -101,15 +101,6 @@ export class ReconcilerCluster {
   }
 }
 
-/** What the process has asked to be changed so far. */
-export async function writesOf(process: ReconcilerProcess): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${await process.port('metrics')}/metrics`)).text();
-  return text
-    .split('\n')
-    .filter((line) => /^rest_client_requests_total\{.*method="(PATCH|POST|PUT|DELETE)"/.test(line))
-    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-}
-
 /** Lets the stand-in go round so many more times. */
 export async function rounds(operator: OperatorStandIn, count: number): Promise<void> {
   const target = operator.rounds + count;
@@ -122,9 +113,9 @@ export async function settled(
   operator: OperatorStandIn,
 ): Promise<readonly [number, number]> {
   return eventually(async () => {
-    const before = [await writesOf(process), operator.writes] as const;
+    const before = [await process.writes(), operator.writes] as const;
     await rounds(operator, 8);
-    assert.deepEqual([await writesOf(process), operator.writes], before, 'they go on writing');
+    assert.deepEqual([await process.writes(), operator.writes], before, 'they go on writing');
     return before;
   }, SLOW);
 }
