@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { suite, table } from '../support/suite.ts';
-import { config, merge, PLATFORM, TENANT, users } from './merge-case.ts';
+import { config, merge, PLATFORM, TENANT } from './merge-case.ts';
 
 const test = suite('mergePullSecrets');
 interface Row {
@@ -193,34 +193,6 @@ test('an unreadable additional document leaves the platform its own', () => {
     );
     assert.notEqual(merged.additionalProblem, undefined);
   }
-});
-
-test('an unreadable original is a problem, never a document', () => {
-  for (const text of ['', '{', '[]', 'null', '{}', '{"auths":null}', '{"auths":[]}']) {
-    const merged = mergePullSecrets({ original: redact(text), additional: redact(config(TENANT, ['r.io'])) });
-    assert.equal(merged.ok, false, text);
-  }
-});
-
-test('a namespace that the platform writes with a scheme is read alike by both', () => {
-  const merged = merge(['https://quay.io/team/'], ['quay.io']);
-  assert.deepEqual(users(reveal(merged.text), 'quay.io/team/app'), {
-    kubelet: ['platform', 'tenant'],
-    crio: 'platform',
-  });
-});
-
-test('a broken entry of the platform keeps its registry', () => {
-  const merged = mergePullSecrets({
-    original: redact('{"auths":{"quay.io":{"auth":"!"}}}'),
-    additional: redact(config(TENANT, ['quay.io'])),
-  });
-  assert.ok(merged.ok);
-  assert.equal(reveal(merged.text), '{"auths":{}}');
-  assert.deepEqual(
-    merged.verdicts.map((one) => one.verdict),
-    ['Shadowed'],
-  );
 });
 
 test('other fields: those of the platform stay, those of the tenant do not run programs on nodes', () => {

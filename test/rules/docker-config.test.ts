@@ -147,6 +147,29 @@ test('a key that stands twice counts once, the last time, and is reported', () =
   );
 });
 
+test('"auths": null takes back what stood before it, as in the consumers, and what follows counts again', () => {
+  const keys = (text: string): readonly string[] => {
+    const parsed = parseDockerConfig(redact(text));
+    assert.ok(parsed.ok);
+    return parsed.config.entries.map(({ key }) => key.written);
+  };
+  const auths = (registry: string): string => `"auths":{"${registry}":{"auth":"${AUTH}"}}`;
+  assert.deepEqual(keys(`{${auths('a.io')},"auths":null}`), []);
+  assert.deepEqual(keys(`{${auths('a.io')},"auths":null,${auths('b.io')}}`), ['b.io']);
+  assert.deepEqual(keys(`{${auths('a.io')},${auths('b.io')}}`), ['a.io', 'b.io']);
+});
+
+test('a field beside the auths that the kubelet cannot read is its fault, however good the entries are', () => {
+  const entries = `"auths":{"r.io":{"auth":"${AUTH}"}}`;
+  const faultOf = (text: string): string | undefined => {
+    const parsed = parseDockerConfig(redact(text));
+    assert.ok(parsed.ok);
+    return parsed.config.kubeletFault;
+  };
+  assert.equal(faultOf(`{${entries}}`), undefined);
+  assert.notEqual(faultOf(`{${entries},"HttpHeaders":[]}`), undefined);
+});
+
 test('AUTHS is read as the kubelet reads it, and reported', () => {
   const parsed = parseDockerConfig(redact('{"AUTHS":{"r.io":{"auth":"YTpi"}}}'));
   assert.ok(parsed.ok);

@@ -25,6 +25,18 @@ test('patchImagePullSecrets() sends nothing when the pod is right already', () =
   assert.deepEqual(patchImagePullSecrets(pod, mergeImagePullSecrets(pod, ['b', 'a'])), []);
 });
 
+test('patchImagePullSecrets() says the list anew when something is added, or when a name stood twice', () => {
+  const patched = (own: readonly string[], injected: readonly string[]): readonly string[] | undefined => {
+    const pod = own.map((name) => ({ name }));
+    const [patch] = patchImagePullSecrets(pod, mergeImagePullSecrets(pod, injected));
+    return patch?.value.map(({ name }) => name ?? '');
+  };
+  assert.deepEqual(patched(['a'], ['b']), ['a', 'b']);
+  assert.deepEqual(patched(['a', 'a'], []), ['a']);
+  assert.deepEqual(patched(['a', 'a'], ['b']), ['a', 'b']);
+  assert.equal(patched(['a'], ['a']), undefined);
+});
+
 test('patchImagePullSecrets() keeps fields that it does not know', () => {
   const pod = [{ name: 'a', future: 1 }, { name: 'a' }];
   assert.deepEqual(patchImagePullSecrets(pod, mergeImagePullSecrets(pod, ['b'])), [
