@@ -1,0 +1,171 @@
+// deadline: 600 s
+/**
+ * The rules against the Go code that they follow, answer for answer, on random questions. `ORACLE_CASES` and `ORACLE_SEED`
+ * widen the search; the gate asks a fixed set.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { kubeletCredentialHash } from '../../runtime/rules/auth-lookup-hash.ts';
+import {
+  type AuthSource,
+  kubeletKeyring,
+  lookupForKubelet,
+} from '../../runtime/rules/auth-lookup-kubelet.ts';
+import { decodeForKubelet } from '../../runtime/rules/docker-config-go.ts';
+import { unmarshalMap } from '../../runtime/rules/docker-config-upstream.ts';
+import { decodeGoBase64 } from '../../runtime/rules/go-base64.ts';
+import { parseGoJson } from '../../runtime/rules/go-json.ts';
+import { encodeGoJson } from '../../runtime/rules/go-json-encode.ts';
+import { kubeletImageError, parseImageReference, pullTag } from '../../runtime/rules/image-reference.ts';
+import { matchesImage } from '../../runtime/rules/match-images.ts';
+import { apiServerSecretFault, pullSecretSource } from '../../runtime/rules/pull-secret-text.ts';
+import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { buildGoProgram, missingGo } from '../support/go-program.ts';
+import { suite } from '../support/suite.ts';
+import { type AskedSecret, QUESTION, type Question } from './go-oracle/questions.ts';
+
+const test = suite('rules compared with Go');
+const cases = Number(process.env['ORACLE_CASES'] ?? 12_000);
+const seed = Number(process.env['ORACLE_SEED'] ?? 20_261_121);
+const here = new URL('.', import.meta.url).pathname;
+
+type Answer = Readonly<Record<string, unknown>>;
+type Lookup = Extract<Question, { Ask: 'lookup' }>;
+
+function answerOf(question: Question): Answer {
+  if (question.Ask === 'match') {
+    const judged = matchesImage(question.Text, question.Other);
+    return { match: judged.ok && judged.match, error: judged.ok ? '' : judged.goText };
+  }
+  if (question.Ask === 'image') return image(question.Text);
+  if (question.Ask === 'base64') return base64(question.Text);
+  if (question.Ask === 'document') return documentAnswer(question.Text);
+  return lookup(question as Lookup);
+}
+
+function image(text: string): Answer {
+  const parsed = parseImageReference(text);
+  if (!parsed.ok)
+    return { repository: '', tag: '', digest: '', error: kubeletImageError(text, parsed.goText) };
+  const { repository, digest = '' } = parsed.reference;
+  return { repository, tag: pullTag(parsed.reference) ?? '', digest, error: '' };
+}
+
+function base64(text: string): Answer {
+  const padded = decodeGoBase64(text, 'padded');
+  const raw = decodeGoBase64(text, 'raw');
+  const hex = (result: typeof raw): string => (result.ok ? Buffer.from(result.bytes).toString('hex') : '');
+  const fault = (result: typeof raw): string => (result.ok ? '' : result.goText);
+  return { padded: hex(padded), paddedError: fault(padded), raw: hex(raw), rawError: fault(raw) };
+}
+
+function documentAnswer(text: string): Answer {
+  const generic = unmarshalMap(redact(text));
+  const parsed = parseGoJson(text);
+  const fault = (format: AuthSource['format']): string => {
+    const decoded = parsed.ok
+      ? decodeForKubelet(parsed.value, format)
+      : { ok: false as const, goText: parsed.fault.goText };
+    return decoded.ok ? '' : decoded.goText;
+  };
+  const api = apiServerSecretFault({
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': redact(text) },
+  });
+  return {
+    written: generic.ok && parsed.ok ? encodeGoJson(parsed.value, 'float64') : '',
+    genericError: generic.ok ? '' : generic.goText,
+    configError: fault('config.json'),
+    legacyError: fault('dockercfg'),
+    api: api === undefined ? [] : [api],
+  };
+}
+
+function source(name: string, text: string | undefined): AuthSource | undefined {
+  return text === undefined ? undefined : { name, format: 'config.json', text: redact(text) };
+}
+
+function secretSource(secret: AskedSecret): readonly AuthSource[] {
+  const data = { [secret.Key]: redact(Buffer.from(secret.Data).toString('base64')) };
+  const found = pullSecretSource({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: secret.Name },
+    type: secret.Type,
+    data,
+  });
+  return found === undefined ? [] : [found];
+}
+
+function lookup(question: Lookup): Answer {
+  const parsed = parseImageReference(question.Text);
+  if (!parsed.ok) return { error: kubeletImageError(question.Text, parsed.goText) };
+  const node = source('', question.Node);
+  const plugin = source('', question.Plugin);
+  const keyring = kubeletKeyring({
+    secrets: question.Secrets.flatMap(secretSource),
+    ...(node === undefined ? {} : { node }),
+    plugins: plugin === undefined ? [] : [plugin],
+  });
+  if (!keyring.ok) return { error: keyring.goText };
+  const found = lookupForKubelet(keyring.rings, parsed.reference.repository);
+  return {
+    groups: found.map(({ key, source: from }) => `${from} ${key}`),
+    credentials: found.map(({ credential, source: from }) => ({
+      Username: credential.username,
+      Password: reveal(credential.password),
+      Email: credential.email,
+      Hash: kubeletCredentialHash(credential),
+      Secret: from.replace('Secret/', ''),
+    })),
+  };
+}
+
+/** Equal keys of one source come in random order from Go: sorted within their group on both sides. */
+function comparable(answer: Answer, groups: readonly string[]): unknown {
+  const { groups: _groups, ...rest } = answer;
+  if (!Array.isArray(rest['credentials'])) return rest;
+  const tagged = rest['credentials'].map((one, index) => ({
+    place: groups.indexOf(groups[index] ?? ''),
+    text: JSON.stringify(one),
+  }));
+  return { credentials: tagged.toSorted((a, b) => a.place - b.place || (a.text < b.text ? -1 : 1)) };
+}
+
+function compareAll(binary: string): void {
+  const questions = fc.sample(QUESTION, { numRuns: cases, seed });
+  const asked = questions.map((question) => JSON.stringify(question)).join('\n');
+  const ran = spawnSync(binary, { input: asked, maxBuffer: 2 ** 30, encoding: 'utf8' });
+  assert.equal(ran.status, 0, ran.stderr);
+  const answers = ran.stdout.trim().split('\n');
+  assert.equal(answers.length, questions.length);
+  for (const [index, line] of answers.entries()) {
+    const question = questions[index] as Question;
+    const ours = answerOf(question);
+    const groups = (ours['groups'] ?? []) as readonly string[];
+    assert.deepEqual(
+      comparable(ours, groups),
+      comparable(JSON.parse(line) as Answer, groups),
+      `question ${index} (seed ${seed}): ${JSON.stringify(question)}`,
+    );
+  }
+}
+
+const noGo = missingGo();
+if (noGo === undefined) {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-oracle-'));
+  test(`${cases} random questions get the same answers`, () => {
+    const binary = join(folder, 'oracle');
+    buildGoProgram(join(here, 'go-oracle', 'main.go'), binary);
+    compareAll(binary);
+  });
+  test.lastly('the binary is removed', () => rmSync(folder, { recursive: true }));
+} else {
+  test.skip('random questions get the same answers', noGo);
+}
+
+test.run();
