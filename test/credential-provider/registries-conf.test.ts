@@ -82,8 +82,31 @@ interface Slip extends Case {
   readonly table: string;
 }
 
+test('a prefix that stands twice counts the first time; a wildcard needs no location', () => {
+  const read = whole(
+    '[[registry]]\nprefix = "x.io"\nlocation = "first.io"\n[[registry]]\nprefix = "x.io"\nlocation = "second.io"\n[[registry]]\nprefix = "*.y.io"\n',
+  );
+  assert.deepEqual(
+    read.map(({ prefix: at, location }) => `${at} ${location}`),
+    ['x.io first.io', '*.y.io '],
+  );
+});
+
+test('a search registry with a path is refused', () => {
+  assert.throws(
+    () => whole('unqualified-search-registries = ["docker.io", "quay.io/team"]\n'),
+    /quay\.io\/team/,
+  );
+  assert.doesNotThrow(() => whole('unqualified-search-registries = ["docker.io"]\n'));
+});
+
 const slips: readonly Slip[] = [
   { name: 'scheme', reason: 'refused', table: '[[registry]]\nlocation = "https://x.io"\n' },
+  {
+    name: 'prefix without location',
+    reason: 'only a wildcard may be without',
+    table: '[[registry]]\nprefix = "x.io"\n',
+  },
   {
     name: 'mirror without location',
     reason: 'refused',

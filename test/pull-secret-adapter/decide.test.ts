@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts'
 import { findPlanted } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 import { DECIDE_CASES } from './decide-cases.ts';
-import { cluster, NOW, READY, report } from './decide-parts.ts';
+import { cluster, failedJob, HASH, NOW, own, READY, report } from './decide-parts.ts';
 
 const test = suite('decide');
 
@@ -38,6 +38,42 @@ table(test, DECIDE_CASES, (row) => {
     ['Available', 'Applied', 'Health', 'Finalized'],
   );
   assert.equal(findPlanted(JSON.stringify(decision)), undefined);
+});
+
+test('pauses end, and what was stored is looked at again, exactly when they are due', () => {
+  const asked = (
+    own: AdapterStatus,
+    now: number,
+  ): { readonly phase: string; readonly after: number | undefined } => {
+    const situation = { cluster: cluster(), statuses: [...READY, own], jobs: [], secret: undefined };
+    const decision = decide({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
+    return { phase: decision.phase, after: decision.requeueAfterMs };
+  };
+  const at = Date.parse('2026-01-01T00:00:00Z');
+  const metadata = { attempt: 1, completed_time: new Date(at).toISOString() };
+  const failed = own('QuotaExceeded', { data: { content: HASH, failed: true }, metadata });
+  const pause = asked(failed, at).after ?? 0;
+  assert.ok(pause > 0);
+  assert.deepEqual(asked(failed, at + pause - 1), { phase: 'failed', after: 1 });
+  assert.equal(asked(failed, at + pause).phase, 'started');
+  const stored = { ...report('pullsecret', 'True'), data: { content: HASH }, metadata };
+  const day = DEFAULT_SETTINGS.verifyEverySeconds * 1000;
+  assert.equal(asked(stored, at + day - 1).phase, 'stored');
+  assert.equal(asked(stored, at + day).phase, 'started');
+});
+
+test('a failed Job is looked at again when its pause is over, and at the soonest in a second', () => {
+  const after = (finishedAt: string): number | undefined =>
+    decide({
+      cluster: cluster(),
+      statuses: READY,
+      jobs: [failedJob('QuotaExceeded', finishedAt)],
+      secret: undefined,
+      settings: DEFAULT_SETTINGS,
+      now: NOW,
+    }).requeueAfterMs;
+  assert.equal(after('2026-01-01T00:00:00Z'), 1000);
+  assert.ok((after('2026-01-01T00:59:59Z') ?? 0) > 1000);
 });
 
 test('the three sources of a dependency are read, the most exact one first', () => {

@@ -108,6 +108,20 @@ const rows: readonly Row[] = [
     wanted: { kind: 'jwt' },
   },
   {
+    name: 'the last second that can be written',
+    reason: 'it is one',
+    username: 'me',
+    password: jwt({ exp: 253_402_300_799 }),
+    wanted: { kind: 'jwt', expiresAt: '9999-12-31T23:59:59Z' },
+  },
+  {
+    name: 'a token with a part that is no base64url',
+    reason: 'a password may look almost like a token',
+    username: 'me',
+    password: `${jwt({ exp: 1 }).split('.').slice(0, 2).join('.')}.not+this`,
+    wanted: { kind: 'lasting' },
+  },
+  {
     name: 'an end before all time',
     reason: 'neither is this one',
     username: 'me',

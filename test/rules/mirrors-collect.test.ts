@@ -63,6 +63,34 @@ test('collectMirrors() gives the same for every order of the objects', () => {
   );
 });
 
+test('one entry that never contacts the source blocks it for all of them, wherever it stands', () => {
+  const set = (name: string, mirrorSourcePolicy: string): object => ({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name },
+    spec: {
+      imageDigestMirrors: [{ source: 'quay.io/x', mirrors: [`${name}.example.com`], mirrorSourcePolicy }],
+    },
+  });
+  const [never, allow] = ['NeverContactSource', 'AllowContactingSource'];
+  for (const [a, b, blocked] of [
+    [never, allow, true],
+    [allow, never, true],
+    [never, never, true],
+    [allow, allow, false],
+  ] as const) {
+    const { rules, problems } = collectMirrors([set('a', a), set('b', b)] as never);
+    assert.deepEqual(
+      rules.map((rule) => rule.blocked),
+      [blocked],
+    );
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      a === b ? [] : ['PolicyConflict'],
+    );
+  }
+});
+
 table(
   test,
   [

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { ADDITIONAL_KEYS_ANNOTATION, planPullSecrets } from '../../runtime/global-pull-secret/plan.ts';
+import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { suite } from '../support/suite.ts';
+import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
+
+const test = suite('planPullSecrets');
+const MERGED = config({ 'quay.io': auth('platform'), 'tenant.example.com': auth('tenant') });
+
+/** A merge that is there already; with the annotation it is one of ours. */
+function merged(keys?: readonly string[]): KubeObject {
+  const made = secret('global-pull-secret', 'kube-system', { '.dockerconfigjson': MERGED });
+  const annotations = keys === undefined ? {} : { [ADDITIONAL_KEYS_ANNOTATION]: JSON.stringify(keys) };
+  return { ...made, metadata: { ...made.metadata, annotations } };
+}
+
+const act = (tenant: string, global: KubeObject | undefined): string =>
+  planPullSecrets({ platform: platform(PLATFORM), additional: additional(tenant), global }).global.act;
+
+test("a merge that somebody else made stays while the tenant's secret cannot be read", () => {
+  assert.equal(act('{', merged()), 'keep');
+});
+
+test("a merge of ours is made anew then: the tenant's last good part of it is known", () => {
+  assert.equal(act('{', merged(['tenant.example.com'])), 'write');
+});
+
+test("a merge that somebody else made is replaced by one of a tenant's secret that can be read", () => {
+  assert.equal(act(config({ 'new.example': auth('new') }), merged()), 'write');
+});
+
+test('nothing is kept where nothing is wanted', () => {
+  const plan = planPullSecrets({ platform: platform(PLATFORM), additional: undefined, global: merged() });
+  assert.equal(plan.global.act, 'remove');
+});
+
+test.run();
