@@ -12,7 +12,7 @@
  * The text of a file is a function of its object: same object, same bytes, on every machine and in every run.
  */
 import { createHash } from 'node:crypto';
-import { Document, stringify, visit } from 'yaml';
+import { toYaml } from '../runtime/kube/yaml.ts';
 import { PullwrightError } from '../runtime/rules/errors.ts';
 import { describeObject, type KubeObject } from '../runtime/rules/kube-object.ts';
 
@@ -185,32 +185,13 @@ export function yamlOf(object: object): string {
   const key = JSON.stringify(ordered(object));
   const known = texts.get(key);
   if (known !== undefined) return known;
-  const text = yamlText(JSON.parse(key));
+  const text = toYaml(JSON.parse(key), { lineWidth: 0, aliasDuplicateObjects: false });
   // Most objects of a fleet are the same in every cluster. Bounded, so that a fleet where they differ costs no memory.
   if (texts.size < 1000) texts.set(key, text);
   return text;
 }
 
 const texts = new Map<string, string>();
-
-const YAML = { compat: 'yaml-1.1', lineWidth: 0, aliasDuplicateObjects: false } as const;
-
-/** Characters that YAML 1.1 takes for line breaks or drops, and newer YAML does not. */
-const ODD_BREAKS = /[\u0085\u2028\u2029\ufeff]/g;
-
-function yamlText(value: unknown): string {
-  const text = stringify(value, YAML);
-  if (text.search(ODD_BREAKS) < 0) return text;
-  const document = new Document(value, YAML);
-  visit(document, {
-    Scalar(_key, node) {
-      if (typeof node.value === 'string' && node.value.search(ODD_BREAKS) >= 0) node.type = 'QUOTE_DOUBLE';
-    },
-  });
-  return document
-    .toString(YAML)
-    .replace(ODD_BREAKS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
 
 function ordered(object: object): object {
   const { apiVersion, kind, metadata, ...rest } = object as Record<string, unknown>;

@@ -5,7 +5,7 @@
  * Two replicas, one of them leading by a Lease; non-root, read-only root, no credential in its environment.
  */
 import { createHash } from 'node:crypto';
-import { stringify } from 'yaml';
+import { toYaml } from '../../runtime/kube/yaml.ts';
 import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import {
   clusterRole,
@@ -77,7 +77,7 @@ export function reconcilerObjects(
   settings: ReconcilerSettings,
 ): readonly KubeObject[] {
   if (parts.length === 0) return [];
-  const config = stringify({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
+  const config = toYaml({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
   const own = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
   return [
     namespace(cluster.namespace, { podSecurity: 'restricted' }),

@@ -1,7 +1,7 @@
 /** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
-import { stringify } from 'yaml';
+import { toYaml } from '../kube/yaml.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
@@ -115,7 +115,7 @@ async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): 
   // Through JSON, where what is redacted shows as such.
   const plain: unknown = JSON.parse(JSON.stringify(result));
   io.stdout.write(
-    output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : stringify(plain, { lineWidth: 0 }),
+    output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : toYaml(plain, { lineWidth: 0 }),
   );
   return 0;
 }

@@ -1,7 +1,7 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that mends it. */
 import { parseArgs } from 'node:util';
-import { stringify } from 'yaml';
 import type { ClusterChoice } from '../kube/kubeconfig.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { type DoctorInput, doctorChain, firstBroken, type Link } from '../rules/doctor.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { Paint } from '../rules/explain-text.ts';
@@ -129,5 +129,5 @@ function asText({ input, links, paint }: Finding): string {
 function mendingOf(input: DoctorInput, links: readonly Link[]): string {
   const broken = firstBroken(links);
   const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
-  return (broken?.mend ?? rights).map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
+  return (broken?.mend ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
 }

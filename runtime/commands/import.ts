@@ -1,7 +1,7 @@
 /** `pullwright import`: a dump of what other tools do with pull secrets, as a fleet file. */
 import { parseArgs } from 'node:util';
-import { stringify } from 'yaml';
 import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { importObjects } from '../rules/import.ts';
 import type { Imported } from '../rules/import-types.ts';
@@ -104,7 +104,7 @@ function asYaml({ fleet, grants, notes }: Imported): string {
   );
   const all = [...lines, ...(consent.length === 0 ? [] : [CONSENT, ...consent, '', ...HAND_OVER, ''])];
   const comments = all.map((line) => comment(line));
-  return `${comments.join('\n')}\n${stringify(fleet, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+  return `${comments.join('\n')}\n${toYaml(fleet, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 }
 
 /** What stands in a dump may hold anything: a line break would end the comment. */

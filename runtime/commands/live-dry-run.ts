@@ -1,7 +1,7 @@
 /** `reconcile --dry-run` in a cluster: fills the caches, then reconciles over them as offline, and prints what would change. */
-import { stringify } from 'yaml';
 import type { Scope } from '../controller/contract.ts';
 import { runOffline } from '../controller/offline.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { ExitCode } from './command.ts';
 import { type LiveRun, readiness, startWatching } from './live-run.ts';
@@ -55,6 +55,6 @@ function print(run: LiveRun, reports: readonly Report[]): void {
   const { output, verbose } = run.settings;
   const data = reports.length === 1 ? reports[0] : reports;
   if (output === 'json') run.io.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
-  else if (output === 'yaml') run.io.stdout.write(stringify(JSON.parse(JSON.stringify(data))));
+  else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(JSON.stringify(data))));
   else for (const report of reports) run.io.stdout.write(renderReport(report, { verbose }));
 }

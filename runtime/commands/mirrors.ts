@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { parse as parseToml } from 'smol-toml';
-import { stringify } from 'yaml';
 import { readFolder } from '../controller/folder.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { type ProbeResult, probeAll } from '../registry/probe.ts';
 import {
   MIRROR_KINDS,
@@ -130,7 +130,7 @@ function render(reports: readonly MirrorReport[], output: string, columns: numbe
     case 'json':
       return `${JSON.stringify(whole, null, 2)}\n`;
     case 'yaml':
-      return stringify(whole);
+      return toYaml(whole);
     default:
       throw new UsageError(`Unknown output "${output}": wanted text, json or yaml`);
   }

@@ -3,9 +3,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { stringify } from 'yaml';
 import { type ObjectResult, withoutBookkeeping } from '../controller/offline.ts';
 import { encodeObject } from '../kube/decode.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, reveal } from '../rules/redacted.ts';
@@ -39,7 +39,7 @@ export async function writeObjects(
     if (after === undefined) continue;
     const bare = withoutBookkeeping(after, options.reconcilers);
     const content = options.withSecrets ? encodeObject(bare) : digested(bare, key);
-    files.set(fileOf(ref.role, after), stringify(content, { lineWidth: 0 }));
+    files.set(fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
   }
   await removeStale(to, files);
   for (const [file, text] of files) {

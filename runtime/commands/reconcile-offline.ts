@@ -1,10 +1,10 @@
 /** `reconcile --from`: reads folders, runs the engine without a cluster, prints and writes the result. */
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { stringify } from 'yaml';
 import type { Reconciler, Scope } from '../controller/contract.ts';
 import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
 import { type OfflineResult, runOffline } from '../controller/offline.ts';
+import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { CommandIo, ExitCode } from './command.ts';
@@ -99,7 +99,7 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
 function rendered(reports: readonly Report[], flags: ReconcileFlags): string {
   const data = reports.length === 1 ? reports[0] : reports;
   if (flags.output === 'json') return `${JSON.stringify(data, null, 2)}\n`;
-  if (flags.output === 'yaml') return stringify(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
+  if (flags.output === 'yaml') return toYaml(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
   return reports.map((report) => renderReport(report, { verbose: flags.verbose })).join('\n');
 }
 

@@ -1,7 +1,7 @@
 /** `pullwright release IMAGE`: a release image, found through the mirrors, and the images of its components. */
 import { parseArgs } from 'node:util';
-import { stringify } from 'yaml';
 import { readFolder } from '../controller/folder.ts';
+import { toYaml } from '../kube/yaml.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
@@ -143,7 +143,7 @@ function render({ release, from, failures }: Found, output: string): string {
   const { version, digest, architecture } = release;
   const document = { version, from, skipped: failures, digest, architecture, components };
   if (output === 'json') return `${JSON.stringify(document, null, 2)}\n`;
-  if (output === 'yaml') return stringify(document);
+  if (output === 'yaml') return toYaml(document);
   const width = Math.max(0, ...Object.keys(components).map((name) => name.length));
   return [
     `release       ${version}`,

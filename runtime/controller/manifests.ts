@@ -4,6 +4,7 @@
  */
 import { LineCounter, parseDocument } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
+import { KUBERNETES_SCHEMA } from '../kube/yaml-schema.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { yamlMistake } from '../rules/yaml-mistake.ts';
 import { shapeFault } from './object-shape.ts';
@@ -121,7 +122,12 @@ function parseOne(
     }
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'silent', prettyErrors: false });
+  const document = parseDocument(text, {
+    ...KUBERNETES_SCHEMA,
+    lineCounter: lines,
+    logLevel: 'silent',
+    prettyErrors: false,
+  });
   const error = document.errors[0];
   if (error !== undefined) {
     return {

@@ -1,5 +1,5 @@
 /** The report of `install-provider` as text, JSON or YAML. */
-import { stringify } from 'yaml';
+import { toYaml } from '../kube/yaml.ts';
 import type { HostChange } from './installer-changes.ts';
 import type { InstallerReport } from './installer-preview.ts';
 
@@ -17,7 +17,7 @@ import type { InstallerReport } from './installer-preview.ts';
  */
 export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
   if (output === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
-  if (output === 'yaml') return stringify(report);
+  if (output === 'yaml') return toYaml(report);
   const { reason, message, would, resumes, entries = [] } = report;
   return [
     `${reason}: ${message}`,

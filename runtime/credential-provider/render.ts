@@ -1,10 +1,10 @@
 /** The files that a pool's nodes need: the kubelet's file and, where the kubelet does not know it yet, a drop-in. */
-import { stringify } from 'yaml';
 import {
   commandDropIn,
   type NodeFile,
   variableDropIn,
 } from '../../charts/credential-provider/machine-config.ts';
+import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from '../rules/credential-provider-config.ts';
 import {
   CREDENTIAL_PROVIDER,
@@ -14,7 +14,7 @@ import {
 
 /** The text, as the Machine Config Operator writes it: keys sorted, lists not indented, single quotes. */
 export function configText(config: CredentialProviderConfig): string {
-  return stringify(config, { sortMapEntries: true, indentSeq: false, singleQuote: true, lineWidth: 0 });
+  return toYaml(config, { sortMapEntries: true, indentSeq: false, singleQuote: true, lineWidth: 0 });
 }
 
 /** What is known of the pool's kubelet unit: its whole text, drop-ins included; undefined when it was not found. */

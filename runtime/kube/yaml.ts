@@ -1,5 +1,17 @@
-/** YAML of others, without the library's warnings: these quote the text on standard error, and the text may be a kubeconfig. */
-import { parse } from 'yaml';
+/**
+ * YAML as Kubernetes reads it, without the library's warnings: these quote the text on standard error, and the text may be a
+ * kubeconfig. And YAML for Kubernetes to read.
+ */
+import {
+  type CreateNodeOptions,
+  Document,
+  type DocumentOptions,
+  parse,
+  stringify,
+  type ToStringOptions,
+  visit,
+} from 'yaml';
+import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
 /**
  * What the document says. Throws what the library throws.
@@ -10,8 +22,45 @@ import { parse } from 'yaml';
  * import assert from 'node:assert/strict';
  *
  * assert.deepEqual(parseYaml('a: !unknown [1]'), { a: [1] });
+ * assert.deepEqual(parseYaml('{enabled: on, mode: 0644}'), { enabled: true, mode: 420 });
  * ```
  */
 export function parseYaml(text: string): unknown {
-  return parse(text, { logLevel: 'error' });
+  return parse(text, { ...KUBERNETES_SCHEMA, logLevel: 'error' });
+}
+
+/** How a value is laid out: widths, quotes, order of keys. */
+export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplicateObjects'> &
+  Pick<ToStringOptions, 'indentSeq' | 'lineWidth' | 'singleQuote'> & { readonly sortMapEntries?: boolean };
+
+/** Characters that YAML 1.1 takes for line breaks or drops, and newer YAML does not. */
+const ODD_BREAKS = /[\u0085\u2028\u2029\ufeff]/g;
+
+/** What must stand between double quotes: these, and lines that begin with a tab, which Go takes for no block of text. */
+const ODD = /[\u0085\u2028\u2029\ufeff]|^\t/m;
+
+/**
+ * YAML of a plain value. Texts that any reader, old or new, would take for a number, a boolean or null are quoted.
+ *
+ * @example
+ * ```ts
+ * import { toYaml } from './yaml.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(toYaml({ namespace: 'on', zone: 'a' }), 'namespace: "on"\nzone: a\n');
+ * ```
+ */
+export function toYaml(value: unknown, layout: YamlLayout = {}): string {
+  const options = { ...KUBERNETES_SCHEMA, ...layout, compat: 'yaml-1.1' } as const;
+  const text = stringify(value, options);
+  if (!ODD.test(text) && !/^[ -]*\t/m.test(text)) return text;
+  const document = new Document(value, options);
+  visit(document, {
+    Scalar(_key, node) {
+      if (typeof node.value === 'string' && ODD.test(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document
+    .toString(options)
+    .replace(ODD_BREAKS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

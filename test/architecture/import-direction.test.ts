@@ -28,7 +28,16 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'runtime/brokers': ['runtime/rules', 'runtime/telemetry', 'rabbitmq-client', '@google-cloud/pubsub'],
   'runtime/controller': ['runtime/kube', 'runtime/telemetry', 'runtime/rules', 'yaml'],
   'runtime/uninstall': ['runtime/rules', 'runtime/kube', 'runtime/controller', 'runtime/host'],
-  charts: ['charts', 'runtime/rules', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod'],
+  charts: [
+    'charts',
+    'runtime/rules',
+    'runtime/kube/yaml.ts',
+    'cdk8s',
+    'cdk8s-plus-28',
+    'constructs',
+    'yaml',
+    'zod',
+  ],
 };
 
 function sources(): string[] {

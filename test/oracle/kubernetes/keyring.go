@@ -1,15 +1,8 @@
-// Answers questions with the code of the kubelet, the API server and Go's standard library: one JSON object per line in,
-// one out. Built against the modules of test/control-plane; compare-with-go.test.ts asks.
 package main
 
 import (
-	"bufio"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,66 +15,7 @@ import (
 
 type secret struct{ Name, Type, Key, Data string }
 
-type question struct {
-	Ask     string
-	Text    string
-	Other   string
-	Secrets []secret
-	Node    *string
-	Plugin  *string
-}
-
 type credential struct{ Username, Password, Email, Hash, Secret string }
-
-type answer map[string]any
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func main() {
-	in := json.NewDecoder(bufio.NewReader(os.Stdin))
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
-	encoder := json.NewEncoder(out)
-	for {
-		var q question
-		if err := in.Decode(&q); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			panic(err)
-		}
-		if err := encoder.Encode(reply(q)); err != nil {
-			panic(err)
-		}
-	}
-}
-
-func reply(q question) answer {
-	switch q.Ask {
-	case "match":
-		match, err := credentialprovider.URLsMatchStr(q.Text, q.Other)
-		return answer{"match": match, "error": text(err)}
-	case "image":
-		repository, tag, digest, err := parsers.ParseImageName(q.Text)
-		return answer{"repository": repository, "tag": tag, "digest": digest, "error": text(err)}
-	case "base64":
-		padded, paddedErr := base64.StdEncoding.DecodeString(q.Text)
-		raw, rawErr := base64.RawStdEncoding.DecodeString(q.Text)
-		return answer{
-			"padded": decoded(padded, paddedErr), "paddedError": text(paddedErr),
-			"raw": decoded(raw, rawErr), "rawError": text(rawErr),
-		}
-	case "document":
-		return document(q.Text)
-	case "lookup":
-		return lookup(q)
-	}
-	panic("unknown question " + q.Ask)
-}
 
 func decoded(bytes []byte, err error) string {
 	if err != nil {

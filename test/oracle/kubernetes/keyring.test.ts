@@ -1,39 +1,30 @@
 // deadline: 600 s
-/**
- * The rules against the Go code that they follow, answer for answer, on random questions. `ORACLE_CASES` and `ORACLE_SEED`
- * widen the search; the gate asks a fixed set.
- */
+/** Keyrings, matching, image names, base64 and documents against the Go code that they follow, answer for answer. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { kubeletCredentialHash } from '../../runtime/rules/auth-lookup-hash.ts';
+import { kubeletCredentialHash } from '../../../runtime/rules/auth-lookup-hash.ts';
 import {
   type AuthSource,
   kubeletKeyring,
   lookupForKubelet,
-} from '../../runtime/rules/auth-lookup-kubelet.ts';
-import { decodeForKubelet } from '../../runtime/rules/docker-config-go.ts';
-import { unmarshalMap } from '../../runtime/rules/docker-config-upstream.ts';
-import { decodeGoBase64 } from '../../runtime/rules/go-base64.ts';
-import { parseGoJson } from '../../runtime/rules/go-json.ts';
-import { encodeGoJson } from '../../runtime/rules/go-json-encode.ts';
-import { kubeletImageError, parseImageReference, pullTag } from '../../runtime/rules/image-reference.ts';
-import { matchesImage } from '../../runtime/rules/match-images.ts';
-import { apiServerSecretFault, pullSecretSource } from '../../runtime/rules/pull-secret-text.ts';
-import { redact, reveal } from '../../runtime/rules/redacted.ts';
-import { buildGoProgram, missingGo } from '../support/go-program.ts';
-import { suite } from '../support/suite.ts';
-import { type AskedSecret, QUESTION, type Question } from './go-oracle/questions.ts';
+} from '../../../runtime/rules/auth-lookup-kubelet.ts';
+import { decodeForKubelet } from '../../../runtime/rules/docker-config-go.ts';
+import { unmarshalMap } from '../../../runtime/rules/docker-config-upstream.ts';
+import { decodeGoBase64 } from '../../../runtime/rules/go-base64.ts';
+import { parseGoJson } from '../../../runtime/rules/go-json.ts';
+import { encodeGoJson } from '../../../runtime/rules/go-json-encode.ts';
+import { kubeletImageError, parseImageReference, pullTag } from '../../../runtime/rules/image-reference.ts';
+import { matchesImage } from '../../../runtime/rules/match-images.ts';
+import { apiServerSecretFault, pullSecretSource } from '../../../runtime/rules/pull-secret-text.ts';
+import { redact, reveal } from '../../../runtime/rules/redacted.ts';
+import { missingGo } from '../../support/go-program.ts';
+import { suite } from '../../support/suite.ts';
+import { type AskedSecret, QUESTION, type Question } from './keyring-questions.ts';
+import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';
 
 const test = suite('rules compared with Go');
-const cases = Number(process.env['ORACLE_CASES'] ?? 12_000);
-const seed = Number(process.env['ORACLE_SEED'] ?? 20_261_121);
-const here = new URL('.', import.meta.url).pathname;
+const cases = caseCount(12_000);
 
-type Answer = Readonly<Record<string, unknown>>;
 type Lookup = Extract<Question, { Ask: 'lookup' }>;
 
 function answerOf(question: Question): Answer {
@@ -136,36 +127,22 @@ function comparable(answer: Answer, groups: readonly string[]): unknown {
   return { credentials: tagged.toSorted((a, b) => a.place - b.place || (a.text < b.text ? -1 : 1)) };
 }
 
-function compareAll(binary: string): void {
-  const questions = fc.sample(QUESTION, { numRuns: cases, seed });
-  const asked = questions.map((question) => JSON.stringify(question)).join('\n');
-  const ran = spawnSync(binary, { input: asked, maxBuffer: 2 ** 30, encoding: 'utf8' });
-  assert.equal(ran.status, 0, ran.stderr);
-  const answers = ran.stdout.trim().split('\n');
-  assert.equal(answers.length, questions.length);
-  for (const [index, line] of answers.entries()) {
-    const question = questions[index] as Question;
+function compareAll(): void {
+  const questions = fc.sample(QUESTION, { numRuns: cases, seed: SEED });
+  const answers = askKubernetes(questions);
+  for (const [index, question] of questions.entries()) {
     const ours = answerOf(question);
     const groups = (ours['groups'] ?? []) as readonly string[];
     assert.deepEqual(
       comparable(ours, groups),
-      comparable(JSON.parse(line) as Answer, groups),
-      `question ${index} (seed ${seed}): ${JSON.stringify(question)}`,
+      comparable(answers[index] ?? {}, groups),
+      `question ${index} (seed ${SEED}): ${JSON.stringify(question)}`,
     );
   }
 }
 
 const noGo = missingGo();
-if (noGo === undefined) {
-  const folder = mkdtempSync(join(tmpdir(), 'pullwright-oracle-'));
-  test(`${cases} random questions get the same answers`, () => {
-    const binary = join(folder, 'oracle');
-    buildGoProgram(join(here, 'go-oracle', 'main.go'), binary);
-    compareAll(binary);
-  });
-  test.lastly('the binary is removed', () => rmSync(folder, { recursive: true }));
-} else {
-  test.skip('random questions get the same answers', noGo);
-}
-
+const title = `${cases} random questions get the same answers`;
+if (noGo === undefined) test(title, compareAll);
+else test.skip(title, noGo);
 test.run();

@@ -1,0 +1,33 @@
+/** Asks the Go program beside this file, which runs Kubernetes' own code. */
+import { spawnSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+
+const MODULE = join(import.meta.dirname, '../../control-plane');
+
+/** How many questions a test asks: `fallback` in the gate, `PULLWRIGHT_CASES` by hand. */
+export function caseCount(fallback: number): number {
+  return Number(process.env['PULLWRIGHT_CASES'] ?? fallback);
+}
+
+/** The gate asks a fixed set; `PULLWRIGHT_SEED` asks another. */
+export const SEED: number = Number(process.env['PULLWRIGHT_SEED'] ?? 20_261_121);
+
+/** One answer, fields as the Go program names them. */
+export type Answer = Readonly<Record<string, unknown>>;
+
+/** All answers, in the order of the questions. Go builds the program once and keeps it in its own cache. */
+export function askKubernetes(questions: readonly object[]): readonly Answer[] {
+  const files = globSync(join(import.meta.dirname, '*.go')).sort();
+  const input = questions.map((question) => JSON.stringify(question)).join('\n');
+  const ran = spawnSync('go', ['run', '-C', MODULE, ...files], {
+    input,
+    maxBuffer: 2 ** 30,
+    encoding: 'utf8',
+  });
+  if (ran.status !== 0) throw new Error(`The oracle ended with ${String(ran.status)}:\n${ran.stderr}`);
+  const lines = ran.stdout.split('\n').filter((line) => line !== '');
+  if (lines.length !== questions.length)
+    throw new Error(`The oracle gave ${lines.length} answers to ${questions.length} questions`);
+  return lines.map((line) => JSON.parse(line) as Answer);
+}

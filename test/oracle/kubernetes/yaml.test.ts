@@ -1,0 +1,72 @@
+// deadline: 600 s
+/** How YAML is read and written, against what kubectl, the kubelet and the API server make of the same text. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import { parseYaml, toYaml } from '../../../runtime/kube/yaml.ts';
+import { missingGo } from '../../support/go-program.ts';
+import { suite } from '../../support/suite.ts';
+import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';
+import { DOCUMENT, WRITTEN } from './yaml-questions.ts';
+
+const test = suite('YAML as Kubernetes reads it');
+const cases = caseCount(1500);
+
+function ours(text: string): { readonly value?: unknown; readonly error?: string } {
+  try {
+    return { value: JSON.parse(JSON.stringify(parseYaml(text) ?? null)) };
+  } catch (error) {
+    return { error: String(error).split('\n')[0] ?? '' };
+  }
+}
+
+/**
+ * A key that stands twice is lost without a word by Go's loose reading: we refuse it, as its strict reading does. But strict
+ * reading refuses a merged key that is written out as well, which is what merging is for.
+ */
+function theirs(text: string, answer: Answer): { readonly value?: unknown; readonly error?: string } {
+  const error = String(answer['error'] ?? (text.includes('<<: ') ? '' : answer['strictError']));
+  if (error !== '') return { error };
+  return {
+    value: JSON.parse(String(answer['json']), (_key, value) => (value === 0 ? 0 : (value as unknown))),
+  };
+}
+
+function readAlike(): void {
+  const texts = fc.sample(DOCUMENT, { numRuns: cases, seed: SEED });
+  const answers = askKubernetes(texts.map((Text) => ({ Ask: 'yaml', Text })));
+  for (const [index, text] of texts.entries()) {
+    const [mine, go] = [ours(text), theirs(text, answers[index] ?? {})];
+    const about = `document ${index} (seed ${SEED}): ${JSON.stringify(text)}\nGo: ${JSON.stringify(go)}\nours: ${JSON.stringify(mine)}`;
+    assert.equal(mine.error === undefined, go.error === undefined, about);
+    assert.deepEqual(mine.value, go.value, about);
+  }
+}
+
+function writtenAlike(): void {
+  const texts = fc.sample(WRITTEN, { numRuns: cases, seed: SEED });
+  const values = texts.map((text) => ({ [text]: text, list: [text, { name: text }] }));
+  const answers = askKubernetes(
+    values.map((value) => ({ Ask: 'yaml', Text: toYaml(value, { lineWidth: 0 }) })),
+  );
+  for (const [index, value] of values.entries()) {
+    const written = toYaml(value, { lineWidth: 0 });
+    const about = `text ${index} (seed ${SEED}): ${JSON.stringify(texts[index])} written as ${JSON.stringify(written)}`;
+    for (const read of [
+      JSON.parse(String(answers[index]?.['json'] ?? 'null')),
+      parseYaml(written),
+      parse(written),
+    ])
+      assert.deepEqual(read, value, about);
+  }
+}
+
+const noGo = missingGo();
+for (const [title, body] of [
+  [`${cases} random documents are read alike`, readAlike],
+  [`${cases} random texts are written so that all read them alike`, writtenAlike],
+] as const)
+  if (noGo === undefined) test(title, body);
+  else test.skip(title, noGo);
+
+test.run();
