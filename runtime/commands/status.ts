@@ -4,8 +4,18 @@ import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
 import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
+import type { KubeObject } from '../rules/kube-object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
-import { conditionRow, jobRow, nodesRow, renderStatus, type StatusRow } from '../rules/status-table.ts';
+import {
+  byUrgency,
+  conditionRow,
+  deploymentRow,
+  foldReady,
+  jobRow,
+  nodesRow,
+  renderStatus,
+  type StatusRow,
+} from '../rules/status-table.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
 import { columnsOf } from './terminal.ts';
@@ -17,6 +27,12 @@ const DAEMON_SET: SourceKind = {
   namespace: GLOBAL_PULL_SECRET.namespace,
   name: GLOBAL_PULL_SECRET.syncer,
 };
+const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-system'].map((namespace) => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  namespace,
+  labelSelector: 'app.kubernetes.io/part-of=pullwright',
+}));
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
 /** Kinds that report by conditions, and the system that each belongs to. */
@@ -31,14 +47,16 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
 ];
 
 const HELP = `
-Usage: pullwright status [--kubeconfig FILE] [--context NAME] [--from DIR] [--watch] [--output text|json]
+Usage: pullwright status [--kubeconfig FILE] [--context NAME] [--from DIR] [--watch] [--all] [--output text|json]
 
 Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the
-nodes, and for the adapter's Jobs: whether it is in order, and if not, why.
+nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What wants
+attention comes first.
 
   --kubeconfig FILE   the cluster; default: as for kubectl
   --context NAME      a context of the kubeconfig; default: the current one
   --from DIR          a folder of manifests, such as a dump, instead of a cluster
+  --all               each object that is in order, also where there are more than twenty
   --watch             look again every few seconds, until interrupted
   --output json       rows for programs
 
@@ -58,7 +76,7 @@ export const command: Command = {
     api: [
       'list pullstatuses, pullsecretprofiles, criocredentialproviderconfigs, nodes',
       'get daemonsets/global-pull-secret-syncer (kube-system)',
-      'list jobs (hyperfleet-system)',
+      'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
     ],
   },
   run,
@@ -72,6 +90,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       kubeconfig: { type: 'string' },
       context: { type: 'string' },
       watch: { type: 'boolean', default: false },
+      all: { type: 'boolean', default: false },
       output: { type: 'string', default: 'text' },
     },
   });
@@ -84,7 +103,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
         return { rows: [], problems: [describeError(error)] };
       throw error;
     });
-    print(rows, { json: values.output === 'json', redraw: values.watch && io.stdout.isTTY === true }, io);
+    print(rows, { ...values, redraw: values.watch && io.stdout.isTTY === true }, io);
     for (const problem of problems) io.stderr.write(`${problem}\n`);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
     if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
@@ -95,27 +114,46 @@ async function look(
   flags: SourceFlags,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { store, problems } = await readObjects(flags, [NODE, DAEMON_SET, JOB, ...REPORTING], io);
+  const { store, problems } = await readObjects(
+    flags,
+    [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING],
+    io,
+  );
   return { rows: rowsOf(store), problems };
 }
 
 function rowsOf(store: ObjectStore): readonly StatusRow[] {
   const nodes = nodesRow(store.list(NODE), store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }));
-  return [
+  return byUrgency([
+    ...DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs).map(deploymentRow)),
     ...(nodes === undefined ? [] : [nodes]),
     ...REPORTING.flatMap((kind) => store.list(kind).map((object) => conditionRow(kind.system, object))),
     ...store
       .list(JOB, 'hyperfleet-system')
       .filter((job) => job.metadata.name.startsWith('pullsecret-'))
       .map(jobRow),
-  ];
+  ]);
 }
 
-/** On a terminal a new table replaces the old one; elsewhere it follows. */
-function print(rows: readonly StatusRow[], how: { json: boolean; redraw: boolean }, io: CommandIo): void {
-  if (how.redraw) io.stdout.write('\u001b[H\u001b[2J');
-  if (how.json) io.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
-  else io.stdout.write(renderStatus(rows, columnsOf(io)));
+/** A folder is not filtered by labels. */
+function isOurs({ metadata }: KubeObject): boolean {
+  return metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+}
+
+/** Objects of a system that are in order and listed one by one. */
+const MANY = 20;
+
+interface Printing {
+  readonly output: string;
+  readonly all: boolean;
+  /** On a terminal a new table replaces the old one; elsewhere it follows. */
+  readonly redraw: boolean;
+}
+
+function print(rows: readonly StatusRow[], { output, all, redraw }: Printing, io: CommandIo): void {
+  if (redraw) io.stdout.write('\u001b[H\u001b[2J');
+  if (output === 'json') io.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
+  else io.stdout.write(renderStatus(all ? rows : foldReady(rows, MANY), columnsOf(io)));
 }
 
 const LOOK_AGAIN_MS = 5000;

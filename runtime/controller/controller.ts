@@ -20,6 +20,7 @@ import {
 } from './contract.ts';
 import { Echoes } from './echoes.ts';
 import type { FactCache } from './facts.ts';
+import { failedStatus, isLasting } from './failed-status.ts';
 import { inParallel, neighbours } from './parallel.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Readings } from './readings.ts';
@@ -182,7 +183,7 @@ export class Controller {
     const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
     const committed = await this.#commitAll(changes, author);
     const rest = [
-      ...(await this.#writeStatus(outcome, author)),
+      ...(await this.#writeStatus(outcome, author, failuresOf(committed))),
       ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
     ];
     facts.request(outcome.needs ?? [], () => this.#queue.add(id));
@@ -190,12 +191,7 @@ export class Controller {
     return this.#reporter.report({
       author,
       committed,
-      problems: [
-        ...problems,
-        ...(outcome.problems ?? []),
-        ...committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : [])),
-        ...rest,
-      ],
+      problems: [...problems, ...(outcome.problems ?? []), ...failuresOf(committed), ...rest],
       events: outcome.events ?? [],
       samples: outcome.metrics ?? [],
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
@@ -240,17 +236,34 @@ export class Controller {
     return committed;
   }
 
-  async #writeStatus(outcome: Outcome, author: Author): Promise<readonly Problem[]> {
+  /** What the reconciler says, unless a write has failed that it takes for done. */
+  async #writeStatus(
+    outcome: Outcome,
+    author: Author,
+    failures: readonly Problem[],
+  ): Promise<readonly Problem[]> {
+    const { clusters, now = () => new Date() } = this.#options;
+    const failure = failures.find(isLasting);
     const problems: Problem[] = [];
     for (const patch of outcome.status ?? []) {
+      const cluster = clusters[patch.ref.role];
+      const present = cluster.cache.store.get(patch.ref)?.status as { conditions?: unknown } | undefined;
+      const status =
+        failure === undefined
+          ? patch.status
+          : failedStatus(patch.status, failure, present?.conditions, now());
       try {
-        await commitStatus(patch, author, this.#options.clusters[patch.ref.role]);
+        await commitStatus({ ...patch, status }, author, cluster);
       } catch (error) {
         problems.push(problemOf(error, patch.ref));
       }
     }
     return problems;
   }
+}
+
+function failuresOf(committed: readonly Committed[]): readonly Problem[] {
+  return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
 }
 
 /** The key that a marked object of this reconciler and scope was made for. */

@@ -7,6 +7,7 @@ import { type Author, keyText } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { Committed } from './commit.ts';
 import type { EventNote, Problem, Ref, Role, Sample } from './contract.ts';
+import { isLasting } from './failed-status.ts';
 
 /** What one pass over a key came to. */
 export interface Pass {
@@ -65,7 +66,8 @@ export class Reporter {
     const now = new Set(problems.map(identityOf));
     for (const problem of problems) {
       const { code, disposition, message, hint } = problem;
-      const level = before.has(identityOf(problem)) ? 'debug' : disposition === 'waiting' ? 'info' : 'warn';
+      const passes = disposition === 'waiting' && !isLasting(problem);
+      const level = before.has(identityOf(problem)) ? 'debug' : passes ? 'info' : 'warn';
       log[level]('reconciliation has a problem', { code, disposition, problem: message, hint });
     }
     if (before.size > 0 && now.size === 0) log.info('reconciliation has no problem any more');
@@ -117,8 +119,9 @@ function resultOf(problems: readonly Problem[], next: Next): ReconcileResult {
 }
 
 /** A person must act: tell where that person looks. */
-function eventOf({ disposition, regarding, code, message, hint }: Problem): EventNote[] {
-  if (disposition !== 'terminal' || regarding === undefined) return [];
+function eventOf(problem: Problem): EventNote[] {
+  const { regarding, code, message, hint } = problem;
+  if (!isLasting(problem) || regarding === undefined) return [];
   const note = hint === undefined ? message : `${message}. ${hint}`;
   return [{ regarding, type: 'Warning', reason: code, action: 'Reconcile', note }];
 }

@@ -20,6 +20,8 @@ export interface PullSecrets {
   readonly platform: KubeObject | undefined;
   readonly additional: KubeObject | undefined;
   readonly global: KubeObject | undefined;
+  /** Where the platform's pull secret is looked for. */
+  readonly platformNamespace?: string;
 }
 
 /** A value to write (base64, as Secrets hold it), or what to do instead. */
@@ -42,7 +44,7 @@ const KEEP: ValueDecision = { act: 'keep' };
 
 /** Decides. Never throws. */
 export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
-  const platform = platformText(secrets.platform);
+  const platform = platformText(secrets);
   if ('problem' in platform)
     return { original: KEEP, global: KEEP, additionalKeys: [], verdicts: [], problems: [platform.problem] };
   const additional = hasAdditional(secrets.additional) ? secrets.additional : undefined;
@@ -63,7 +65,7 @@ export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
       ...platformVerdicts(merge),
       ...(additional === undefined ? [] : [...typeVerdict(additional), ...keyVerdict(additional, merge)]),
     ],
-    problems: [],
+    problems: merge.ok ? [] : [originalInvalid(secrets, merge.problem.message)],
   };
 }
 
@@ -101,18 +103,41 @@ function keyVerdict(additional: KubeObject, merge: MergeResult): readonly Verdic
   ];
 }
 
-function platformText(
-  secret: KubeObject | undefined,
-): { text: Redacted<string>; value: Redacted<string> } | { problem: Problem } {
-  const place = `Secret/${secret?.metadata.namespace ?? 'control plane namespace'}/${NAMES.platform}`;
+/** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
+function mendPlatform(namespace: string | undefined): string {
+  return namespace === NAMES.configNamespace
+    ? `mend "Secret/${namespace}/${NAMES.platform}"`
+    : 'mend spec.pullSecret of the HostedCluster';
+}
+
+function originalInvalid({ platform, platformNamespace }: PullSecrets, fault: string): Problem {
+  const namespace = platform?.metadata.namespace ?? platformNamespace;
+  return {
+    disposition: 'terminal',
+    code: 'OriginalInvalid',
+    message: `Cannot use "Secret/${namespace ?? 'control plane namespace'}/${NAMES.platform}": it ${fault}`,
+    hint: `Nodes keep the last good pull secret; ${mendPlatform(namespace)}`,
+  };
+}
+
+function platformText({
+  platform: secret,
+  platformNamespace,
+}: PullSecrets): { text: Redacted<string>; value: Redacted<string> } | { problem: Problem } {
+  const namespace = secret?.metadata.namespace ?? platformNamespace;
+  const place = `Secret/${namespace ?? 'control plane namespace'}/${NAMES.platform}`;
   if (secret === undefined) {
+    const remedy =
+      namespace === NAMES.configNamespace
+        ? 'Create it, of type kubernetes.io/dockerconfigjson'
+        : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
     return {
       problem: {
         disposition: 'waiting',
         afterMs: 10_000,
         code: 'OriginalMissing',
-        message: `Cannot read the platform's pull secret: failed to get original pull secret "${NAMES.platform}"`,
-        hint: 'HyperShift copies it into the control plane namespace; nothing is changed until it is there',
+        message: `Cannot read "${place}": failed to get original pull secret, it does not exist`,
+        hint: `${remedy}; nothing is changed until it is there`,
       },
     };
   }
@@ -123,7 +148,7 @@ function platformText(
         disposition: 'terminal',
         code: 'OriginalKeyMissing',
         message: `Cannot use "${place}": original pull secret does not contain ${NAMES.dataKey} key`,
-        hint: 'Nodes keep the last good pull secret; mend spec.pullSecret of the HostedCluster',
+        hint: `Nodes keep the last good pull secret; ${mendPlatform(namespace)}`,
       },
     };
   }

@@ -57,7 +57,7 @@ export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Re
 
 function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
-  const plan = planPullSecrets(secrets);
+  const plan = planPullSecrets({ ...secrets, platformNamespace: world.scope.controlPlaneNamespace });
   const observed = managedElsewhere(options.mode, [secrets.original, secrets.global, world.get(DAEMON_SET)]);
   const nodes = planNodes(world, MANAGER, options.platforms);
   const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;

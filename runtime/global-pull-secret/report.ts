@@ -100,11 +100,11 @@ function conditionsOf({ plan, problems, observed }: ReportInput): readonly Condi
   const problem = problems[0];
   const stalled =
     problem?.disposition === 'terminal'
-      ? { reason: problem.code, message: problem.message }
-      : rejectedText(rejected);
+      ? { reason: problem.code, message: textOf(problem) }
+      : rejectedText(rejected, plan.verdicts.length);
   const progressing =
     problem !== undefined && problem.disposition !== 'terminal'
-      ? { reason: problem.code, message: problem.message }
+      ? { reason: problem.code, message: textOf(problem) }
       : undefined;
   const base = readiness({
     ready: { reason: 'Merged', message: mergedText(plan) },
@@ -136,13 +136,27 @@ function conditionsOf({ plan, problems, observed }: ReportInput): readonly Condi
   return [...base, ...conflicts, ...managed];
 }
 
-function rejectedText(rejected: readonly Verdict[]): { reason: string; message: string } | undefined {
-  return rejected.length === 0
-    ? undefined
-    : {
-        reason: 'EntriesRejected',
-        message: `cannot use ${subjects(rejected)}: ${rejected[0]?.message ?? ''}`,
-      };
+/** Who looks at a condition has no log at hand: it must say what to do. */
+function textOf({ message, hint }: Problem): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
+}
+
+/** Reasons that a condition names; the verdicts have all. */
+const MAX_REASONS = 3;
+
+function rejectedText(
+  rejected: readonly Verdict[],
+  of: number,
+): { reason: string; message: string } | undefined {
+  if (rejected.length === 0) return undefined;
+  const reasons = rejected
+    .slice(0, MAX_REASONS)
+    .map(({ subject, message }) => `"${subject}" ${message}`)
+    .join('; ');
+  const more =
+    rejected.length > MAX_REASONS ? `; and ${rejected.length - MAX_REASONS} more, see the verdicts` : '';
+  const message = `cannot use ${rejected.length} of ${of} entries: ${reasons}${more}`;
+  return { reason: 'EntriesRejected', message };
 }
 
 function mergedText(plan: PullSecretPlan): string {

@@ -59,13 +59,7 @@ export function isApiError(error: unknown, ...statuses: readonly number[]): erro
 export function apiErrorOf(refusal: Refusal): ApiError {
   const { status, verb, subject } = refusal;
   const details = detailsOf(refusal.body);
-  const answered = details.reason === '' ? (REASONS[status] ?? 'ServerError') : details.reason;
-  const words = isTerminating(details.causes) ? TERMINATING : refusalWords(details.message);
-  const code = words?.code ?? answered;
-  const fields = details.causes.map(describeCause).filter((text) => text !== '');
-  const at = fields.length === 0 ? '' : ` (${[...new Set(fields)].slice(0, 5).join(', ')})`;
-  const state = words?.state ?? `the API server answered ${status} ${answered}${at}`;
-  const hint = words?.hint ?? hintOf(status, verb);
+  const { code, state, hint } = wordsOf(refusal, details);
   const afterMs = refusal.retryAfterMs ?? waitOf(status, code);
   return new ApiError(`Cannot ${verb} "${subject}": ${state}`, {
     code,
@@ -75,6 +69,18 @@ export function apiErrorOf(refusal: Refusal): ApiError {
     ...(hint === undefined ? {} : { hint }),
     ...(afterMs === undefined ? {} : { afterMs }),
   });
+}
+
+function wordsOf(
+  { status, verb }: Refusal,
+  { reason, message, causes }: StatusDetails,
+): Pick<RefusalWords, 'code' | 'state'> & { readonly hint: string | undefined } {
+  const words = isTerminating(causes) ? TERMINATING : refusalWords(message);
+  if (words !== undefined) return words;
+  const code = reason === '' ? (REASONS[status] ?? 'ServerError') : reason;
+  const fields = causes.map(describeCause).filter((text) => text !== '');
+  const at = fields.length === 0 ? '' : ` (${[...new Set(fields)].slice(0, 5).join(', ')})`;
+  return { code, state: `the API server answered ${status} ${code}${at}`, hint: hintOf(status, verb) };
 }
 
 const REASONS: Readonly<Record<number, string>> = {

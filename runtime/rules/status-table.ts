@@ -124,6 +124,69 @@ export function jobRow(job: KubeObject): StatusRow {
   return { ...base, state: 'Progressing', reason: 'Running', message: 'the Job has not ended' };
 }
 
+/** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
+export function deploymentRow(deployment: KubeObject): StatusRow {
+  const base = {
+    system: 'pullwright',
+    object: describeObject({ kind: 'Deployment', ...deployment.metadata }),
+  };
+  const { replicas: wanted = 1 } = (deployment.spec ?? {}) as { replicas?: number };
+  const status = deployment.status as { readyReplicas?: number } | undefined;
+  // In a folder of rendered manifests.
+  if (status === undefined)
+    return { ...base, state: 'Unknown', reason: 'NotReported', message: 'nothing has reported on it yet' };
+  const ready = status.readyReplicas ?? 0;
+  const message = `${ready} of ${wanted} replicas ready`;
+  if (ready >= wanted) return { ...base, state: 'Ready', reason: 'Available', message };
+  if (ready > 0) return { ...base, state: 'Progressing', reason: 'ReplicasMissing', message };
+  return {
+    ...base,
+    state: 'Attention',
+    reason: 'NotRunning',
+    message: `${message}: what is reported here may be out of date; kubectl describe pods -n ${deployment.metadata.namespace ?? 'default'} says why`,
+  };
+}
+
+const ORDER: readonly StatusRow['state'][] = ['Attention', 'Progressing', 'Unknown', 'Ready'];
+
+/** What wants attention first; else in the order in which it came. */
+export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
+  return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+}
+
+/**
+ * One row for the ready objects of each system that has more than `most` of them: a thousand good rows hide a bad one.
+ *
+ * @example
+ * ```ts
+ * import { foldReady, type StatusRow } from './status-table.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const ready = (name: string): StatusRow => ({ system: 'demo', object: `X/${name}`, state: 'Ready', reason: 'Merged', message: '' });
+ * assert.deepEqual(foldReady([ready('a'), ready('b'), ready('c')], 2).map(({ object }) => object), ['3 objects']);
+ * assert.equal(foldReady([ready('a'), ready('b')], 2).length, 2);
+ * ```
+ */
+export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
+  const counts = new Map<string, number>();
+  for (const { state, system } of rows)
+    if (state === 'Ready') counts.set(system, (counts.get(system) ?? 0) + 1);
+  const many = [...counts].filter(([, count]) => count > most);
+  const folded = new Set(many.map(([system]) => system));
+  return [
+    ...rows.filter(({ state, system }) => state !== 'Ready' || !folded.has(system)),
+    ...many.map(
+      ([system, count]): StatusRow => ({
+        system,
+        object: `${count} objects`,
+        state: 'Ready',
+        reason: 'InOrder',
+        message: '--all lists them',
+      }),
+    ),
+  ];
+}
+
 /**
  * The table as text, cut to `columns`.
  *

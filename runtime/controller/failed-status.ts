@@ -1,0 +1,60 @@
+/**
+ * What a reconciler declared as its status is what holds once everything is written. Where a write was refused, "Ready" would be a
+ * lie: who looks at the object must see who refused it, without a log at hand.
+ */
+import { type Condition, nextConditions } from '../rules/conditions.ts';
+import type { Problem } from './contract.ts';
+
+/** Refusals that last until a person acts, though they are tried again meanwhile. */
+const LASTING: readonly string[] = [
+  'Forbidden',
+  'QuotaExceeded',
+  'AdmissionDenied',
+  'NamespaceTerminating',
+  'ManagedElsewhere',
+];
+
+/** Whether it does not pass by itself: what is retried says nothing about the declaration. */
+export function isLasting({ disposition, code }: Problem): boolean {
+  return disposition === 'terminal' || LASTING.includes(code);
+}
+
+/**
+ * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`. A status that is not ready, or has no
+ * condition `Ready`, comes back as it is: it has its own reason.
+ *
+ * @param present conditions that the object has now, for the times of transition
+ * @example
+ * ```ts
+ * import { failedStatus } from './failed-status.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const ready = { type: 'Ready', status: 'True', reason: 'Merged', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+ * const problem = { disposition: 'terminal', code: 'ForeignObject', message: 'Cannot apply "Secret/a/b": it exists' } as const;
+ * const status = failedStatus({ conditions: [ready] }, problem, [], new Date(0)) as { conditions: { type: string; status: string }[] };
+ * assert.deepEqual(status.conditions.map(({ type, status }) => [type, status]), [['Ready', 'False'], ['Stalled', 'True']]);
+ * ```
+ */
+export function failedStatus(
+  status: Readonly<Record<string, unknown>>,
+  { code, message, hint }: Problem,
+  present: unknown,
+  now: Date,
+): Readonly<Record<string, unknown>> {
+  const wanted = conditionsIn(status['conditions']);
+  const ready = wanted.find(({ type }) => type === 'Ready');
+  if (ready?.status !== 'True') return status;
+  const text = { reason: code, message: hint === undefined ? message : `${message}. ${hint}` };
+  const failed = [
+    { ...ready, ...text, status: 'False' as const },
+    { ...ready, ...text, type: 'Stalled', status: 'True' as const },
+    ...wanted.filter(({ type }) => !['Ready', 'Stalled', 'Reconciling'].includes(type)),
+  ];
+  return { ...status, conditions: nextConditions(conditionsIn(present), failed, now) };
+}
+
+function conditionsIn(value: unknown): readonly Condition[] {
+  return Array.isArray(value)
+    ? value.filter((one): one is Condition => typeof one === 'object' && one !== null)
+    : [];
+}
