@@ -146,18 +146,31 @@ export function findWorld(store: ObjectStore, puller: Puller, complete = true): 
   };
 }
 
-/** Explains a pull of `image`. `given` stands in for the node's file. */
-export function explainIn(world: FoundWorld, image: ImageReference, given?: AuthSource): Explanation {
-  return explainImage(inputIn(world, image, given));
+/** What is known beside the world. */
+export interface Asked {
+  /** Stands in for the node's file. */
+  readonly given?: AuthSource | undefined;
+  /** The image as the pod names it. */
+  readonly written?: string;
+}
+
+/** Explains a pull of `image`. */
+export function explainIn(world: FoundWorld, image: ImageReference, asked: Asked = {}): Explanation {
+  return explainImage(inputIn(world, image, asked));
 }
 
 /** What an explanation of `image` is made from. */
-export function inputIn(world: FoundWorld, image: ImageReference, given?: AuthSource): ExplainInput {
+export function inputIn(
+  world: FoundWorld,
+  image: ImageReference,
+  { given, written }: Asked = {},
+): ExplainInput {
   const { secrets, mirrors, merge } = world;
   const node = given ?? world.node;
   const pullFile = world.pullFileFor(image.repository);
   return {
     image,
+    ...(written === undefined ? {} : { written }),
     secrets,
     mirrors,
     ...(node === undefined ? {} : { node }),

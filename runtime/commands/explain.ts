@@ -5,6 +5,7 @@ import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { UsageError } from '../rules/errors.ts';
 import type { Explanation } from '../rules/explain.ts';
 import { explanationMermaid, explanationText, type Paint } from '../rules/explain-text.ts';
+import { imageHint } from '../rules/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -74,13 +75,16 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (!['text', 'json', 'mermaid'].includes(values.output)) {
     throw new UsageError(`Cannot print as "${values.output}": wanted text, json or mermaid`);
   }
+  // Before anything is asked: a name that cannot be read needs no cluster.
+  positionals.forEach(imageOf);
   const puller = pullerOf(values, await namespaceOf(values, io));
   const { store, problems, places } = await readWorld(values, puller, io);
   const world = findWorld(store, puller, problems.length === 0);
-  const images = (positionals.length > 0 ? positionals : world.images).map(imageOf);
+  const names = positionals.length > 0 ? positionals : world.images;
+  const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);
-  const explanations = images.map((image) => explainIn(world, image, given));
+  const explanations = images.map(({ written, image }) => explainIn(world, image, { given, written }));
   for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
@@ -117,7 +121,10 @@ async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise
 function imageOf(text: string): ImageReference {
   const parsed = parseImageReference(text);
   if (parsed.ok) return parsed.reference;
-  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}`);
+  const hint = imageHint(text);
+  throw new UsageError(
+    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
+  );
 }
 
 async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {

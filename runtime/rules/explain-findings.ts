@@ -2,6 +2,7 @@
 import type { AuthSource } from './auth-lookup-kubelet.ts';
 import { parseDockerConfig } from './docker-config.ts';
 import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from './explain.ts';
+import { isShortName } from './image-name.ts';
 import { registryKey } from './registry-key.ts';
 
 /** All findings, the worst first. */
@@ -15,6 +16,8 @@ export function findingsOf(
     ...input.secrets.flatMap(listedSecret),
     ...unreadableNode(input),
     ...noPlace(places),
+    ...shortName(input, kubelet),
+    ...platformProvider(input, kubelet),
     ...anonymousOnly(kubelet),
     ...emptyEntries(kubelet),
     ...nearMisses(kubelet, input.image.repository),
@@ -90,6 +93,45 @@ function noPlace(places: readonly ExplainedPlace[]): readonly Finding[] {
   ];
 }
 
+/**
+ * The kubelet looks for credentials of Docker Hub, and hands CRI-O the name as it is written.
+ *
+ * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O, whose candidates are
+ * all pulled with the credential that the kubelet gave.
+ */
+function shortName({ written, image }: ExplainInput, { tried }: KubeletView): readonly Finding[] {
+  if (written === undefined || !isShortName(written)) return [];
+  const carried = tried.some((one) => one.username !== '');
+  const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
+  return [
+    {
+      severity: carried ? 'warning' : 'info',
+      message: `"${written}" names no registry: CRI-O asks those of its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; what is said here about CRI-O holds for docker.io. From 1.34 on it refuses the name when there is more than one such registry`,
+      fix: `Write ${image.domain}/${image.path}`,
+    },
+  ];
+}
+
+/** Registries of clouds, whose kubelets mostly have a credential provider for them. */
+const CLOUD_REGISTRIES: readonly RegExp[] = [
+  /\.dkr[.-]ecr(-fips)?\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|on\.aws)$/,
+  /\.azurecr\.(io|cn|us)$/,
+  /(^|\.)gcr\.io$/,
+  /-docker\.pkg\.dev$/,
+];
+
+/** What a node's kubelet is configured with is not known here. */
+function platformProvider({ image }: ExplainInput, { anonymous }: KubeletView): readonly Finding[] {
+  if (!anonymous || !CLOUD_REGISTRIES.some((pattern) => pattern.test(image.domain))) return [];
+  return [
+    {
+      severity: 'info',
+      message: `"${image.domain}" belongs to a cloud: where the kubelet has that cloud's credential provider, as nodes of its own Kubernetes service do, it asks that first, and an answer takes the place of the anonymous attempt`,
+      fix: 'Look at --image-credential-provider-config of the kubelet on the node',
+    },
+  ];
+}
+
 function anonymousOnly({ anonymous, unused }: KubeletView): readonly Finding[] {
   if (!anonymous) return [];
   return [
@@ -119,7 +161,10 @@ function nearMisses({ unused, tried }: KubeletView, repository: string): readonl
     .map((one) => ({
       severity: 'warning' as const,
       message: `Entry "${one.key}" of ${one.source} is about the same registry but does not match: ${one.why}`,
-      fix: `An entry "${host}" or "${host}/${namespace}" would match`,
+      fix:
+        host.toLowerCase() !== host
+          ? `Write the image with "${host.toLowerCase()}"`
+          : `An entry "${host}" or "${host}/${namespace}" would match`,
     }));
 }
 

@@ -131,13 +131,13 @@ function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
   }));
 }
 
-/** The way from pod to registry as a mermaid flow chart. */
+/** The way from pod to registry as a mermaid flow chart. No label begins with "1. ", which mermaid takes for a list and refuses. */
 export function explanationMermaid(explanation: Explanation): string {
   const lines = ['flowchart LR', `  pod["pod<br/>${label(explanation.image)}"] --> kubelet`];
   const { tried, blockedBy } = explanation.kubelet;
   tried.forEach((one, index) => {
     lines.push(
-      `  key${index}["${label(one.key)}<br/>${label(one.source)}"] -- "${index + 1}. ${label(one.username)}" --> kubelet`,
+      `  key${index}["${label(one.key)}<br/>${label(one.source)}"] -- "${index + 1}: ${label(one.username)}" --> kubelet`,
     );
   });
   if (blockedBy !== undefined)
@@ -146,7 +146,7 @@ export function explanationMermaid(explanation: Explanation): string {
   explanation.places.forEach(({ reference, kind, crio: sent }, index) => {
     const arrow = sent.what === 'nothing' || sent.what === 'failure' ? '-.' : '--';
     lines.push(
-      `  crio ${arrow} "${index + 1}. ${sentLabel(sent)}" ${arrow === '--' ? '-->' : '.->'} place${index}["${label(reference)}<br/>${kind}"]`,
+      `  crio ${arrow} "${index + 1}: ${sentLabel(sent)}" ${arrow === '--' ? '-->' : '.->'} place${index}["${label(reference)}<br/>${kind}"]`,
     );
   });
   return `${lines.join('\n')}\n`;

@@ -50,6 +50,8 @@ export interface PullFile {
 
 export interface ExplainInput {
   readonly image: ImageReference;
+  /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
+  readonly written?: string;
   /** In the order of the pod. */
   readonly secrets: readonly ListedSecret[];
   /** The node's file, which the kubelet and CRI-O both read. */

@@ -171,6 +171,39 @@ test('text and picture show no password, and the picture quotes what would break
   assert.match(picture, /^flowchart LR/);
   assert.ok(picture.includes('a#34;b#93;'));
   assert.doesNotMatch(text + picture, /cAnArY/);
+  // A label that begins so is shown as "Unsupported markdown: list".
+  assert.doesNotMatch(picture, /"\d+[.)] /);
+});
+
+test('a name without a registry is not the same to CRI-O, which may hand the credential to others', () => {
+  const findings = (written: string, secrets: readonly ListedSecret[]): readonly string[] => {
+    const parsed = parseImageReference(written);
+    assert.ok(parsed.ok);
+    return explainImage({ image: parsed.reference, written, secrets, mirrors: [] }).findings.map(
+      ({ severity, message, fix }) => `${severity} ${message} ${fix ?? ''}`,
+    );
+  };
+  const hub = listed('pull', { 'docker.io': 'me' });
+  assert.match(
+    findings('nginx', [hub])[0] ?? '',
+    /^warning .*each with the credential .*Write docker\.io\/library\/nginx$/,
+  );
+  assert.match(findings('nginx', []).join('\n'), /^info .*names no registry/m);
+  assert.doesNotMatch(findings('docker.io/nginx', [hub]).join('\n'), /names no registry/);
+});
+
+test('for registries of clouds it says that the kubelet may know more than what is looked at', () => {
+  const says = (image: string): boolean =>
+    explain(image, {}).findings.some(({ message }) => message.includes("cloud's credential provider"));
+  for (const image of [
+    '123456789012.dkr.ecr.eu-west-1.amazonaws.com/app',
+    'acme.azurecr.io/app',
+    'gcr.io/acme/app',
+    'europe-docker.pkg.dev/acme/app/web',
+  ])
+    assert.equal(says(image), true, image);
+  for (const image of ['quay.io/a/b', 'notgcr.io/a', 'gcr.io.example.com/a'])
+    assert.equal(says(image), false, image);
 });
 
 test.run();
