@@ -16,21 +16,26 @@ interface Workload {
   readonly spec?: { readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
 }
 
+/** Selectors by kind and name. */
 function found(): ReadonlyMap<string, ReadonlySet<string>> {
   const selectors = new Map<string, Set<string>>();
-  for (const folder of FOLDERS)
-    for (const entry of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
-      if (!entry.endsWith('.yaml')) continue;
-      for (const document of parseAllDocuments(readFileSync(join(root, folder, entry), 'utf8'))) {
-        const workload = document.toJS() as Workload | null;
-        if (workload?.kind !== 'Deployment' && workload?.kind !== 'DaemonSet') continue;
-        if (workload.spec?.selector === undefined) continue;
-        const name = `${workload.kind}/${workload.metadata?.name}`;
-        const known = selectors.get(name) ?? new Set();
-        selectors.set(name, known.add(JSON.stringify(workload.spec.selector)));
-      }
-    }
+  for (const { kind, metadata, spec } of FOLDERS.flatMap(workloads)) {
+    const name = `${kind}/${metadata?.name}`;
+    const known = selectors.get(name) ?? new Set();
+    selectors.set(name, known.add(JSON.stringify(spec?.selector)));
+  }
   return selectors;
+}
+
+function workloads(folder: string): readonly Workload[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((entry) => entry.endsWith('.yaml'))
+    .flatMap((entry) => parseAllDocuments(readFileSync(join(root, folder, entry), 'utf8')))
+    .flatMap((document): readonly Workload[] => {
+      const workload = document.toJS() as Workload | null;
+      const isOne = /^(Deployment|DaemonSet)$/.test(workload?.kind ?? '');
+      return workload !== null && isOne && workload.spec?.selector !== undefined ? [workload] : [];
+    });
 }
 
 test('are those of the version that was first stored', () => {
