@@ -1,5 +1,6 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
-import { applyByName, type PolicyRule } from '../shared/objects.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/global-pull-secret.ts';
+import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access } from '../shared/system.ts';
 import { CATALOG_STREAM } from './objects.ts';
 
@@ -16,11 +17,31 @@ const CATALOGS: readonly string[] = [
 export interface HostedPlace {
   readonly hostedClusterNamespace: string;
   readonly controlPlaneNamespace: string;
+  /** Its pull secret is read, to ask registries with it. @default {false} */
+  readonly askRegistries?: boolean;
 }
 
-/** In the management cluster: for these hosted clusters, or for all of them (discovery) when there is no list. */
-export function overridesAccess(places: readonly HostedPlace[] | undefined): readonly Access[] {
-  return [{ rules: clusterRules() }, ...(places ?? [undefined]).flatMap(placeAccess)];
+/**
+ * In the management cluster: for these hosted clusters, or for all of them (discovery) when there is no list.
+ *
+ * @param ask whether pull secrets are read where there is no list
+ */
+export function overridesAccess(places: readonly HostedPlace[] | undefined, ask = false): readonly Access[] {
+  const asked = (place: HostedPlace | undefined): boolean => place?.askRegistries ?? ask;
+  return [
+    { rules: clusterRules() },
+    ...(places ?? [undefined]).flatMap((place) => [
+      ...placeAccess(place),
+      ...(asked(place) ? [pullSecretAccess(place)] : []),
+    ]),
+  ];
+}
+
+function pullSecretAccess(place: HostedPlace | undefined): Access {
+  return {
+    ...(place === undefined ? {} : { namespace: place.controlPlaneNamespace }),
+    rules: [secretsByName([GLOBAL_PULL_SECRET.platform], ['get'])],
+  };
 }
 
 function clusterRules(): readonly PolicyRule[] {

@@ -23,6 +23,8 @@ export interface RegistryOverridesInput {
   readonly catalogs?: boolean;
   /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too. @default {true} */
   readonly tagMirrors?: boolean;
+  /** Whether registries are asked for the catalogs, with the hosted cluster's own pull secret. @default {false} */
+  readonly askRegistries?: boolean;
 }
 
 const entry = z.strictObject({
@@ -66,6 +68,10 @@ export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> =
     .boolean()
     .exactOptional()
     .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too'),
+  askRegistries: z
+    .boolean()
+    .exactOptional()
+    .describe("Whether registries are asked for the catalogs, with the hosted cluster's own pull secret"),
 });
 
 export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {
@@ -81,7 +87,8 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
       `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
       optionsOf(config),
     ]);
-    const places = hosted.map(({ cluster }) => ({
+    const places = hosted.map(({ cluster, config }) => ({
+      askRegistries: config.askRegistries === true,
       hostedClusterNamespace: cluster.hostedCluster.namespace,
       controlPlaneNamespace: cluster.controlPlaneNamespace,
     }));
@@ -91,7 +98,10 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
         ...(management.discovery ? optionsOf(own ?? {}) : {}),
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
-      access: overridesAccess(management.discovery ? undefined : places),
+      access: overridesAccess(
+        management.discovery ? undefined : places,
+        [own, ...hosted.map(({ config }) => config)].some((one) => one?.askRegistries === true),
+      ),
       alerts: REGISTRY_OVERRIDES_ALERTS,
     };
   },
@@ -102,11 +112,13 @@ function optionsOf({
   mode,
   catalogs,
   tagMirrors,
+  askRegistries,
 }: RegistryOverridesInput): Readonly<Record<string, unknown>> {
   return {
     ...(mode === undefined ? {} : { mode }),
     ...(catalogs === undefined ? {} : { catalogs }),
     ...(tagMirrors === undefined ? {} : { tagMirrors }),
+    ...(askRegistries === undefined ? {} : { askRegistries }),
   };
 }
 

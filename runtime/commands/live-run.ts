@@ -15,6 +15,7 @@ import { connectionFromSecret } from '../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../kube/lease.ts';
 import { parseYaml as parse } from '../kube/yaml.ts';
 import { UsageError } from '../rules/errors.ts';
+import type { SecretObject } from '../rules/kube-object.ts';
 import { redact } from '../rules/redacted.ts';
 import { lineBuffer } from '../telemetry/line-buffer.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
@@ -48,14 +49,14 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   const leadership: LiveRun['leadership'] = { election: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
+  const main = await openKubeconfig(settings.mainKubeconfig, opener);
   const manager = new Manager({
     reconcilers,
-    facts: new FactCache(await lookUpOf(settings, io.env)),
+    facts: new FactCache(await lookUpOf(settings, io.env, main)),
     log,
     metrics,
     clock: systemQueueClock,
   });
-  const main = await openKubeconfig(settings.mainKubeconfig, opener);
   const discovery = settings.discover
     ? new Discovery({
         management: main,
@@ -73,10 +74,24 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };
 }
 
-/** Registries are asked only with credentials that somebody gave for it. */
-async function lookUpOf({ registryAuthfile }: LiveSettings, env: CommandIo['env']): Promise<LookUp> {
-  if (registryAuthfile === undefined) return noLookUp;
-  return (await import('./registry-facts.ts')).registryLookUp(registryAuthfile, env);
+/** Registries are asked only where somebody said so: by a file with credentials, or in the options of a cluster. */
+async function lookUpOf(
+  { registryAuthfile: authfile }: LiveSettings,
+  env: CommandIo['env'],
+  { client }: Cluster,
+): Promise<LookUp> {
+  const readSecret = async (ref: { readonly namespace: string; readonly name: string }) =>
+    (await client.get({ apiVersion: 'v1', kind: 'Secret', ...ref })) as SecretObject | undefined;
+  const load = async (): Promise<LookUp> =>
+    (await import('./registry-facts.ts')).registryLookUp({ authfile, readSecret, env });
+  if (authfile !== undefined) return load();
+  // Not loaded before it is needed.
+  let loaded: Promise<LookUp> | undefined;
+  return async (need) => {
+    if (need.asked !== true) return noLookUp(need);
+    loaded ??= load();
+    return (await loaded)(need);
+  };
 }
 
 /** Starts to watch. */

@@ -94,8 +94,9 @@ In a cluster:
   --kubeconfig-secret NAME     Secret with the kubeconfig of a hosted cluster, in its control plane namespace
                                (default: admin-kubeconfig)
   --refresh-seconds N          how often the kubeconfigs of hosted clusters are looked at again (default: 60)
-  --registry-authfile FILE     docker config.json with which registries are asked for the catalogs' digests; without
-                               it none is asked, and catalogs that no annotation names are left alone
+  --registry-authfile FILE     docker config.json with which registries are asked for the catalogs' digests, after the
+                               pull secret of each hosted cluster; without it (and without the option askRegistries)
+                               none is asked, and catalogs that no annotation names are left alone
   --lease-namespace NAME       namespace of the leader election Lease; without it there is no election
   --lease-seconds N            how long the Lease lasts (default: 15)
   --health-port N --metrics-port N --log-format json|logfmt --log-level LEVEL
@@ -120,7 +121,7 @@ export const command: Command = {
       '<--registry-authfile>',
     ],
     writes: ['<--to>'],
-    hosts: ['API servers of the kubeconfigs', 'with `--registry-authfile`: registries of the mirror sets'],
+    hosts: ['API servers of the kubeconfigs', 'with `--registry-authfile`, or where a cluster says `askRegistries`: registries of the catalogs'],
     api: ['what the sections of the fleet file render: see charts/*/access.ts and rbac.ts'],
   },
   async run(args: readonly string[], io: CommandIo): Promise<ExitCode> {

@@ -5,6 +5,7 @@ import { RegistryClient } from '../registry/client.ts';
 import { credentialsOf, type RegistryCredentials } from '../registry/token.ts';
 import { RegistryTransport } from '../registry/transport.ts';
 import { lookupForContainers } from '../rules/auth-lookup-containers.ts';
+import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { CommandIo } from './command.ts';
@@ -80,10 +81,31 @@ export async function registryTransport(
 }
 
 async function credentialsIn(path: string): Promise<(repository: string) => RegistryCredentials | undefined> {
-  const text = redact(await readText(path, 'credentials'));
-  const files = [{ name: path, format: 'config.json', text }] as const;
-  const probe = lookupForContainers(files, 'localhost/any');
-  if (probe.found === 'error') throw new UsageError(`Cannot read "${path}": ${probe.goText}`);
+  return credentialsFrom([await authFile(path)]);
+}
+
+/** A docker config.json that can be read. @throws UsageError */
+export async function authFile(path: string): Promise<AuthSource> {
+  const file = {
+    name: path,
+    format: 'config.json',
+    text: redact(await readText(path, 'credentials')),
+  } as const;
+  const fault = authFault(file);
+  if (fault === undefined) return file;
+  throw new UsageError(`Cannot read "${path}": ${fault}`);
+}
+
+/** Why nothing can be looked up in a file; undefined when it can. */
+export function authFault(file: AuthSource): string | undefined {
+  const probe = lookupForContainers([file], 'localhost/any');
+  return probe.found === 'error' ? probe.goText : undefined;
+}
+
+/** Credentials by repository, out of files that are asked in order. */
+export function credentialsFrom(
+  files: readonly AuthSource[],
+): (repository: string) => RegistryCredentials | undefined {
   return (repository) => {
     const found = lookupForContainers(files, repository);
     if (found.found !== 'credential') return undefined;

@@ -83,6 +83,10 @@ export interface Scope {
 export interface Need {
   readonly kind: 'registry-digest';
   readonly image: string;
+  /** Secret of the management cluster whose credentials are tried first: those of the cluster that it is asked for. */
+  readonly pullSecret?: { readonly namespace: string; readonly name: string };
+  /** Ask although the process was given no credentials. */
+  readonly asked?: true;
 }
 
 /** Answer to a {@link Need}. */

@@ -46,8 +46,9 @@ export class FactCache {
   }
 }
 
-function idOf(need: Need): string {
-  return `${need.kind} ${need.image}`;
+/** Clusters with other credentials get other answers. */
+function idOf({ kind, image, pullSecret, asked }: Need): string {
+  return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
 }
 
 /** The answer where no look-up is configured: nothing is known, and nothing is wrong. */

@@ -1,6 +1,7 @@
 /** Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it. */
 import type { Need, World } from '../controller/contract.ts';
 import { NOT_ASKED } from '../controller/facts.ts';
+import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import {
   absenceFromError,
@@ -24,6 +25,8 @@ export interface Chosen {
   readonly needs: readonly Need[];
   readonly verdicts: readonly Verdict[];
   readonly complete: boolean;
+  /** Registries are asked with the cluster's own pull secret. */
+  readonly ask: boolean;
 }
 
 export interface ClusterSpec {
@@ -45,7 +48,7 @@ export function choose(
   world: World,
   cluster: KubeObject,
   catalogs: readonly Catalog[],
-  judgeOnly: boolean,
+  { judgeOnly, ask }: { readonly judgeOnly: boolean; readonly ask: boolean },
 ): Chosen | { readonly error: string } | undefined {
   const set = chooseCatalogImages(
     catalogs,
@@ -64,9 +67,10 @@ export function choose(
         message,
       })),
       complete: true,
+      ask,
     };
   // Nobody needs the answers of registries where nothing would be written.
-  return judgeOnly ? undefined : lookUp(world, cluster, catalogs);
+  return judgeOnly ? undefined : lookUp(world, cluster, catalogs, ask);
 }
 
 function annotationOf(cluster: KubeObject, name: string): string {
@@ -75,19 +79,21 @@ function annotationOf(cluster: KubeObject, name: string): string {
 }
 
 /** What registries have, as far as they have answered. */
-function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[]): Chosen {
+function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[], ask: boolean): Chosen {
   const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
   const states = catalogs.map((catalog) => {
     const candidates = catalogCandidates(catalog, version, overrides);
-    const state = chooseCandidate(catalog, candidates, (image) => answerOf(world, image));
+    const state = chooseCandidate(catalog, candidates, (image) =>
+      answerOf(world, needFor(world, image, ask)),
+    );
     return { name: catalog.name, state, mirrored: candidates.some(({ from }) => from === 'override') };
   });
   const images = Object.fromEntries(
     states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
   );
   const needs = states.flatMap(({ state }): Need[] =>
-    'ask' in state ? [{ kind: 'registry-digest', image: state.ask }] : [],
+    'ask' in state ? [needFor(world, state.ask, ask)] : [],
   );
   const odd = ignored.map(
     (pair): Verdict => ({
@@ -103,7 +109,14 @@ function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[])
     needs,
     verdicts: [...states.flatMap(verdictOf), ...odd],
     complete: states.every(({ state }) => 'image' in state),
+    ask,
   };
+}
+
+/** With the credentials that the nodes of this cluster have. */
+function needFor({ scope }: World, image: string, ask: boolean): Need {
+  const pullSecret = { namespace: scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
+  return { kind: 'registry-digest', image, pullSecret, ...(ask ? { asked: true } : {}) };
 }
 
 interface Searched {
@@ -124,8 +137,8 @@ function verdictOf({ name, state, mirrored }: Searched): readonly Verdict[] {
   return [{ subject: name, verdict: 'Warning', reason: 'FellBack', message }];
 }
 
-function answerOf(world: World, image: string): CatalogAnswer {
-  const fact = world.fact({ kind: 'registry-digest', image });
+function answerOf(world: World, need: Need): CatalogAnswer {
+  const fact = world.fact(need);
   if (fact === undefined) return 'unknown';
   if (fact.ok) return 'there';
   if (fact.reason === NOT_ASKED) return 'unknown';
@@ -135,6 +148,6 @@ function answerOf(world: World, image: string): CatalogAnswer {
 /** An annotated image is by digest already; another one is pinned to what was found. */
 export function pinned(world: World, chosen: Chosen, name: string): string {
   const image = chosen.images[name] ?? '';
-  const fact = chosen.annotated ? undefined : world.fact({ kind: 'registry-digest', image });
+  const fact = chosen.annotated ? undefined : world.fact(needFor(world, image, chosen.ask));
   return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
 }

@@ -39,13 +39,18 @@ export const STREAM: Omit<Ref, 'namespace'> = {
 };
 
 /** Plans the catalogs of `cluster`. Bad annotations change nothing: what is there stays, and the error is said. */
-export function planCatalogs(world: World, cluster: KubeObject, mode: OwnershipMode): CatalogPlan {
+export function planCatalogs(
+  world: World,
+  cluster: KubeObject,
+  mode: OwnershipMode,
+  ask: boolean,
+): CatalogPlan {
   const spec = (cluster.spec ?? {}) as ClusterSpec;
   const placement = spec.olmCatalogPlacement === 'guest' ? 'guest' : 'management';
   const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
   if (placement === 'management' && !catalogsRunBesideControlPlane(placement, off)) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
-  const chosen = choose(world, cluster, catalogs, mode === 'observe');
+  const chosen = choose(world, cluster, catalogs, { judgeOnly: mode === 'observe', ask });
   const kept = keptObjects(world);
   if (chosen === undefined) return { ...NO_CATALOGS, keep: kept };
   if ('error' in chosen) return { ...NO_CATALOGS, keep: kept, error: chosen.error };

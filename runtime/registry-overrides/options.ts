@@ -9,6 +9,8 @@ export interface RegistryOverridesOptions {
   readonly catalogs: boolean;
   /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too; HyperShift leaves them out. @default {true} */
   readonly tagMirrors: boolean;
+  /** Whether registries are asked for the catalogs with the hosted cluster's own pull secret. @default {false} */
+  readonly askRegistries: boolean;
 }
 
 /** Options for a hosted cluster, by its scope `<namespace>/<name>`. */
@@ -40,14 +42,20 @@ function readOptions(
   place: string,
   problems: string[],
 ): RegistryOverridesOptions {
-  const { mode = 'auto', catalogs = true, tagMirrors = true, ...others } = raw;
+  const { mode = 'auto', catalogs = true, tagMirrors = true, askRegistries = false, ...others } = raw;
   for (const field of Object.keys(others))
-    problems.push(`${place}${field}: no such option, wanted mode, catalogs or tagMirrors`);
+    problems.push(`${place}${field}: no such option, wanted mode, catalogs, tagMirrors or askRegistries`);
   if (mode !== 'auto' && mode !== 'own' && mode !== 'observe')
     problems.push(`${place}mode: wanted auto, own or observe`);
   if (typeof catalogs !== 'boolean') problems.push(`${place}catalogs: wanted true or false`);
   if (typeof tagMirrors !== 'boolean') problems.push(`${place}tagMirrors: wanted true or false`);
-  return { mode: mode as OwnershipMode, catalogs: catalogs === true, tagMirrors: tagMirrors === true };
+  if (typeof askRegistries !== 'boolean') problems.push(`${place}askRegistries: wanted true or false`);
+  return {
+    mode: mode as OwnershipMode,
+    catalogs: catalogs === true,
+    tagMirrors: tagMirrors === true,
+    askRegistries: askRegistries === true,
+  };
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -117,7 +117,7 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     memory,
   });
   const catalogs = options.catalogs
-    ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed))
+    ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
     : NO_CATALOGS;
   const document = documentApply(world, sets);
   const reported = report({

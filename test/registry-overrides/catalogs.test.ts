@@ -43,6 +43,16 @@ test('asks for the digest of the newest version first', () => {
   assert.equal(stream(out), undefined);
 });
 
+test('asks with the pull secret of the hosted cluster, and unasked only where it says so', () => {
+  const needsWith = (options: object): readonly unknown[] =>
+    run([hostedCluster(), OTHER_STREAM], { options: { catalogs: true, ...options } }).needs.map(
+      ({ pullSecret, asked }) => ({ pullSecret, asked }),
+    );
+  const pullSecret = { namespace: NAMESPACE, name: 'pull-secret' };
+  assert.deepEqual(needsWith({})[0], { pullSecret, asked: undefined });
+  assert.deepEqual(needsWith({ askRegistries: true })[0], { pullSecret, asked: true });
+});
+
 test('makes the ImageStream of what is there', () => {
   const out = run([hostedCluster(), OTHER_STREAM], {
     ...CATALOGS,

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { parse as parseToml } from 'smol-toml';
 import { registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
 import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
+import type { Access } from '../../charts/shared/system.ts';
 import type { MirrorRule } from '../../runtime/rules/mirrors.ts';
 import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
 import { parseRegistriesConf } from '../../runtime/rules/registries-conf.ts';
@@ -124,6 +125,33 @@ test('the reconciler patches Deployments by name and reads no Secret', () => {
   const deployments = rules.filter((rule) => rule.resources.includes('deployments'));
   assert.equal(deployments.length, 1);
   assert.ok((deployments[0]?.resourceNames?.length ?? 0) > 0);
+});
+
+test('askRegistries grants the one pull secret of exactly these hosted clusters', () => {
+  const hosted = ['a', 'b'].map((name) => ({
+    cluster: {
+      name,
+      hostedCluster: { namespace: 'clusters', name },
+      controlPlaneNamespace: `clusters-${name}`,
+      delivery: 'gitops',
+      image: CLUSTER.image,
+      namespace: CLUSTER.namespace,
+      systems: [],
+    } as const,
+    config: name === 'a' ? { askRegistries: true } : {},
+  }));
+  const secretsIn = (access: readonly Access[] | undefined): readonly unknown[] =>
+    (access ?? []).flatMap(({ namespace, rules }) =>
+      rules.filter(({ resources }) => resources.includes('secrets')).map((rule) => ({ namespace, ...rule })),
+    );
+  const rights = { apiGroups: [''], resources: ['secrets'], resourceNames: ['pull-secret'], verbs: ['get'] };
+  const part = registryOverridesSystem.managementReconciler?.(CLUSTER, hosted, undefined);
+  assert.deepEqual(secretsIn(part?.access), [{ namespace: 'clusters-a', ...rights }]);
+  assert.partialDeepStrictEqual(part?.options, { clusters: { 'clusters/a': { askRegistries: true } } });
+  const found = registryOverridesSystem.managementReconciler?.({ ...CLUSTER, discovery: true }, [], {
+    askRegistries: true,
+  });
+  assert.deepEqual(secretsIn(found?.access), [{ namespace: undefined, ...rights }]);
 });
 
 const location = fc
