@@ -9,9 +9,6 @@ import type { Connection } from '../kube/connection.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 
-/** Where the kubelet mounts the ServiceAccount. */
-export const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
-
 /** @throws PullwrightError when this is no pod with a token */
 export function podConnection(env: Readonly<Record<string, string | undefined>>, folder: string): Connection {
   const host = env['KUBERNETES_SERVICE_HOST'];

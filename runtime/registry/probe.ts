@@ -1,6 +1,5 @@
-/** Asks registries whether images are there: in parallel up to a limit, each with its own deadline, answers remembered. */
+/** Asks registries whether images are there: in parallel up to a limit, each with its own deadline. */
 import { parseImageReference } from '../rules/image-reference.ts';
-import type { AvailabilityCache } from './availability-cache.ts';
 import type { RegistryClient } from './client.ts';
 import { RegistryError, type RegistryFailure } from './registry-error.ts';
 
@@ -80,24 +79,4 @@ export async function eachOf<T>(
     for (const item of rest) await work(item);
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-}
-
-/**
- * The first of `references` that can be pulled, asked one after the other; undefined when none can. `cache` saves questions
- * whose answer is known.
- */
-export async function firstAvailable(
-  client: RegistryClient,
-  references: readonly string[],
-  cache: { readonly known: AvailabilityCache; readonly fingerprint: string },
-): Promise<string | undefined> {
-  for (const reference of references) {
-    const known = cache.known.get(reference, cache.fingerprint);
-    if (known === true) return reference;
-    if (known === false) continue;
-    const { verdict } = await probe(client, reference);
-    cache.known.set(reference, cache.fingerprint, verdict === 'Valid');
-    if (verdict === 'Valid') return reference;
-  }
-  return undefined;
 }

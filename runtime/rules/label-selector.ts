@@ -17,12 +17,6 @@ export interface LabelRequirement {
   readonly values?: readonly string[];
 }
 
-/** As it stands in an object. */
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly LabelRequirement[];
-}
-
 export type Labels = Readonly<Record<string, string>>;
 
 /** A selector that was read: its requirements (none: everything), or why it is none. */

@@ -14,7 +14,6 @@ export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribu
   'Inject',
   'Distribute',
 ];
-export type ProfileMode = (typeof PROFILE_MODES)[number];
 
 /** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
