@@ -30,7 +30,7 @@ test('every block says its language, and only what needs others is left out', ()
   for (const { language } of blocks) assert.ok(['sh', 'yaml'].includes(language), language);
   assert.deepEqual(
     blocks.flatMap(({ skipped }) => skipped ?? []),
-    ['needs a registry', 'needs Argo CD', 'needs Flux'],
+    ['writes to /usr/local/bin', 'needs a registry', 'needs Argo CD', 'needs Flux'],
   );
 });
 
