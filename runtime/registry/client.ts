@@ -218,7 +218,7 @@ export class RegistryClient {
       case 429:
         throw new RegistryError(
           'RateLimited',
-          `"${domain}" asks to wait: ${what}`,
+          `"${domain}" asks to wait${waitMs === undefined ? '' : ` ${Math.ceil(waitMs / 1000)} s`}: ${what}`,
           waitMs === undefined ? undefined : Math.ceil(waitMs / 1000),
         );
       default:

@@ -63,13 +63,15 @@ export async function fetchToken(transport: RegistryTransport, request: TokenReq
   response.discard();
   const wanted = request.credential === undefined ? 'an anonymous token' : 'a token';
   const text = `the token service "${url.host}" of "${request.domain}" does not give ${wanted}: ${response.status}`;
+  if (response.status >= 300 && response.status < 400)
+    throw new RegistryError('Refused', `${text}, a redirect, and a credential goes to no target of one`);
   if (response.status === 401) throw new RegistryError('Invalid', text);
   if (response.status === 403) throw new RegistryError('Forbidden', text);
   if (response.status === 429) {
     const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
     throw new RegistryError('RateLimited', text, waitMs === undefined ? undefined : Math.ceil(waitMs / 1000));
   }
-  throw new RegistryError(response.status >= 300 && response.status < 400 ? 'Refused' : 'Unreachable', text);
+  throw new RegistryError('Unreachable', text);
 }
 
 function realmOf(realm: string, domain: string, transport: RegistryTransport): URL {

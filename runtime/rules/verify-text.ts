@@ -1,10 +1,11 @@
 /** A verification for people: what wants attention first, then every credential, then the sums. */
 import type { Paint } from './explain-text.ts';
-import { textTable } from './text-table.ts';
+import { textRecords } from './text-records.ts';
 import {
   endingSoon,
   type PullVerdict,
   type VerifiedAttempt,
+  type VerifiedCredential,
   type VerifiedImage,
   type VerifyReport,
 } from './verify-report.ts';
@@ -24,17 +25,23 @@ export function verifyText(report: VerifyReport, { paint, columns, warnDays }: V
   const credentials = report.credentials.map((one) => [
     one.verdict,
     `"${one.key}" in ${one.source}`,
-    `${one.expiresAt ?? '-'}${soon.has(one) && one.verdict !== 'Expired' ? ' (soon)' : ''}`,
+    `${one.expiresAt ?? '-'}${soon.has(one) ? noteOf(one, report) : ''}`,
     String(one.images),
     one.verdict === 'Valid' ? '' : one.message,
   ]);
   const tables = [
-    textTable([['VERDICT', 'PLACE', 'CREDENTIAL', 'MESSAGE'], ...attempts], columns),
+    textRecords([['VERDICT', 'PLACE', 'CREDENTIAL', 'MESSAGE'], ...attempts], columns),
     ...(credentials.length === 0
       ? []
-      : [textTable([['VERDICT', 'CREDENTIAL', 'ENDS', 'TRIED', 'MESSAGE'], ...credentials], columns)]),
+      : [textRecords([['VERDICT', 'CREDENTIAL', 'ENDS', 'TRIED', 'MESSAGE'], ...credentials], columns)]),
   ];
   return `${tables.map((table) => painted(table, paint)).join('\n')}\n${sums(report)}\n`;
+}
+
+/** Beside a time that has come, or comes soon; the verdict says it already where the registry refused for it. */
+function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: VerifyReport): string {
+  if (verdict === 'Expired') return '';
+  return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (ended)' : ' (soon)';
 }
 
 /** What cannot be pulled first, with who uses it. */

@@ -49,7 +49,7 @@ const FAULTS: readonly Fault[] = [
     reason: 'says when to come back',
     handle: (_, response) => response.writeHead(429, { 'retry-after': '17' }).end(),
     failure: 'RateLimited',
-    says: /asks to wait/,
+    says: /asks to wait 17 s: 429/,
   },
   {
     name: '429 until a date',
@@ -57,7 +57,7 @@ const FAULTS: readonly Fault[] = [
     handle: (_, response) =>
       response.writeHead(429, { 'retry-after': new Date(Date.now() + 17_000).toUTCString() }).end(),
     failure: 'RateLimited',
-    says: /asks to wait/,
+    says: /asks to wait 1?\d s: 429/,
   },
   {
     name: '429 of the token service',
