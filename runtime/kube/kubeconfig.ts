@@ -68,6 +68,8 @@ async function findConfig({ kubeconfig, context }: ClusterChoice, env: Environme
       if (path === undefined) config.loadFromCluster();
       else config.loadFromFile(path);
     } catch (error) {
+      // What a permission model denies has words of its own.
+      if (error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED') throw error;
       throw new UsageError(`Cannot read kubeconfig "${path ?? '(in-cluster)'}": ${fileFailure(error)}`);
     }
     return config;

@@ -78,8 +78,11 @@ async function json(folder: string, first: string, second: string, optional = fa
     let text: string;
     try {
       text = await readFile(join(folder, name), 'utf8');
-    } catch {
-      continue;
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+      if (code === 'ENOENT') continue;
+      // What cannot be read may say more than nothing.
+      throw failure(`Cannot read "${join(folder, name)}": the system answered ${code}`, error);
     }
     try {
       return JSON.parse(text);

@@ -1,13 +1,17 @@
-// deadline: 300 s
+// deadline: 900 s
 /**
  * Each command under Node's `--permission` with exactly what it declares: it works; with one grant less it fails and says
  * what is missing. Commands that must fsync are refused by the permission model as a whole and are tested elsewhere.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { makeCertificates } from '../support/certificates.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
@@ -27,6 +31,7 @@ interface Row {
   readonly positionals?: readonly string[];
 }
 
+const EVENTS = join(root, 'examples/adapter');
 const FLEET = join(root, 'examples/fleet');
 
 /** A pull secret that is copied by annotation, and a workload without images that anybody has to be asked for. */
@@ -49,6 +54,51 @@ data: {.dockerconfigjson: e30=}
 `,
 );
 writeFileSync(join(work, 'expectations.yaml'), 'tests: [{image: quay.io/a/b, expect: anonymous}]\n');
+
+/** An API server that serves no kind and holds no object: for what asks it and writes nothing else. */
+const { ca, cert, key } = makeCertificates();
+const emptyServer = createServer({ cert, key }, (request, response) => {
+  const kind = request.url?.startsWith('/apis') === true ? 'APIGroupList' : 'APIResourceList';
+  const isDiscovery = ['/api', '/apis', '/api/v1'].includes(request.url?.split('?')[0] ?? '');
+  response.writeHead(isDiscovery ? 200 : 404, { 'content-type': 'application/json' });
+  const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 };
+  response.end(JSON.stringify(isDiscovery ? { kind, groups: [], resources: [], versions: [] } : status));
+});
+await new Promise<void>((listening) => {
+  emptyServer.listen(0, '127.0.0.1', () => listening());
+});
+const KUBECONFIG = join(work, 'kubeconfig');
+writeFileSync(
+  KUBECONFIG,
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    clusters: [
+      {
+        name: 'c',
+        cluster: {
+          server: `https://127.0.0.1:${(emptyServer.address() as AddressInfo).port}`,
+          'certificate-authority-data': Buffer.from(ca).toString('base64'),
+        },
+      },
+    ],
+    users: [{ name: 'u', user: { token: plantedPassword('permission') } }],
+  }),
+);
+
+/** Commands without a row, and where the same is shown of them. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  agent: 'must fsync: test/global-pull-secret/agent-files.test.ts',
+  completion: 'reads and writes nothing',
+  'install-provider': 'must fsync: test/credential-provider/installer-systemd.test.ts',
+  job: 'must fsync: test/pull-secret-adapter/job-executable.test.ts',
+  provider: 'must fsync: test/credential-provider/executable-faults.test.ts',
+  release: 'asks a registry: test/registry/docker-registry.test.ts',
+  sentinel: 'hosts: test/pull-secret-adapter/sentinel.test.ts',
+  webhook: 'waits for an API server: test/pull-secret-injection/webhook.test.ts',
+};
 
 const rows: readonly Row[] = [
   {
@@ -79,8 +129,24 @@ const rows: readonly Row[] = [
   { command: 'status', flags: { '--from': SCENE } },
   { command: 'verify', flags: { '--from': SCENE }, positionals: ['--all-in-use'] },
   { command: 'doctor', flags: { '--from': SCENE }, positionals: ['deploy/web', '-n', 'web'] },
+  {
+    command: 'adapter',
+    flags: { '--event': join(EVENTS, 'event.json'), '--api-dir': join(EVENTS, 'responses') },
+    positionals: ['--dry-run'],
+  },
   { command: 'import', flags: { '--from': SCENE } },
+  { command: 'uninstall', flags: { '--kubeconfig': KUBECONFIG }, positionals: ['--yes'] },
 ];
+
+test('every command of the table has a row, or a place where the same is shown', () => {
+  const shown = new Set([...rows.map(({ command }) => command), ...Object.keys(ELSEWHERE)]);
+  assert.deepEqual([...shown].sort(), Object.keys(COMMANDS).sort());
+  for (const [command, place] of Object.entries(ELSEWHERE)) {
+    assert.ok(!rows.some((row) => row.command === command), `"${command}" has a row: leave it out here`);
+    const file = place.split(': ')[1];
+    if (file !== undefined) assert.ok(existsSync(join(root, file)), `${command}: ${file}`);
+  }
+});
 
 interface Grants {
   readonly reads: readonly string[];
@@ -141,5 +207,8 @@ for (const row of rows) {
   });
 }
 
-test.lastly('the work folder is removed', () => rmSync(work, { recursive: true, force: true }));
+test.lastly('the work folder is removed', () => {
+  emptyServer.close();
+  rmSync(work, { recursive: true, force: true });
+});
 test.run();

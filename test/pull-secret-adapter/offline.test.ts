@@ -1,6 +1,6 @@
 /** `adapter --event --api-dir --dry-run` over the examples: readable, the same every time, and without a secret. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findPlanted } from '../support/canary.ts';
@@ -114,6 +114,20 @@ table(test, BAD, async ({ event, cluster, says }) => {
     assert.deepEqual([code, out], [1, '']);
     assert.match(err, says);
     assert.doesNotMatch(err, /\n\s+at /);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('statuses that are there and cannot be read are not taken for none', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-offline-'));
+  try {
+    writeFileSync(join(folder, 'event.json'), EVENT);
+    writeFileSync(join(folder, 'cls-1.json'), JSON.stringify({ id: 'cls-1', generation: 1 }));
+    for (const name of ['cls-1-statuses.json', 'statuses.json']) mkdirSync(join(folder, name));
+    const { code, err } = await dryRun(join(folder, 'event.json'), folder);
+    assert.equal(code, 1);
+    assert.match(err, /Cannot read ".*statuses\.json": the system answered EISDIR/);
   } finally {
     rmSync(folder, { recursive: true });
   }
