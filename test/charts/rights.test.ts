@@ -88,14 +88,11 @@ else {
         metadata: { name: 'additional-pull-secret.pullwright.dev-deny' },
       },
     ];
-    await eventually(
-      async () => {
-        assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
-        for (const ref of wanted)
-          assert.ok((await plane.get(ref)) !== undefined, `${ref.kind} ${ref.metadata.name}`);
-      },
-      { withinMs: 30_000 },
-    ).catch((error: unknown) => {
+    await eventually(async () => {
+      assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
+      for (const ref of wanted)
+        assert.ok((await plane.get(ref)) !== undefined, `${ref.kind} ${ref.metadata.name}`);
+    }).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);
     });
     assert.doesNotMatch(process.log, /Forbidden/);
@@ -145,15 +142,12 @@ else {
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
     ]);
-    await eventually(
-      async () => {
-        for (const hosted of [one, two])
-          assert.deepEqual(registriesOf(await hosted.get(ORIGINAL)), ['quay.io']);
-        // Only the second one is applied by the reconciler.
-        assert.ok((await two.get(SYNCER)) !== undefined);
-      },
-      { withinMs: 30_000 },
-    ).catch((error: unknown) => {
+    await eventually(async () => {
+      for (const hosted of [one, two])
+        assert.deepEqual(registriesOf(await hosted.get(ORIGINAL)), ['quay.io']);
+      // Only the second one is applied by the reconciler.
+      assert.ok((await two.get(SYNCER)) !== undefined);
+    }).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);
     });
     const refused = process.lines.filter((line) => JSON.stringify(line).includes('Forbidden'));

@@ -1,11 +1,11 @@
-// deadline: 180 s
+// deadline: 300 s
 /** The compiled agent when what it talks to fails: the bus, systemd, and itself. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NEW, OLD, restarting, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { suite } from '../support/suite.ts';
-import { digestOf, entriesOf, until } from '../support/systemd.ts';
+import { digestOf, entriesOf, kubeletUnit, until } from '../support/systemd.ts';
 
 const test = suite('node agent under faults');
 
@@ -81,11 +81,11 @@ settledScene(
   test,
   'SIGTERM in the middle of a restart ends the agent at once; the next one does not restart again',
   async (node, agent, agents) => {
-    node.machine.behave({ slow: 1 });
+    node.machine.unit(kubeletUnit(node.machine.state).replace('TimeoutStartSec=2', 'TimeoutStartSec=60'));
+    node.machine.behave({ slow: 10 });
     await restarting(node);
-    const { code, ms } = await agent.stop();
-    assert.equal(code, 0);
-    assert.ok(ms < 500, `it took ${ms} ms`);
+    assert.equal((await agent.stop()).code, 0);
+    assert.notEqual(node.machine.activeState(), 'active', 'it did not wait for the kubelet');
     await until('the kubelet is up', () => node.machine.activeState() === 'active');
     await settled(node, agents.run(node), NEW);
     assert.deepEqual(node.machine.starts(), [OLD, NEW].map(digestOf));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gaveUp, inSync, NEW, OLD, scene, secret } from '../support/agent-scene.ts';
+import { gaveUp, inSync, NEW, OLD, scene, secret, settledScene } from '../support/agent-scene.ts';
 import type { RunningAgent, TestNode } from '../support/node-agent.ts';
 import { suite } from '../support/suite.ts';
 import { digestOf, until } from '../support/systemd.ts';
@@ -42,10 +42,7 @@ scene(
   },
 );
 
-scene(test, 'a change that a kill interrupted is finished first', async (node, agents) => {
-  node.original.swap(OLD);
-  const first = agents.run(node);
-  await inSync(first);
+settledScene(test, 'a change that a kill interrupted is finished first', async (node, first, agents) => {
   await first.stop();
   const killed = agents.run(node, ['--restart-window=1h']);
   node.original.swap(NEW);
@@ -57,11 +54,8 @@ scene(test, 'a change that a kill interrupted is finished first', async (node, a
   assert.equal(node.machine.starts().at(-1), digestOf(NEW), 'the kubelet read what is on disk');
 });
 
-scene(test, 'with an open breaker the last good file stays', async (node, agents) => {
-  node.original.swap(OLD);
+settledScene(test, 'with an open breaker the last good file stays', async (node, first, agents) => {
   node.machine.behave('picky');
-  const first = agents.run(node);
-  await inSync(first);
   node.original.swap(secret('POISON.example.com'));
   await gaveUp(first);
   await first.stop();
@@ -72,10 +66,7 @@ scene(test, 'with an open breaker the last good file stays', async (node, agents
   assert.equal(node.machine.activeState(), 'active');
 });
 
-scene(test, 'it waits for an agent that still works on the node', async (node, agents) => {
-  node.original.swap(OLD);
-  const first = agents.run(node);
-  await inSync(first);
+settledScene(test, 'it waits for an agent that still works on the node', async (node, first, agents) => {
   const agent = agents.run(node, ['--uninstall']);
   await until('it sees the other', () => agent.reason() === 'AnotherAgent', 30_000);
   assert.equal(existsSync(stateOf(node)), true);

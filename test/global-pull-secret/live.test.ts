@@ -100,10 +100,8 @@ else {
   await furnish(plane, 'quay.io');
   await plane.apply(additional('tenant.example.com'));
   const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
-  const within = (check: () => Promise<void>, withinMs = 15_000): Promise<void> =>
-    eventually(check, { withinMs });
   const merged = (...registries: string[]): Promise<void> =>
-    within(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()));
+    eventually(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()));
 
   const readiness = async (): Promise<string> => {
     const { conditions = [] } = ((await plane.get(STATUS))?.['status'] ?? {}) as {
@@ -116,14 +114,14 @@ else {
   test('both secrets and the agent are made', async () => {
     await process.says('caches are filled');
     await merged('quay.io', 'tenant.example.com');
-    await within(async () => assert.notEqual(await plane.get(SYNCER), undefined));
+    await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
     assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
   });
 
   table(test, COMES_BACK, async ({ harm, whole }) => {
     await harm(plane);
     // Far from the resync of ten minutes: the watch brought it back. How fast, is measured in bench/reconcile.bench.ts.
-    await within(() => whole(plane));
+    await eventually(() => whole(plane));
   });
 
   test('the platform secret keeps rotating while that of the tenant is broken, and the tenant is told', async () => {
@@ -135,16 +133,16 @@ else {
       }),
     );
     await plane.apply(platform('quay.io', 'rotated.example.com'));
-    await within(async () =>
+    await eventually(async () =>
       assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'rotated.example.com']),
     );
-    await within(async () => {
+    await eventually(async () => {
       const reasons = (await eventsAbout(plane, 'additional-pull-secret')).map((event) =>
         String(event['type']),
       );
       assert.ok(reasons.includes('Warning'), 'a warning event on the secret of the tenant');
     });
-    await within(async () => {
+    await eventually(async () => {
       const conditions = (await plane.get(STATUS))?.['status']?.conditions as {
         type: string;
         status: string;
@@ -169,7 +167,7 @@ else {
     });
     await plane.apply(foreign, 'somebody-else');
     await plane.apply(additional('tenant.example.com'));
-    await within(async () => {
+    await eventually(async () => {
       const events = await eventsAbout(plane, 'global-pull-secret');
       assert.ok(
         events.some((event) => event['reason'] === 'ForeignObject'),
@@ -178,10 +176,12 @@ else {
     });
     assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['foreign.example.com']);
     // The status must not say "Merged" of a merge that could not be written.
-    await within(async () => assert.match(await readiness(), /^False ForeignObject .*Delete or rename it/));
+    await eventually(async () =>
+      assert.match(await readiness(), /^False ForeignObject .*Delete or rename it/),
+    );
     await plane.remove(GLOBAL);
     await merged('quay.io', 'tenant.example.com');
-    await within(async () => assert.match(await readiness(), /^True Merged /));
+    await eventually(async () => assert.match(await readiness(), /^True Merged /));
   });
 
   test('a platform secret that is no JSON is named in the status, and what nodes have stays', async () => {
@@ -193,13 +193,13 @@ else {
     });
     await plane.remove({ ...platform('quay.io') });
     await plane.apply(opaque('{"auths":'));
-    await within(async () =>
+    await eventually(async () =>
       assert.match(await readiness(), /^False OriginalInvalid .*"Secret\/openshift-config\/pull-secret"/),
     );
     assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
     await plane.remove({ ...platform('quay.io') });
     await plane.apply(platform('quay.io'));
-    await within(async () => assert.match(await readiness(), /^True Merged /));
+    await eventually(async () => assert.match(await readiness(), /^True Merged /));
   });
 
   test('a merged secret that hangs in deletion is made again once it is gone', async () => {
@@ -214,7 +214,7 @@ else {
   test('an additional secret of another type counts by its content', async () => {
     await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
     await plane.apply({ ...additional('opaque.example.com'), type: 'Opaque' });
-    await within(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
+    await eventually(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
     assert.equal(process.running, true);
     await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
     await plane.apply(additional('typed.example.com'));
@@ -231,7 +231,7 @@ else {
     const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
     assert.ok(text.length > 900_000);
     await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
-    await within(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001));
+    await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001));
     await plane.apply(additional('small.example.com'));
     await merged('quay.io', 'small.example.com');
   });

@@ -185,10 +185,7 @@ export async function readyNamespace(
     kind: 'ServiceAccount',
     metadata: { name: 'default', namespace: name },
   };
-  await eventually(
-    async () => {
-      if ((await plane.get(account)) === undefined) throw new Error(`no service account in ${name}`);
-    },
-    { withinMs: 30_000 },
-  );
+  await eventually(async () => {
+    if ((await plane.get(account)) === undefined) throw new Error(`no service account in ${name}`);
+  });
 }

@@ -52,9 +52,8 @@ else {
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
     ]);
-    await eventually(
-      async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
-      { withinMs: 20_000 },
+    await eventually(async () =>
+      assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
     ).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);
     });

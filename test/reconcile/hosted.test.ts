@@ -72,9 +72,8 @@ else {
     await declare('silent', silent.kubeconfig);
     await declare('good', good);
     await hosted.apply(additional('tenant.example.com'));
-    await eventually(
-      async () => assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
-      { withinMs: 20_000 },
+    await eventually(async () =>
+      assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
     );
     const ready = await fetch(`http://127.0.0.1:${await process.port('health')}/readyz`);
     assert.equal(ready.status, 200);

@@ -69,7 +69,7 @@ export class ReconcilerProcess {
   }
 
   /** Waits for a line; fails with the end of the log. */
-  async says(msg: string, withinMs = 20_000): Promise<LogLine> {
+  async says(msg: string, withinMs = 60_000): Promise<LogLine> {
     return eventually(
       () => {
         const [line] = this.said(msg);

@@ -84,7 +84,7 @@ export async function inSync(agent: RunningAgent): Promise<void> {
 }
 
 export async function gaveUp(agent: RunningAgent): Promise<void> {
-  await until('the breaker is open', () => agent.reason() === 'BreakerOpen', 20_000);
+  await until('the breaker is open', () => agent.reason() === 'BreakerOpen');
 }
 
 /** The content is on disk, the kubelet's last start read it, and the agent says that it is done. */
@@ -92,7 +92,7 @@ export async function settled(
   node: TestNode,
   agent: RunningAgent,
   content: string,
-  ms: number = 15_000,
+  ms: number = 60_000,
 ): Promise<void> {
   await until(
     'the content is on disk, read and settled',

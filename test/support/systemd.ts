@@ -273,7 +273,7 @@ export function digestOf(bytes: string | Uint8Array): string {
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  ms = 10_000,
+  ms = 60_000,
 ): Promise<void> {
   for (const end = performance.now() + ms; performance.now() < end; await delay(10)) {
     if (await holds()) return;
