@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { hostedControlPlane as controlPlaneOf } from '../support/hypershift.ts';
 
 /** A pull secret with one planted credential per registry. */
 export function pullSecret(name: string, namespace: string, registries: readonly string[]): TestObject {
@@ -77,36 +78,5 @@ export async function eventsAbout(plane: ControlPlane, name: string): Promise<re
 
 /** The control plane of `clusters/<name>`, in the namespace where HyperShift puts it. */
 export function hostedControlPlane(name: string): TestObject {
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
-      name,
-      namespace: `clusters-${name}`,
-      annotations: { 'hypershift.openshift.io/cluster': `clusters/${name}` },
-    },
-    spec: {
-      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.0-x86_64',
-      pullSecret: { name: 'pull-secret' },
-      sshKey: { name: 'ssh-key' },
-      infraID: name,
-      issuerURL: 'https://kubernetes.default.svc',
-      controllerAvailabilityPolicy: 'SingleReplica',
-      infrastructureAvailabilityPolicy: 'SingleReplica',
-      dns: { baseDomain: 'example.com' },
-      etcd: {
-        managementType: 'Managed',
-        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
-      },
-      networking: {
-        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
-        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
-      },
-      platform: { type: 'None' },
-      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
-        service,
-        servicePublishingStrategy: { type: 'Route' },
-      })),
-    },
-  };
+  return controlPlaneOf(name, '4.20.0');
 }

@@ -8,16 +8,13 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { suite } from '../support/suite.ts';
 import { BAD_CATALOGS, GOOD_CATALOGS } from './bad-catalogs.ts';
 import { BAD_INPUTS, type BadInput, GOOD_PAIRS, samePairs } from './bad-inputs.ts';
 import {
-  CLUSTERS,
-  controlPlane,
-  controlPlaneNamespace,
   type Deployment,
   deployment,
-  hostedCluster,
   kubeconfigSecret,
   mirrors,
   type Status,
@@ -51,7 +48,7 @@ else {
   for (const name of CATALOGS) await plane.apply(catalogDeployment(name), 'somebody');
   await plane.apply(mirrors([['quay.io/ocp', ['z.example.com/ocp', 'a.example.com/ocp']]]));
   await plane.apply(hostedCluster('prod'));
-  await plane.apply(controlPlane('prod'));
+  await plane.apply(hostedControlPlane('prod'));
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(config, 'systems: { registry-overrides: {} }\n');
   const reconciler = new ReconcilerProcess(NODE, [

@@ -1,10 +1,9 @@
 /** Objects of a management cluster as its API server takes them, and what is read back. */
 import type { PolicyRule } from '../../charts/shared/objects.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
 
 export const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
-/** Where the HostedClusters are. */
-export const CLUSTERS = 'clusters';
 
 export interface Deployment extends TestObject {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
@@ -45,10 +44,6 @@ export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', Pol
     verbs: ['get'],
   },
 };
-
-export function controlPlaneNamespace(name: string): string {
-  return `${CLUSTERS}-${name}`;
-}
 
 /** Where the status of a hosted cluster is. */
 export function statusOf(name: string): TestObject {
@@ -105,56 +100,5 @@ export function mirrors(
     kind: 'ImageDigestMirrorSet',
     metadata: { name },
     spec: { imageDigestMirrors },
-  };
-}
-
-/** By it the hosted cluster is found. */
-export function controlPlane(cluster: string): TestObject {
-  const { spec } = hostedCluster(cluster) as { spec?: Readonly<Record<string, unknown>> };
-  const { release: _release, ...shared } = spec ?? {};
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedControlPlane',
-    metadata: {
-      name: cluster,
-      namespace: controlPlaneNamespace(cluster),
-      annotations: { 'hypershift.openshift.io/cluster': `${CLUSTERS}/${cluster}` },
-    },
-    spec: {
-      ...shared,
-      releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64',
-      infraID: cluster,
-      issuerURL: 'https://kubernetes.default.svc',
-      controllerAvailabilityPolicy: 'SingleReplica',
-      infrastructureAvailabilityPolicy: 'SingleReplica',
-      dns: { baseDomain: 'example.com' },
-      etcd: {
-        managementType: 'Managed',
-        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
-      },
-      networking: {
-        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
-        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
-      },
-    },
-  };
-}
-
-/** As small as the real definition allows. */
-export function hostedCluster(name: string, annotations: Readonly<Record<string, string>> = {}): TestObject {
-  return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name, namespace: CLUSTERS, annotations },
-    spec: {
-      release: { image: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64' },
-      pullSecret: { name: 'pull-secret' },
-      sshKey: { name: 'ssh-key' },
-      platform: { type: 'None' },
-      services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
-        service,
-        servicePublishingStrategy: { type: 'Route' },
-      })),
-    },
   };
 }

@@ -8,16 +8,13 @@ import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { suite } from '../support/suite.ts';
 import {
-  CLUSTERS,
-  controlPlane,
-  controlPlaneNamespace,
   type Deployment,
   DISCOVERY,
   deployment,
   documentOf,
-  hostedCluster,
   kubeconfigSecret,
   mirrors,
   type Status,
@@ -91,7 +88,7 @@ else {
       ]),
     );
     await plane.apply(hostedCluster('prod'));
-    await plane.apply(controlPlane('prod'));
+    await plane.apply(hostedControlPlane('prod'));
     const wanted = 'quay.io/a=m.example.com,quay.io/b=m1.example.com,quay.io/b=m2.example.com';
     await eventually(
       async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),

@@ -7,15 +7,12 @@ import { missingControlPlane, startControlPlane } from '../control-plane/control
 import { eventually } from '../control-plane/eventually.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { suite } from '../support/suite.ts';
 import {
-  CLUSTERS,
-  controlPlane,
-  controlPlaneNamespace,
   type Deployment,
   DISCOVERY,
   deployment,
-  hostedCluster,
   kubeconfigSecret,
   mirrors,
   variableOf,
@@ -48,7 +45,7 @@ else {
     await plane.apply(kubeconfigSecret(name, face.kubeconfig));
     for (const target of TARGETS) await plane.apply(deployment(name, target), 'somebody');
     await plane.apply(hostedCluster(name));
-    await plane.apply(controlPlane(name));
+    await plane.apply(hostedControlPlane(name));
   }
 
   /** Open watches on Deployments, as the API server counts them. */

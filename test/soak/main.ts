@@ -16,14 +16,9 @@ import { eventually } from '../control-plane/eventually.ts';
 import { namespaceObject, sourceObject } from '../pull-secret-injection/live.ts';
 import { ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, pullSecret, registriesOf } from '../reconcile/scene.ts';
-import {
-  CLUSTERS,
-  controlPlane,
-  deployment,
-  hostedCluster,
-  kubeconfigSecret,
-} from '../registry-overrides/live-objects.ts';
+import { deployment, kubeconfigSecret } from '../registry-overrides/live-objects.ts';
 import { executable } from '../support/executable.ts';
+import { CLUSTERS, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { randomFrom } from '../support/random.ts';
 import { CHANGES, choose, type Planes, TROUBLES } from './changes.ts';
 import { judge, type Limit, type Sample } from './judge.ts';
@@ -74,7 +69,7 @@ async function furnished(): Promise<Planes> {
   for (const name of ['control-plane-operator', 'ignition-server'])
     await management.apply(deployment('prod', name));
   await management.apply(kubeconfigSecret('prod', readFileSync(hosted.kubeconfig, 'utf8')));
-  await management.apply(controlPlane('prod'));
+  await management.apply(hostedControlPlane('prod'));
   return { management, hosted };
 }
 

@@ -1,0 +1,66 @@
+/** HostedCluster and HostedControlPlane, each as small as the real definition allows. */
+import type { TestObject } from '../control-plane/resource-path.ts';
+
+/** Where the HostedClusters of tests are. */
+export const CLUSTERS = 'clusters';
+
+/** Where HyperShift puts the control plane of a HostedCluster. */
+export function controlPlaneNamespace(name: string): string {
+  return `${CLUSTERS}-${name}`;
+}
+
+const VERSION = '4.22.0';
+
+/** What both kinds say alike. */
+const SHARED = {
+  pullSecret: { name: 'pull-secret' },
+  sshKey: { name: 'ssh-key' },
+  platform: { type: 'None' },
+  services: ['APIServer', 'OAuthServer', 'Konnectivity', 'Ignition'].map((service) => ({
+    service,
+    servicePublishingStrategy: { type: 'Route' },
+  })),
+};
+
+function releaseOf(version: string): string {
+  return `quay.io/openshift-release-dev/ocp-release:${version}-x86_64`;
+}
+
+export function hostedCluster(name: string, annotations: Readonly<Record<string, string>> = {}): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name, namespace: CLUSTERS, annotations },
+    spec: { release: { image: releaseOf(VERSION) }, ...SHARED },
+  };
+}
+
+/** By it the hosted cluster is found. */
+export function hostedControlPlane(name: string, version: string = VERSION): TestObject {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name,
+      namespace: controlPlaneNamespace(name),
+      annotations: { 'hypershift.openshift.io/cluster': `${CLUSTERS}/${name}` },
+    },
+    spec: {
+      ...SHARED,
+      releaseImage: releaseOf(version),
+      infraID: name,
+      issuerURL: 'https://kubernetes.default.svc',
+      controllerAvailabilityPolicy: 'SingleReplica',
+      infrastructureAvailabilityPolicy: 'SingleReplica',
+      dns: { baseDomain: 'example.com' },
+      etcd: {
+        managementType: 'Managed',
+        managed: { storage: { type: 'PersistentVolume', persistentVolume: { size: '8Gi' } } },
+      },
+      networking: {
+        clusterNetwork: [{ cidr: '10.132.0.0/14' }],
+        serviceNetwork: [{ cidr: '172.31.0.0/16' }],
+      },
+    },
+  };
+}
