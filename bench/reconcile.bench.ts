@@ -1,4 +1,7 @@
-/** The live reconciler on a real API server: latency of a change, throughput of writes, and what 200 hosted clusters cost. */
+/**
+ * The live reconciler on a real API server: latency of a change, throughput of writes, and what 200 hosted clusters cost.
+ * `node bench/reconcile.bench.ts latency|throughput|hosted` runs one part.
+ */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Cluster } from '../runtime/controller/cluster.ts';
@@ -62,6 +65,12 @@ async function latency(program: readonly string[]): Promise<readonly number[]> {
   return times.sort((a, b) => a - b);
 }
 
+/** As long as what the engine puts on each object, and nobody's. */
+const MARKS_ALIKE = {
+  labels: { 'app.kubernetes.io/managed-by': 'somebody00', 'bare-client.ex/owner': 'bench-writer' },
+  annotations: { 'bare-client.ex/key': 'local||all' },
+};
+
 async function clientOf(plane: ControlPlane): Promise<HttpKubeClient> {
   const connection = await loadConnection(plane.kubeconfig, {});
   return new HttpKubeClient({ connection, transport: await openTransport(connection), userAgent: 'bench' });
@@ -77,8 +86,11 @@ function configMap(index: number, value: string): TestObject {
   };
 }
 
-/** Milliseconds to change the same objects: by a bare parallel client, and by the engine. */
-async function throughput(): Promise<{ readonly bare: number; readonly engine: number }> {
+/**
+ * Milliseconds to change the same objects: by the engine, by a bare parallel client with labels and annotations of the same
+ * length as the engine's marks, and by one without: what is larger costs the API server more, whoever sends it.
+ */
+async function throughput(): Promise<Readonly<Record<'engine' | 'bare' | 'unmarked', number>>> {
   const plane = await startControlPlane();
   const client = await clientOf(plane);
   const indices = Array.from({ length: OBJECTS }, (_, index) => index);
@@ -121,24 +133,28 @@ async function throughput(): Promise<{ readonly bare: number; readonly engine: n
       { withinMs: 60_000, everyMs: 1 },
     );
   };
-  const bare = (): Promise<unknown> => {
+  const write = (prefix: string, marks: object): Promise<unknown> => {
     round += 1;
-    return inParallel(indices, PARALLEL, (index) =>
-      plane.client.request(
+    return inParallel(indices, PARALLEL, (index) => {
+      const name = `${prefix}-${index}`;
+      return plane.client.request(
         'PATCH',
-        `/api/v1/namespaces/default/configmaps/bare-${index}?fieldManager=bare&force=true`,
-        { ...configMap(index, String(round)), metadata: { name: `bare-${index}`, namespace: 'default' } },
+        `/api/v1/namespaces/default/configmaps/${name}?fieldManager=bare-client&force=true`,
+        { ...configMap(index, String(round)), metadata: { name, namespace: 'default', ...marks } },
         'application/apply-patch+yaml',
-      ),
-    );
+      );
+    });
   };
+  const bare = (): Promise<unknown> => write('marked', MARKS_ALIKE);
+  const unmarked = (): Promise<unknown> => write('bare', {});
   await engine();
   await bare();
-  const times = await interleaved({ bare, engine }, 7);
+  await unmarked();
+  const times = await interleaved({ bare, engine, unmarked }, 7);
   await manager.stop();
   cluster.close();
   await plane.stop();
-  return { bare: times.bare.median, engine: times.engine.median };
+  return { bare: times.bare.median, engine: times.engine.median, unmarked: times.unmarked.median };
 }
 
 /** Applies {@link OBJECTS} objects with the value of the object `trigger`. */
@@ -209,43 +225,60 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-const compiled = [await executable()];
-const runs = [
-  ['node', NODE],
-  ['executable', compiled],
-] as const;
+type Runs = readonly (readonly [runtime: string, program: readonly string[]])[];
 
-const latencies = [];
-for (const [name, program] of runs) {
-  const times = await latency(program);
-  latencies.push({
-    runtime: name,
-    changes: times.length,
-    'median ms': ms(percentile(times, 0.5)),
-    'p99 ms': ms(percentile(times, 0.99)),
-  });
+async function printLatency(runs: Runs): Promise<void> {
+  const rows = [];
+  for (const [name, program] of runs) {
+    const times = await latency(program);
+    rows.push({
+      runtime: name,
+      changes: times.length,
+      'median ms': ms(percentile(times, 0.5)),
+      'p99 ms': ms(percentile(times, 0.99)),
+    });
+  }
+  printTable('Change of additional-pull-secret to global-pull-secret written', rows);
 }
-printTable('Change of additional-pull-secret to global-pull-secret written', latencies);
 
-const { bare, engine } = await throughput();
-printTable(`Server-side apply of ${OBJECTS} changed objects, ${PARALLEL} at a time`, [
-  { writer: 'bare parallel client', ms: ms(bare), share: '100 %' },
-  { writer: 'engine', ms: ms(engine), share: `${((bare / engine) * 100).toFixed(0)} %` },
-]);
-
-const stub = await HostedStub.start();
-const costs = [];
-for (const [name, program] of runs) {
-  const one = await cost(stub, program, 1);
-  const many = await cost(stub, program, HOSTED);
-  costs.push({
-    runtime: name,
-    'MB with 1': one.megabytes.toFixed(0),
-    [`MB with ${HOSTED}`]: many.megabytes.toFixed(0),
-    'MB per hosted cluster': ((many.megabytes - one.megabytes) / (HOSTED - 1)).toFixed(2),
-    'CPU at rest': `${(many.cpuShare * 100).toFixed(1)} %`,
-    'requests in 10 s at rest': many.requests,
-  });
+async function printThroughput(): Promise<void> {
+  const { bare, engine, unmarked } = await throughput();
+  const share = (time: number): string => `${((bare / time) * 100).toFixed(0)} %`;
+  printTable(`Server-side apply of ${OBJECTS} changed objects, ${PARALLEL} at a time`, [
+    { writer: 'bare parallel client, the same objects', ms: ms(bare), share: '100 %' },
+    { writer: 'engine', ms: ms(engine), share: share(engine) },
+    { writer: "bare client, objects without the engine's marks", ms: ms(unmarked), share: share(unmarked) },
+  ]);
 }
-await stub.stop();
-printTable(`One process, ${HOSTED} simulated hosted clusters`, costs);
+
+async function printCosts(runs: Runs): Promise<void> {
+  const stub = await HostedStub.start();
+  const rows = [];
+  for (const [name, program] of runs) {
+    const one = await cost(stub, program, 1);
+    const many = await cost(stub, program, HOSTED);
+    rows.push({
+      runtime: name,
+      'MB with 1': one.megabytes.toFixed(0),
+      [`MB with ${HOSTED}`]: many.megabytes.toFixed(0),
+      'MB per hosted cluster': ((many.megabytes - one.megabytes) / (HOSTED - 1)).toFixed(2),
+      'CPU at rest': `${(many.cpuShare * 100).toFixed(1)} %`,
+      'requests in 10 s at rest': many.requests,
+    });
+  }
+  await stub.stop();
+  printTable(`One process, ${HOSTED} simulated hosted clusters`, rows);
+}
+
+// One part, or all of them.
+const [part] = process.argv.slice(2);
+const programs: Runs =
+  part === 'throughput'
+    ? []
+    : [
+        ['node', NODE],
+        ['executable', [await executable()]],
+      ];
+if (part === undefined || part === 'latency') await printLatency(programs);
+if (part === undefined || part === 'throughput') await printThroughput();
+if (part === undefined || part === 'hosted') await printCosts(programs);

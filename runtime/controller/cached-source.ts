@@ -93,11 +93,12 @@ export class CachedSource implements WideSource, InformerSink {
     return name === undefined || name === object.metadata.name;
   }
 
-  tell(object: KubeObject): void {
+  tell(object: KubeObject, knownTo?: string): void {
     const { namespace, name } = object.metadata;
     const places =
       namespace === undefined ? [''] : ['', placeOf(namespace, undefined), placeOf(namespace, name)];
-    for (const place of places) for (const listener of this.#listeners.get(place) ?? []) listener(object);
+    for (const place of places)
+      for (const listener of this.#listeners.get(place) ?? []) listener(object, knownTo);
   }
 
   replace(objects: readonly KubeObject[]): void {

@@ -52,6 +52,11 @@ export function keyText(key: Key): string {
   return `${key.scope}|${key.namespace ?? ''}|${key.name}`;
 }
 
+/** Who writes, for whoever is told of the write: one key of one reconciler. */
+export function authorText({ reconciler, key }: Author): string {
+  return `${reconciler} ${keyText(key)}`;
+}
+
 /** The writes that `outcome` asks for, given what the caches hold. Order: applies as listed, then removals. */
 export function changesOf(
   outcome: Outcome,

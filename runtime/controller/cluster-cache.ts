@@ -2,6 +2,7 @@
 
 import type { KubeClient } from '../kube/client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
+import { leanObject } from '../kube/lean.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { CachedSource } from './cached-source.ts';
 import { isDenied, SharedSource } from './shared-source.ts';
@@ -83,9 +84,17 @@ export class ClusterCache {
     }
   }
 
-  /** Takes what a write gave back, so that the next look sees it before the watch tells. Nobody is told. */
-  observe(object: KubeObject): void {
-    for (const source of this.#sources.values()) if (source.observe(object)) this.#storeNewer(object);
+  /**
+   * Takes what a write or a look gave back, so that the next look sees it before the watch tells. Whoever reads it is told at
+   * once: when the watch tells the same version, it is no news to anybody.
+   *
+   * @param knownTo who wrote it and needs not hear of it
+   */
+  observe(answer: KubeObject, knownTo?: string): void {
+    const object = leanObject(answer);
+    let taken = false;
+    for (const source of this.#sources.values()) if (source.observe(object)) taken = true;
+    if (taken && this.#storeNewer(object)) this.#tell(object, knownTo);
   }
 
   /** The object is gone by our own hand. */
@@ -101,8 +110,7 @@ export class ClusterCache {
 
   /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
   #keep(object: KubeObject): void {
-    this.#storeNewer(object);
-    this.#tell(object);
+    if (this.#storeNewer(object)) this.#tell(object);
   }
 
   /** @param whole the object is gone, and does not only match a selector no more */
@@ -113,16 +121,17 @@ export class ClusterCache {
     this.#tell(object);
   }
 
-  #storeNewer(object: KubeObject): void {
+  /** False for what is known already, and for an echo of the time before. */
+  #storeNewer(object: KubeObject): boolean {
     const before = this.store.get(storeName(object));
-    // An echo of the time before.
-    if (before !== undefined && before.metadata.uid === object.metadata.uid && isOlder(object, before))
-      return;
+    if (before !== undefined && before.metadata.uid === object.metadata.uid && !isNewer(object, before))
+      return false;
     this.store.set(object);
+    return true;
   }
 
-  #tell(object: KubeObject): void {
-    for (const source of this.#sources.values()) if (source.concerns(object)) source.tell(object);
+  #tell(object: KubeObject, knownTo?: string): void {
+    for (const source of this.#sources.values()) if (source.concerns(object)) source.tell(object, knownTo);
   }
 }
 
@@ -136,9 +145,9 @@ function storeName({ apiVersion, kind, metadata }: KubeObject): Parameters<Objec
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-/** Resource versions of one kind are ordered numbers (KEP-5504); where they are not, nothing counts as older. */
-function isOlder(a: KubeObject, b: KubeObject): boolean {
+/** Resource versions of one kind are ordered numbers (KEP-5504); where they are not, every other one counts as newer. */
+function isNewer(a: KubeObject, b: KubeObject): boolean {
   const [x, y] = [a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? ''];
-  if (!/^\d+$/.test(x) || !/^\d+$/.test(y)) return false;
-  return x.length === y.length ? x < y : x.length < y.length;
+  if (!/^\d+$/.test(x) || !/^\d+$/.test(y)) return x !== y || x === '';
+  return x.length === y.length ? x > y : x.length > y.length;
 }

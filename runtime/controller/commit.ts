@@ -6,7 +6,7 @@ import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kube-object.ts';
-import { type Author, type Change, fieldManager, isOurs } from './changes.ts';
+import { type Author, authorText, type Change, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
@@ -16,8 +16,6 @@ export type Committed =
   | {
       readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
       readonly ref: Ref;
-      /** A plain write, as the server stored it, when it is what was wanted: the watch has no news of it. */
-      readonly settled?: KubeObject;
     }
   | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
 
@@ -100,8 +98,8 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
     cluster.assertMayWrite();
     const { client } = cluster;
     const written = await (plain ? client.create(desired, manager) : client.apply(desired, { manager }));
-    cluster.cache.observe(written);
-    return { verb: 'created', ref, ...settled(change, written, manager) };
+    cluster.cache.observe(written, settledFor(change, written, author));
+    return { verb: 'created', ref };
   } catch (error) {
     // RBAC cannot grant a create by name, but an apply: where the names are narrowed, copies begin with one.
     if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, author, cluster);
@@ -113,9 +111,11 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
   }
 }
 
-function settled(change: Applying, written: KubeObject, manager: string): { readonly settled?: KubeObject } {
-  const isSettled = change.plain === true && plainDrift(change.desired, written, manager).length === 0;
-  return isSettled ? { settled: written } : {};
+/** A plain write whose answer is what was wanted: another pass of its author would find nothing. */
+function settledFor(change: Applying, written: KubeObject, author: Author): string | undefined {
+  if (change.plain !== true) return undefined;
+  const isSettled = plainDrift(change.desired, written, fieldManager(author.reconciler)).length === 0;
+  return isSettled ? authorText(author) : undefined;
 }
 
 /** An object is there that the cache did not show: ours, from a moment ago, or somebody's. */
@@ -143,8 +143,8 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
             manager,
             force: !isPart || change.take === true,
           });
-    cluster.cache.observe(written);
-    return { verb: 'configured', ref, ...settled(change, written, manager) };
+    cluster.cache.observe(written, settledFor(change, written, author));
+    return { verb: 'configured', ref };
   } catch (error) {
     if (before !== undefined && isImmutable(error)) {
       const mayDelete = !isPart && isOurs(before, author);

@@ -207,6 +207,11 @@ export interface Reconciler {
   readonly reads: readonly Read[];
   /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
   readonly workers?: number;
+  /**
+   * Milliseconds that `key` may wait while other keys are worked on; when there is nothing else to do, it comes at once. For
+   * keys that sum up what the others do. @default {0}
+   */
+  patienceMs?(key: Key): number;
   /** Keys to look at again after `changed` changed. */
   keysFor(changed: Ref, world: World): readonly Key[];
   /** Total: never throws for anything that can be in a cluster. */

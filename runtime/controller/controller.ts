@@ -4,7 +4,7 @@ import type { KubeObject } from '../rules/kube-object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { ActionRunner } from './actions.ts';
-import { type Author, type Change, changesOf, keyText, refOf } from './changes.ts';
+import { type Author, authorText, type Change, changesOf, keyText, refOf } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { type Committed, commit, commitStatus, problemOf } from './commit.ts';
 import {
@@ -18,7 +18,6 @@ import {
   type Scope,
   type World,
 } from './contract.ts';
-import { Echoes } from './echoes.ts';
 import type { FactCache } from './facts.ts';
 import { failedStatus, isLasting } from './failed-status.ts';
 import { inParallel, neighbours } from './parallel.ts';
@@ -54,7 +53,6 @@ export class Controller {
   readonly #log: Logger;
   readonly #readings: Readings;
   readonly #keys = new Map<string, Key>();
-  readonly #echoes = new Echoes();
   readonly #endDepth: () => unknown;
   readonly #workers: Promise<void>[] = [];
   #onSynced: (() => void) | undefined;
@@ -77,7 +75,7 @@ export class Controller {
       scope: options.scope,
       clusters: options.clusters,
       log: this.#log,
-      onChange: (role, object) => this.#changed(role, object),
+      onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
       onReadable: () => this.#enqueueAll(),
     });
     this.#actions = new ActionRunner(options.clusters, () => options.clock.now());
@@ -110,6 +108,7 @@ export class Controller {
     this.#readings.stop();
     this.#endDepth();
     await Promise.all(this.#workers);
+    this.#reporter.close();
   }
 
   /** The keys that are known now. */
@@ -129,18 +128,19 @@ export class Controller {
     this.#onSynced = undefined;
   }
 
-  #changed(role: Role, object: KubeObject): void {
+  #changed(role: Role, object: KubeObject, knownTo?: string): void {
     const { clusters, reconciler } = this.#options;
     const alone = clusters.hosted === clusters.management;
     const ref = refOf(alone ? 'hosted' : role, object);
-    const echo = this.#echoes.take(object);
-    for (const key of reconciler.keysFor(ref, this.#world())) if (keyText(key) !== echo) this.#enqueue(key);
+    for (const key of reconciler.keysFor(ref, this.#world()))
+      if (knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo)
+        this.#enqueue(key);
   }
 
   #enqueue(key: Key): void {
     const id = keyText(key);
     this.#keys.set(id, key);
-    this.#queue.add(id);
+    this.#queue.add(id, this.#options.reconciler.patienceMs?.(key));
   }
 
   #world(): World {
@@ -181,13 +181,15 @@ export class Controller {
     const { outcome, problems } = this.#decide(key);
     const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
     const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
+    // Before anything is waited for: what comes meanwhile makes the key known again.
+    if (isEmpty(outcome) && changes.length === 0 && problems.length === 0 && !this.#owns(author))
+      this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
     const rest = [
       ...(await this.#writeStatus(outcome, author, failuresOf(committed))),
       ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
     ];
     facts.request(outcome.needs ?? [], () => this.#queue.add(id));
-    if (isEmpty(outcome) && committed.length === 0 && problems.length === 0) this.#keys.delete(id);
     return this.#reporter.report({
       author,
       committed,
@@ -197,6 +199,12 @@ export class Controller {
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,
     });
+  }
+
+  /** Whether anything that was made for the key is there. */
+  #owns({ reconciler, key }: Author): boolean {
+    const { hosted, management } = this.#options.clusters;
+    return [hosted, management].some(({ cache }) => cache.store.owned(reconciler, keyText(key)).length > 0);
   }
 
   /** A reconciler that throws has a defect; it must not take the others with it. */
@@ -230,9 +238,6 @@ export class Controller {
           commit(change, author, clusters[change.ref.role]),
         )),
       );
-    for (const done of committed)
-      if (done.verb !== 'failed' && done.settled !== undefined)
-        this.#echoes.expect(done.settled, keyText(author.key));
     return committed;
   }
 
@@ -275,6 +280,7 @@ function leftBehind(object: KubeObject, reconciler: string, scopeName: string): 
   return { scope, name, ...(namespace === '' ? {} : { namespace }) };
 }
 
-function isEmpty({ keep, ...lists }: Outcome): boolean {
-  return keep === undefined && Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
+/** What is to be kept aside. */
+function isEmpty({ keep: _keep, ...lists }: Outcome): boolean {
+  return Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
 }

@@ -32,6 +32,17 @@ export class DueHeap<T extends Due> {
     }
   }
 
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Forgets what `isWanted` refuses. */
+  keep(isWanted: (item: T) => boolean): void {
+    const wanted = this.#items.filter(isWanted);
+    this.#items.length = 0;
+    for (const item of wanted) this.push(item);
+  }
+
   /** The first one, left where it is. */
   peek(): T | undefined {
     return this.#items[0];

@@ -1,6 +1,7 @@
 /**
  * The work queue: each key is in it at most once and never with two workers at the same time; the one that is due earliest comes
- * first; failures wait longer and longer. Semantics of client-go's workqueue and controller-runtime's priority queue.
+ * first; failures wait longer and longer. Semantics of client-go's workqueue and controller-runtime's priority queue. A patient key
+ * lets all others go first, and comes at once when there is no other.
  */
 import { type Due, DueHeap } from './due-heap.ts';
 import { RateLimiter } from './rate-limit.ts';
@@ -24,7 +25,17 @@ export interface QueueObserver {
 interface Waiting extends Due {
   readonly id: string;
   readonly addedAt: number;
+  /** Handed out before it is due when nothing else is to be done. */
+  isPatient: boolean;
 }
+
+interface Active {
+  readonly since: number;
+  readonly isPatient: boolean;
+}
+
+/** Entries of the heap that no longer count are put up with until there are so many. */
+const STALE = 1000;
 
 export class WorkQueue {
   readonly #clock: QueueClock;
@@ -33,8 +44,11 @@ export class WorkQueue {
   readonly #waiting = new Map<string, Waiting>();
   /** Everything in `#waiting` but what has a worker, and entries that were replaced since. */
   readonly #heap = new DueHeap<Waiting>();
-  /** Keys with a worker, and when it took them. */
-  readonly #active = new Map<string, number>();
+  /** Those of `#heap` that are patient, in the order in which they came. */
+  readonly #patient = new Map<string, Waiting>();
+  /** Keys with a worker. */
+  readonly #active = new Map<string, Active>();
+  #busy = 0;
   readonly #takers: ((id: string | undefined) => void)[] = [];
   #cancelTimer: (() => void) | undefined;
   #order = 0;
@@ -57,23 +71,39 @@ export class WorkQueue {
     return this.#active.size;
   }
 
-  /** Due now. */
-  add(id: string): void {
-    this.addAfter(id, 0);
+  /** Due now; with `patienceMs`, when no other key is due or worked on, and after that time at the latest. */
+  add(id: string, patienceMs = 0): void {
+    this.#addAfter(id, patienceMs, patienceMs > 0);
   }
 
   /** Due in `ms`, unless it is due earlier already. */
   addAfter(id: string, ms: number): void {
+    this.#addAfter(id, ms, false);
+  }
+
+  #addAfter(id: string, ms: number, isPatient: boolean): void {
     if (this.#closed) return;
-    const now = this.#clock.now();
-    const dueAt = now + Math.max(0, ms);
+    const dueAt = this.#clock.now() + Math.max(0, ms);
     const known = this.#waiting.get(id);
-    if (known !== undefined && known.dueAt <= dueAt) return;
-    this.#observer?.added();
-    const waiting = { id, dueAt, order: this.#order++, addedAt: dueAt };
-    this.#waiting.set(id, waiting);
-    if (!this.#active.has(id)) this.#heap.push(waiting);
+    if (known !== undefined && known.dueAt <= dueAt) {
+      if (!isPatient || known.isPatient) return;
+      known.isPatient = true;
+      if (!this.#active.has(id)) this.#patient.set(id, known);
+    } else {
+      this.#observer?.added();
+      const waiting = { id, dueAt, order: this.#order++, addedAt: dueAt, isPatient };
+      this.#waiting.set(id, waiting);
+      this.#patient.delete(id);
+      if (!this.#active.has(id)) this.#push(waiting);
+    }
     this.#dispatch();
+  }
+
+  #push(waiting: Waiting): void {
+    if (waiting.isPatient) this.#patient.set(waiting.id, waiting);
+    this.#heap.push(waiting);
+    if (this.#heap.size > 2 * this.#waiting.size + STALE)
+      this.#heap.keep((one) => this.#waiting.get(one.id) === one);
   }
 
   /** Due after the back-off of this key. */
@@ -101,12 +131,13 @@ export class WorkQueue {
 
   /** The worker is finished with `id`; if it was added meanwhile, it can be handed out again. */
   done(id: string): void {
-    const startedAt = this.#active.get(id);
-    if (startedAt === undefined) return;
+    const active = this.#active.get(id);
+    if (active === undefined) return;
     this.#active.delete(id);
+    if (!active.isPatient) this.#busy -= 1;
     const again = this.#waiting.get(id);
-    if (again !== undefined) this.#heap.push(again);
-    this.#observer?.finished((this.#clock.now() - startedAt) / 1000);
+    if (again !== undefined) this.#push(again);
+    this.#observer?.finished((this.#clock.now() - active.since) / 1000);
     this.#dispatch();
   }
 
@@ -115,6 +146,7 @@ export class WorkQueue {
     this.#closed = true;
     this.#cancelTimer?.();
     this.#waiting.clear();
+    this.#patient.clear();
     this.#heap.clear();
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
@@ -130,17 +162,24 @@ export class WorkQueue {
     while (this.#takers.length > 0) {
       const first = this.#earliest();
       if (first === undefined) return;
-      const { id, dueAt, addedAt } = first;
-      if (dueAt > now) {
-        this.#cancelTimer = this.#clock.after(dueAt - now, () => this.#dispatch());
+      const [early] = first.dueAt > now && this.#busy === 0 ? this.#patient.values() : [];
+      if (first.dueAt > now && early === undefined) {
+        this.#cancelTimer = this.#clock.after(first.dueAt - now, () => this.#dispatch());
         return;
       }
-      this.#heap.pop();
-      this.#waiting.delete(id);
-      this.#active.set(id, now);
-      this.#observer?.started((now - addedAt) / 1000);
-      this.#takers.shift()?.(id);
+      this.#handOut(early ?? first, now);
     }
+  }
+
+  /** What comes early stays in the heap, where it no longer counts. */
+  #handOut(waiting: Waiting, now: number): void {
+    const { id, addedAt, isPatient } = waiting;
+    this.#waiting.delete(id);
+    this.#patient.delete(id);
+    this.#active.set(id, { since: now, isPatient });
+    if (!isPatient) this.#busy += 1;
+    this.#observer?.started(Math.max(0, now - addedAt) / 1000);
+    this.#takers.shift()?.(id);
   }
 
   /** The first entry of the heap that still counts. */

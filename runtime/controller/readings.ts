@@ -19,7 +19,7 @@ export interface ReadingsOptions {
   readonly scope: Scope;
   readonly clusters: Readonly<Record<Role, Cluster>>;
   readonly log: Logger;
-  readonly onChange: (role: Role, object: KubeObject) => void;
+  readonly onChange: (role: Role, object: KubeObject, knownTo?: string) => void;
   /** All has been seen once, or can be read again after it could not. */
   readonly onReadable: () => void;
 }
@@ -60,8 +60,8 @@ export class Readings {
       if (source === undefined) continue;
       this.#readings.push({ read, source });
       this.#ends.push(
-        source.subscribe((object) => {
-          if (this.#synced) onChange(read.role, object);
+        source.subscribe((object, knownTo) => {
+          if (this.#synced) onChange(read.role, object, knownTo);
         }),
         source.onStatus(() => this.#statusChanged(read, source)),
       );

@@ -37,6 +37,7 @@ export class Reporter {
   /** Problems and events of the last pass, by key: said again only when they were gone in between. */
   readonly #saidProblems = new Map<string, ReadonlySet<string>>();
   readonly #saidEvents = new Map<string, ReadonlySet<string>>();
+  readonly #sampled = new Set<string>();
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -49,10 +50,22 @@ export class Reporter {
     for (const done of pass.committed) this.#reportWrite(done, author, log);
     this.#reportProblems(problems, source, log);
     this.#sendEvents([...pass.events, ...problems.flatMap(eventOf)], source, log);
-    this.#options.metrics.samples(source, pass.samples);
+    this.#sample(source, pass.samples);
     const next = nextOf(problems, pass.requeueAfterMs);
     this.#count(author.reconciler, problems, resultOf(problems, next), pass.seconds);
     return next;
+  }
+
+  /** Takes back what was reported of keys that nobody looks at any more. */
+  close(): void {
+    for (const source of this.#sampled) this.#options.metrics.samples(source, []);
+    this.#sampled.clear();
+  }
+
+  #sample(source: string, samples: readonly Sample[]): void {
+    if (samples.length === 0) this.#sampled.delete(source);
+    else this.#sampled.add(source);
+    this.#options.metrics.samples(source, samples);
   }
 
   #reportWrite(done: Committed, author: Author, log: Logger): void {

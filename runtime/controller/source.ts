@@ -12,8 +12,8 @@ export interface Selection {
   readonly fieldSelector?: string;
 }
 
-/** Told about every change of what a source covers. */
-export type ChangeListener = (object: KubeObject) => void;
+/** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */
+export type ChangeListener = (object: KubeObject, knownTo?: string) => void;
 
 export interface Source {
   readonly selection: Selection;

@@ -2,7 +2,7 @@
  * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
  * become text again.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { KubeObject } from '../rules/kube-object.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
 
@@ -64,15 +64,27 @@ function withoutSecretAnnotation(metadata: unknown): { metadata?: unknown } {
 
 /** A digest of the whole object, secret values included: the same for the same content, and nothing can be read out of it. */
 export function digestObject(object: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(encodeObject(object)))
-    .digest('hex');
+  return hash('sha256', JSON.stringify(encodeObject(object)), 'hex');
 }
 
-/** The raw JSON to send or write: every `Redacted` leaf as its value. Call it where the bytes leave, nowhere else. */
+/**
+ * The raw JSON to send or write: every `Redacted` leaf as its value. What holds none is the very same object. Call it where the
+ * bytes leave, nowhere else.
+ */
 export function encodeObject(object: unknown): unknown {
   if (object instanceof Redacted) return reveal(object);
-  if (Array.isArray(object)) return object.map(encodeObject);
   if (typeof object !== 'object' || object === null) return object;
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, encodeObject(value)]));
+  if (Array.isArray(object)) {
+    const items = object.map(encodeObject);
+    return items.every((item, at) => item === object[at]) ? object : items;
+  }
+  let encoded: Record<string, unknown> | undefined;
+  for (const [key, value] of Object.entries(object)) {
+    const one = encodeObject(value);
+    if (one === value) continue;
+    encoded ??= { ...object };
+    // A key may be called __proto__.
+    Object.defineProperty(encoded, key, { value: one, enumerable: true, configurable: true, writable: true });
+  }
+  return encoded ?? object;
 }

@@ -245,10 +245,10 @@ function deadlineFor(outer: readonly (AbortSignal | undefined)[], ms: number): D
 }
 
 function queryText(query: Call['query']): string {
-  const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries(query ?? {}))
-    if (value !== undefined) parameters.append(key, String(value));
-  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+  const parameters = Object.entries(query ?? {})
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`);
+  return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }
 
 function textOf(response: TransportResponse): Promise<string> {

@@ -55,8 +55,15 @@ export class NodeTransport implements Transport {
   }
 }
 
+/** Keeps its connections under one name: it has one server. The usual name is made of all certificates, anew for each request. */
+class OneServerAgent extends Agent {
+  override getName(): string {
+    return 'server';
+  }
+}
+
 function newAgent(connection: Connection, { certificate, key }: Credentials): Agent {
-  return new Agent({
+  return new OneServerAgent({
     keepAlive: true,
     keepAliveMsecs: 30_000,
     maxFreeSockets: 32,

@@ -3,7 +3,14 @@ import type { Key, Ref, World } from '../controller/contract.ts';
 import { PROFILE_KIND } from '../rules/pull-secret-profile.ts';
 import { PULL_STATUS_KIND } from '../rules/pull-status.ts';
 import type { InjectionOptions } from './options.ts';
-import { distributionIn, namespaceLabels, profilesIn, serves, sidecarSetObjects } from './view.ts';
+import {
+  type Distributor,
+  distributionIn,
+  namespaceLabels,
+  profilesIn,
+  serves,
+  sidecarSetObjects,
+} from './view.ts';
 
 /** Pods, and what a preview of them is made from. */
 const OF_PODS: ReadonlySet<string> = new Set(['Pod', 'ServiceAccount']);
@@ -104,24 +111,27 @@ class Keys {
     return [this.key('policy'), ...sets];
   }
 
-  profiles(): readonly Key[] {
-    return profilesIn(this.#world).map((profile) => this.key(`profile/${profile.name}`));
+  profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Key[] {
+    return profilesIn(this.#world)
+      .filter(concerned)
+      .map((profile) => this.key(`profile/${profile.name}`));
   }
 
   /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
-  counts(): readonly Key[] {
-    return isSmall(this.#world, this.#options) ? this.profiles() : [];
+  counts(concerned?: (profile: Distributor) => boolean): readonly Key[] {
+    return isSmall(this.#world, this.#options) ? this.profiles(concerned) : [];
   }
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
   secret({ namespace = '', name }: Ref): readonly Key[] {
     const { distributors, byName } = distributionIn(this.#world);
-    const users = distributors.filter((one) =>
+    const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) =>
         sources.some((source) => source.namespace === namespace && source.name === name),
-      ),
-    );
-    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts()] : [];
+      );
+    const users = distributors.filter(uses);
+    const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
+    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
     if (users.length === 0) return own;
     const served = this.#namespaces().filter((object) =>
       users.some((one) => serves(one, namespaceLabels(object))),
@@ -129,7 +139,7 @@ class Keys {
     return [
       ...served.map(({ metadata }) => this.key('namespace', metadata.name)),
       ...own,
-      ...this.profiles(),
+      ...this.profiles(uses),
     ];
   }
 

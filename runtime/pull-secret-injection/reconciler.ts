@@ -23,6 +23,8 @@ import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 16;
+/** A profile counts what the namespaces do: when they are done, and twice a second until then. */
+const COUNT_PATIENCE_MS = 500;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read. Secrets only of the one type that is distributed, so that others cost no memory. */
@@ -60,6 +62,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     name: RECONCILER_NAME,
     reads: readsOf(options),
     workers: WORKERS,
+    patienceMs: ({ name }) => (name.startsWith('profile/') ? COUNT_PATIENCE_MS : 0),
     keysFor: (changed, world) => keysFor(changed, world, options),
     reconcile: (world, key) => {
       const [sort, ...rest] = key.name.split('/');

@@ -67,4 +67,15 @@ test('a source concerns the namespaces that are served; a copy its own one', () 
   assert.deepEqual(keysOf(source('b/unrelated', ['quay.io'])), []);
 });
 
+test('a Secret concerns the counts of the profiles that bring or use it, and of no other', () => {
+  const keysOf = setUp();
+  keysOf(team);
+  keysOf(
+    profile('other', { secrets: [{ name: 'reg-2', sources: [{ namespace: 'platform', name: 'hub' }] }] }),
+  );
+  assert.deepEqual(keysOf(source('b/reg', ['quay.io'])), ['b namespace', 'profile/team']);
+  assert.deepEqual(keysOf(source('b/reg-2', ['quay.io'])), ['b namespace', 'profile/other']);
+  assert.deepEqual(keysOf(source('platform/hub', ['quay.io'])), ['a namespace', 'profile/other']);
+});
+
 test.run();
