@@ -15,7 +15,7 @@ import { namespaceObject, profileObject, sourceObject } from '../test/pull-secre
 import { NODE, ReconcilerProcess } from '../test/reconcile/process.ts';
 import { additional, pullSecret, secretOf } from '../test/reconcile/scene.ts';
 import { deployment, kubeconfigSecret, mirrors } from '../test/registry-overrides/live-objects.ts';
-import { CLUSTERS, controlPlane, hostedCluster } from '../test/support/hypershift.ts';
+import { CLUSTERS, hostedCluster, hostedControlPlane } from '../test/support/hypershift.ts';
 import { printTable } from './measure.ts';
 
 const NAMESPACES = 10;
@@ -138,7 +138,7 @@ async function furnish(): Promise<void> {
   for (const name of ['control-plane-operator', 'ignition-server'])
     await management.apply(deployment('prod', name));
   await management.apply(kubeconfigSecret('prod', readFileSync(hosted.kubeconfig, 'utf8')));
-  await management.apply(controlPlane('prod'));
+  await management.apply(hostedControlPlane('prod'));
 }
 
 await furnish();
