@@ -22,23 +22,25 @@ if (missing !== undefined) test.skip('fail-over and kills', missing);
 else {
   const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
   await furnish(plane, 'quay.io');
-  const replica = (program = NODE): ReconcilerProcess =>
+  const replica = (program = NODE, leaseSeconds = 3): ReconcilerProcess =>
     new ReconcilerProcess(program, [
       '--kubeconfig',
       plane.kubeconfig,
       '--lease-namespace=default',
-      '--lease-seconds=3',
+      `--lease-seconds=${leaseSeconds}`,
     ]);
-  const merged = (registry: string, withinMs = 15_000): Promise<void> =>
-    eventually(
-      async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', registry].sort()),
-      { withinMs },
+  const merged = (registry: string): Promise<void> =>
+    eventually(async () =>
+      assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', registry].sort()),
     );
+  const holder = async (): Promise<unknown> => (await plane.get(LEASE))?.['spec']?.holderIdentity;
 
   test('a frozen leader is replaced, and writes nothing when it wakes up', async () => {
-    const first = replica();
+    // Nobody but a frozen leader may be too slow for it, however busy the machine is.
+    const patient = (): ReconcilerProcess => replica(NODE, 15);
+    const first = patient();
     await first.says('this process leads');
-    const second = replica();
+    const second = patient();
     await plane.apply(additional('first.example.com'));
     await merged('first.example.com');
     await second.says('caches are filled');
@@ -52,17 +54,13 @@ else {
     assert.equal(await first.ended(), 1, 'whoever lost the lease starts again from nothing');
     assert.equal(first.said('object written').length, writes);
     // A leader that is told to stop hands over at once.
-    const third = replica();
+    const third = patient();
     await third.says('caches are filled');
+    const leader = await holder();
+    assert.ok(typeof leader === 'string' && leader !== '');
     assert.equal(await second.stop(), 0);
-    const { body } = await plane.client.request(
-      'GET',
-      '/apis/coordination.k8s.io/v1/namespaces/default/leases',
-    );
-    assert.equal(body.items.length, 1);
-    const released = performance.now();
+    assert.notEqual(await holder(), leader, 'the lease is given back, not left to run out');
     await third.says('this process leads');
-    assert.ok(performance.now() - released < 2500, 'sooner than the lease of 3 s runs out');
     assert.equal(await third.stop(), 0);
   });
 
@@ -90,7 +88,7 @@ else {
       const survivor = replica(program);
       // A victim may have done the work already: without this the survivor could be told to stop before it has begun.
       await survivor.says('this process leads');
-      await merged(`round-${kills - 1}.example.com`, 20_000);
+      await merged(`round-${kills - 1}.example.com`);
       await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
       assert.equal(await survivor.stop(), 0);
     } finally {
