@@ -114,7 +114,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
   const { hostedKubeconfig, kubeconfigSecret } = settings;
   if (hostedKubeconfig !== undefined)
     return {
-      read: () => Promise.resolve(redact(hostedKubeconfig)),
+      read: () => Promise.resolve({ text: redact(hostedKubeconfig) }),
       open: () => openKubeconfig(hostedKubeconfig, opener),
       subject: () => hostedKubeconfig,
     };

@@ -6,6 +6,7 @@ import type { ClaimMemory } from './claim-memory.ts';
 import { Claims } from './claims.ts';
 import type { Cluster } from './cluster.ts';
 import { clusterMark, describeMark, isAddress } from './cluster-mark.ts';
+import { CLONE_ANNOTATION } from './hosted-kubeconfig.ts';
 
 /** Somebody else looks after the cluster that a kubeconfig leads to. */
 export class ClusterTaken extends PullwrightError {
@@ -28,7 +29,7 @@ export class ClusterTaken extends PullwrightError {
       `Cannot look after hosted cluster "${name}": the kubeconfig in "${subject}" leads to ${whose} (${describeMark(mark)})`,
       {
         code: 'SameCluster',
-        hint: `Put the kubeconfig of "${name}" there, or take the HostedCluster away that should not be; both are looked at again within a minute`,
+        hint: `Put the kubeconfig of "${name}" there, or take the HostedCluster away that should not be; a restored copy with UIDs of another cluster needs the annotation ${CLONE_ANNOTATION}: "true" on that Secret`,
       },
     );
     this.name = 'ClusterTaken';
@@ -72,9 +73,10 @@ export class ClusterGuard {
     this.#own = own;
   }
 
-  /** The mark of a hosted cluster. @throws PullwrightError when it does not answer */
-  async markOf(name: string, cluster: Cluster): Promise<string> {
+  /** The mark of a hosted cluster; that of a clone is its own. @throws PullwrightError when it does not answer */
+  async markOf(name: string, cluster: Cluster, isClone: boolean): Promise<string> {
     const mark = await clusterMark(cluster);
+    if (isClone) return `${mark}.${name.replaceAll('/', '.')}`;
     if (isAddress(mark) && this.claims.markOf(name) !== mark) this.#sayUnknown(name, mark);
     return mark;
   }

@@ -13,6 +13,7 @@ import type { Cluster } from './cluster.ts';
 import { ClusterGuard, ClusterTaken } from './cluster-guard.ts';
 import { isAddress } from './cluster-mark.ts';
 import type { Scope } from './contract.ts';
+import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
 import type { Manager } from './manager.ts';
 import { RefusalReport } from './refusal-report.ts';
 import type { Source } from './source.ts';
@@ -21,7 +22,7 @@ import type { ObjectStore } from './store.ts';
 /** How to reach the hosted clusters. */
 export interface HostedClusters {
   /** The kubeconfig as it is now. */
-  read(scope: Scope): Promise<Redacted<string>>;
+  read(scope: Scope): Promise<HostedKubeconfig>;
   open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
   /** What holds the kubeconfig, for people. */
   subject(scope: Scope): string;
@@ -210,19 +211,20 @@ export class Discovery {
 
   /** Looks at the kubeconfig and where it leads; opens the cluster when either is news. */
   async #look(scope: Scope, follower: Follower): Promise<void> {
-    const text = await this.#options.hosted.read(scope);
+    const kubeconfig = await this.#options.hosted.read(scope);
     const { used } = follower;
-    if (used !== undefined && sameSecret(used, text) && (await this.#isStillThere(scope))) return;
-    await this.#connect(scope, text, follower);
+    const isKnown = used !== undefined && sameSecret(used, kubeconfig.text);
+    if (isKnown && (await this.#isStillThere(scope, kubeconfig))) return;
+    await this.#connect(scope, kubeconfig, follower);
   }
 
   /** Whether the address still leads to the cluster that is looked after. One that does not answer may. @throws ClusterTaken */
-  async #isStillThere({ name, ...scope }: Scope): Promise<boolean> {
+  async #isStillThere({ name, ...scope }: Scope, { isClone = false }: HostedKubeconfig): Promise<boolean> {
     const { manager, hosted } = this.#options;
     const before = this.#guard.claims.markOf(name);
     if (before === undefined) return false;
     const cluster = manager.clustersOf(name).hosted;
-    const mark = await this.#guard.markOf(name, cluster).catch(() => before);
+    const mark = await this.#guard.markOf(name, cluster, isClone).catch(() => before);
     // Rights to read the mark come and go; the cluster is the same.
     if (mark !== before && !isAddress(mark) && !isAddress(before)) return false;
     this.#guard.claim(name, before, hosted.subject({ name, ...scope }));
@@ -230,13 +232,13 @@ export class Discovery {
   }
 
   /** A few at a time: hundreds of clusters that fill their caches at once would all be late. One that does not answer holds up nobody for long. */
-  async #connect(scope: Scope, text: Redacted<string>, follower: Follower): Promise<void> {
+  async #connect(scope: Scope, kubeconfig: HostedKubeconfig, follower: Follower): Promise<void> {
     const { management, manager, hosted } = this.#options;
     const { signal } = follower.stop;
     await this.#starting.enter();
     try {
-      const cluster = await hosted.open(text, scope);
-      const mark = await this.#claim(scope, cluster, signal).catch((error: unknown) => {
+      const cluster = await hosted.open(kubeconfig.text, scope);
+      const mark = await this.#claim(scope, cluster, kubeconfig, signal).catch((error: unknown) => {
         cluster.close();
         throw error;
       });
@@ -244,7 +246,7 @@ export class Discovery {
       await manager.remove(scope.name);
       this.#guard.claims.open(scope.name, mark);
       manager.add(scope, { hosted: cluster, management });
-      follower.used = text;
+      follower.used = kubeconfig.text;
       const deadline = performance.now() + START_PATIENCE_MS;
       while (manager.waitingFor(scope.name) !== undefined && performance.now() < deadline && !signal.aborted)
         await pause(50, signal);
@@ -254,9 +256,14 @@ export class Discovery {
   }
 
   /** Before anything is written there; gives the mark, or nothing when `signal` has ended it. @throws ClusterTaken */
-  async #claim(scope: Scope, cluster: Cluster, signal: AbortSignal): Promise<string | undefined> {
+  async #claim(
+    scope: Scope,
+    cluster: Cluster,
+    { isClone = false }: HostedKubeconfig,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     await this.#guard.prepare();
-    const mark = await this.#guard.markOf(scope.name, cluster);
+    const mark = await this.#guard.markOf(scope.name, cluster, isClone);
     if (signal.aborted) return undefined;
     const leaving = this.#guard.claim(scope.name, mark, this.#options.hosted.subject(scope));
     for (const other of leaving) await this.#drop(other);

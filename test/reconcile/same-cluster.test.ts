@@ -4,14 +4,16 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
+import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
+import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
 
 const test = suite('reconcile --discover with one cluster under two names');
 const missing = missingControlPlane();
 const SLOW = { withinMs: 90_000 };
+const KUBE_SYSTEM: TestObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
 const MEMORY: TestObject = {
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -173,6 +175,37 @@ else {
     await lead('b', kubeconfigOf(two));
     await holds(one, 'round2.example.com');
     await holds(two, 'b3.example.com');
+  });
+
+  test('a restored copy, with the UIDs of another cluster, is one of its own when a person says so', async () => {
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'admin-kubeconfig', namespace: 'clusters-b' },
+    };
+    const annotate = (value: string | null): Promise<unknown> =>
+      management.client.request(
+        'PATCH',
+        resourcePath(secret),
+        { metadata: { annotations: { 'pullwright.dev/clone': value } } },
+        'application/merge-patch+json',
+      );
+    const face = new FaultServer(two, String((await one.get(KUBE_SYSTEM))?.metadata['uid']));
+    await face.start('face');
+    await lead('b', face.kubeconfig);
+    await refused(/"clusters\/b": .*"clusters\/a"/);
+    await annotate('true');
+    await eventually(async () => {
+      const data = (await management.get(MEMORY))?.['data'] as Record<string, string> | undefined;
+      assert.ok(Object.keys(data ?? {}).some((mark) => mark.endsWith('.clusters.b')));
+    }, SLOW);
+    await platform('b', 'clone.example.com');
+    await holds(two, 'clone.example.com');
+    await annotate(null);
+    await lead('b', kubeconfigOf(two));
+    await platform('b', 'b3.example.com');
+    await holds(two, 'b3.example.com');
+    await face.stop();
   });
 
   test('when the first goes away, the second may have the cluster', async () => {
