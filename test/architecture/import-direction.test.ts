@@ -41,7 +41,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 function sources(): string[] {
-  return globSync(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts'], { cwd: root }).sort();
+  const found = globSync(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts'], { cwd: root }).sort();
+  assert.ok(found.includes('runtime/rules/errors.ts'), 'the sources are not found');
+  return found;
 }
 
 function importsOf(file: string): string[] {

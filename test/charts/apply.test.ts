@@ -29,7 +29,9 @@ const SECTIONS: Readonly<Record<string, unknown>> = {
 test('the base of the committed tree needs nothing that a kube-apiserver does not bring', () => {
   const resources = parse(readFileSync(`${root}dist/manifests/kustomization.yaml`, 'utf8'))
     .resources as string[];
-  for (const resource of resources.filter((one) => one.endsWith('.yaml'))) {
+  const files = resources.filter((one) => one.endsWith('.yaml'));
+  assert.ok(files.length > 0);
+  for (const resource of files) {
     const { apiVersion } = parse(readFileSync(`${root}dist/manifests/${resource}`, 'utf8')) as {
       apiVersion: string;
     };

@@ -55,8 +55,10 @@ test('an empty section renders the roles of the nodes, as narrow as can be', () 
 
 test('the reconciler may write its MachineConfigs by name and nothing else of the kind', () => {
   const part = credentialProviderSystem.reconciler?.({}, CLUSTER);
-  const writes = part?.access.flatMap(({ rules }) => rules).filter(({ verbs }) => verbs.includes('patch'));
-  for (const rule of writes ?? [])
+  const rules = part?.access.flatMap((one) => one.rules) ?? [];
+  const writes = rules.filter(({ verbs }) => verbs.includes('patch'));
+  assert.ok(writes.some(({ resources }) => resources.includes('machineconfigs')));
+  for (const rule of writes)
     assert.ok(rule.resourceNames !== undefined || rule.resources.includes('events'), JSON.stringify(rule));
 });
 
