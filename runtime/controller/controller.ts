@@ -182,8 +182,7 @@ export class Controller {
     const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
     const changes = problems.length > 0 ? [] : changesOf(outcome, author, stores);
     // Before anything is waited for: what comes meanwhile makes the key known again.
-    if (isEmpty(outcome) && changes.length === 0 && problems.length === 0 && !this.#owns(author))
-      this.#keys.delete(id);
+    if (changes.length + problems.length === 0 && this.#isNothing(outcome, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
     const rest = [
       ...(await this.#writeStatus(outcome, author, failuresOf(committed))),
@@ -201,10 +200,11 @@ export class Controller {
     });
   }
 
-  /** Whether anything that was made for the key is there. */
-  #owns({ reconciler, key }: Author): boolean {
+  /** Whether there is no reason to look at the key again: nothing is wanted, and nothing is there that was made for it. */
+  #isNothing(outcome: Outcome, { reconciler, key }: Author): boolean {
     const { hosted, management } = this.#options.clusters;
-    return [hosted, management].some(({ cache }) => cache.store.owned(reconciler, keyText(key)).length > 0);
+    const owned = [hosted, management].flatMap(({ cache }) => cache.store.owned(reconciler, keyText(key)));
+    return isEmpty(outcome) && owned.length === 0;
   }
 
   /** A reconciler that throws has a defect; it must not take the others with it. */
