@@ -111,6 +111,26 @@ test('a credential helper is asked before any key', () => {
   assert.equal(found.found === 'helper' && found.helper, 'ecr-login');
 });
 
+test('of several lists of helpers the last word for the host counts, and null takes it back', () => {
+  const found = (helpers: string): string => {
+    const text = redact(`{"auths":{"r.io":{"auth":"dTpw"}},${helpers}}`);
+    const answer = lookupForContainers([{ name: 'f', format: 'config.json', text }], 'r.io/a');
+    return answer.found === 'helper' ? answer.helper : answer.found;
+  };
+  assert.equal(found('"credHelpers":{"r.io":"one"},"credHelpers":{"r.io":"two"}'), 'two');
+  assert.equal(found('"credHelpers":{"r.io":"one"},"credHelpers":{"x.io":"two"}'), 'one');
+  assert.equal(found('"credHelpers":{"r.io":"one"},"credHelpers":null'), 'credential');
+  assert.equal(found('"credHelpers":null,"credHelpers":{"r.io":"two"}'), 'two');
+});
+
+test('an entry that CRI-O cannot decode is an error where it is the one, and nothing elsewhere', () => {
+  const text = redact('{"auths":{"r.io/a":{"auth":"!"},"r.io":{"auth":"dTpw"}}}');
+  const found = (repository: string): string =>
+    lookupForContainers([{ name: 'f', format: 'config.json', text }], repository).found;
+  assert.equal(found('r.io/a/b'), 'error');
+  assert.equal(found('r.io/b'), 'credential');
+});
+
 const HOST = fc.constantFrom(
   'r.io',
   'a.r.io',
