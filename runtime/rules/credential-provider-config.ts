@@ -98,7 +98,9 @@ function decodeObject(value: Record<string, unknown>, text: string): Decoded {
     return fails(`Object 'Kind' is missing in '${text.slice(0, 200)}'`);
   const provider = typeof apiVersion === 'string' ? PROVIDER_OF_VERSION[apiVersion] : undefined;
   if (provider === undefined || kind !== CONFIG_KIND)
-    return fails(`no kind "${kind}" is registered for version "${String(apiVersion)}"`);
+    return fails(
+      `no kind "${kind}" is registered for version "${typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion)}"`,
+    );
   const fault = faultIn(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '');
   if (fault !== undefined) return fails(fault);
   const config = withoutNulls(value) as CredentialProviderConfig;

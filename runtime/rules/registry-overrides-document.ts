@@ -74,7 +74,8 @@ function isRule(value: unknown): value is DocumentRule {
     Array.isArray(mirrors) &&
     mirrors.every((mirror: unknown) => {
       const { location, pullFrom } = (mirror ?? {}) as Readonly<Record<string, unknown>>;
-      return typeof location === 'string' && ['all', 'digest-only', 'tag-only'].includes(String(pullFrom));
+      const kinds: readonly unknown[] = ['all', 'digest-only', 'tag-only'];
+      return typeof location === 'string' && kinds.includes(pullFrom);
     })
   );
 }

@@ -81,7 +81,7 @@ export const STANDALONE: readonly Plain[] = [
       annotations: { 'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1' },
     },
     status: {
-      nodeInfo: { kubeletVersion: 'v1.34.1' },
+      nodeInfo: { kubeletVersion: 'v1.34.1', containerRuntimeVersion: 'cri-o://1.34.0' },
       conditions: [{ type: 'Ready', status: 'True' }],
     },
   }),
@@ -129,7 +129,11 @@ export const PLATFORM: readonly Plain[] = [
     metadata: { generation: 1 },
     spec: { matchImages: ['*.example.com', 'quay.io/team'] },
   }),
+  object(`${CONFIG} Infrastructure`, 'cluster', {
+    status: { platform: 'AWS', platformStatus: { type: 'AWS' } },
+  }),
   object(`${MACHINES} MachineConfigPool`, 'worker', {
+    metadata: { labels: { 'machineconfiguration.openshift.io/mco-built-in': '' } },
     spec: {
       machineConfigSelector: { matchLabels: { 'machineconfiguration.openshift.io/role': 'worker' } },
       nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } },

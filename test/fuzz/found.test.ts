@@ -78,6 +78,32 @@ const rows: readonly Row[] = [
     says: /^undefined$/,
   },
   {
+    name: 'a version that is a map',
+    reason: 'it was made a text for the message',
+    parser: 'credential provider configuration',
+    text: '{"apiVersion":{"toString":1},"kind":"CredentialProviderConfig","providers":[]}',
+    says: /is registered for version/,
+  },
+  {
+    name: 'an operator that is a map',
+    reason: 'the same',
+    parser: 'objects to validate',
+    text: object('pullwright.dev/v1alpha1 PullSecretProfile', {
+      spec: {
+        namespaceSelector: { matchExpressions: [{ key: 'a', operator: { toString: 1 } }] },
+        secrets: [{ name: 's' }],
+      },
+    }),
+    says: /is not a valid label selector operator/,
+  },
+  {
+    name: 'a kind of mirror that is a map',
+    reason: 'the document is refused',
+    parser: 'overrides document',
+    text: '{"version":1,"rules":[{"source":"a","mirrors":[{"location":"b","pullFrom":{"toString":1}}],"mirrorSourcePolicy":"NeverContactSource"}]}',
+    says: /^undefined$/,
+  },
+  {
     name: 'details that are null',
     reason: 'a proxy may answer anything',
     parser: "answer of Google's APIs",
