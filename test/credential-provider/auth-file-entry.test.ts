@@ -41,6 +41,30 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const entries: readonly Entry[] = [
   { name: 'padded', reason: 'the usual form', entry: { auth: base64('u:p') }, gives: 'u:p' },
   {
+    name: 'a user name and a password',
+    reason: 'the long form',
+    entry: { username: 'u', password: 'p:q' },
+    gives: 'u:p:q',
+  },
+  {
+    name: 'a password without a user name',
+    reason: 'half a pair is none',
+    entry: { username: '', password: 'p' },
+    gives: /neither auth nor username/,
+  },
+  {
+    name: 'a user name without a password',
+    reason: 'half a pair is none',
+    entry: { username: 'u', password: '' },
+    gives: /neither auth nor username/,
+  },
+  {
+    name: 'a user name with a colon',
+    reason: 'the border would move',
+    entry: { username: 'u:v', password: 'p' },
+    gives: /neither auth nor username/,
+  },
+  {
     name: 'unpadded',
     reason: 'some tools leave the padding out',
     entry: { auth: base64('u:p1').replace(/=+$/, '') },

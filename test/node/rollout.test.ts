@@ -166,6 +166,31 @@ test('content that was never written is not blamed for the restart of what stand
   assert.deepEqual(Object.keys(journal.breakers), ['bad']);
 });
 
+test('every attempt says which one it is', () => {
+  const attempts: number[] = [];
+  let journal = EMPTY_JOURNAL;
+  let now = NOW;
+  for (let round = 0; round < 20 && attempts.length < 3; round += 1) {
+    const decision = decide(journal, seen('b', round === 0 ? 'a' : 'b', now), policy);
+    if (decision.step.do === 'restart') attempts.push(decision.step.attempt);
+    if (decision.step.do === 'wait') now += decision.step.ms;
+    journal =
+      decision.step.do === 'wait'
+        ? decision.journal
+        : after(decision.journal, broken(decision.step), now, policy);
+  }
+  assert.deepEqual(attempts, [1, 2, 3]);
+});
+
+test('a change without a restart whose write did not happen is forgotten when the source goes', () => {
+  const onRemoval: Policy = { ...policy, restart: 'on-removal' };
+  const wanted = { digest: 'b', source: 'b', removes: false };
+  const { journal } = decide(EMPTY_JOURNAL, { now: NOW, present: 'a', wanted }, onRemoval);
+  const later = decide(journal, seen(undefined, 'a'), onRemoval);
+  assert.deepEqual(later.step, { do: 'rest', ready: false, reason: 'NoSource' });
+  assert.equal(later.journal.change, undefined);
+});
+
 test('a journal is read back as it was stored, and anything else is no journal', () => {
   const { journal } = failThrice(EMPTY_JOURNAL, NOW);
   assert.deepEqual(parseJournal(JSON.parse(JSON.stringify(journal))), journal);

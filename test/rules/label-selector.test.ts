@@ -146,7 +146,7 @@ table(
   },
 );
 
-for (const text of ['', ',', 'a b', 'a in b', 'a in ()x', '!', '=b', 'a=b c']) {
+for (const text of ['', ',', 'a b', 'a in b', 'a in ()x', '!', '=b', 'a=b c', 'a b=c', 'a b!=c', 'a ==b c']) {
   test(`"${text}" is no selector`, () => assert.equal(parseSelectorText(text).ok, false));
 }
 

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { readSidecarSet, type SidecarSet, type SidecarSetRevision } from '../../runtime/rules/sidecar-set.ts';
+import { pinContent } from '../../runtime/rules/sidecar-set-injection.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('pinned revisions of a SidecarSet');
+
+function setWith(revision: object, update: object = {}): SidecarSet {
+  return readSidecarSet({
+    metadata: { name: 'set' },
+    spec: {
+      imagePullSecrets: [{ name: 'current' }],
+      containers: [{}],
+      injectionStrategy: { revision },
+      updateStrategy: update,
+    },
+  });
+}
+
+function revisionOf(
+  name: string,
+  revision: number,
+  more: Partial<SidecarSetRevision> = {},
+): SidecarSetRevision {
+  return { name, sidecarSet: 'set', revision, imagePullSecrets: [name], containers: 1, ...more };
+}
+
+const REVISIONS: readonly SidecarSetRevision[] = [
+  revisionOf('first', 1, { customVersion: 'v1' }),
+  revisionOf('third', 3, { customVersion: 'v1' }),
+  revisionOf('second', 2, { customVersion: 'v1' }),
+  revisionOf('newest', 9, { customVersion: 'v2' }),
+  revisionOf('theirs', 8, { customVersion: 'v1', sidecarSet: 'other' }),
+];
+
+interface Row extends Case {
+  readonly set: SidecarSet;
+  /** What it injects; undefined when the revision is missing. */
+  readonly injects: readonly string[] | undefined;
+}
+
+const ROWS: readonly Row[] = [
+  { name: 'no pin', reason: 'the current content', set: setWith({}), injects: ['current'] },
+  { name: 'by name', reason: 'that one', set: setWith({ revisionName: 'second' }), injects: ['second'] },
+  {
+    name: 'by version',
+    reason: 'the newest of the version, of this set, whatever the order',
+    set: setWith({ customVersion: 'v1' }),
+    injects: ['third'],
+  },
+  {
+    name: 'by both',
+    reason: 'the name is more exact',
+    set: setWith({ revisionName: 'first', customVersion: 'v2' }),
+    injects: ['first'],
+  },
+  {
+    name: 'a name that is not there',
+    reason: 'said',
+    set: setWith({ revisionName: 'x' }),
+    injects: undefined,
+  },
+  {
+    name: 'a version that is not there',
+    reason: 'said',
+    set: setWith({ customVersion: 'x' }),
+    injects: undefined,
+  },
+  {
+    name: 'for a part of the pods',
+    reason: 'it cannot be drawn here: the current content',
+    set: setWith({ revisionName: 'second', policy: 'Partial' }),
+    injects: ['current'],
+  },
+  {
+    name: 'for a part of the pods, and the update stands still',
+    reason: 'then no pod gets the current content',
+    set: setWith({ revisionName: 'second', policy: 'Partial' }, { paused: true }),
+    injects: ['second'],
+  },
+];
+
+table(test, ROWS, ({ set, injects }) => {
+  for (const revisions of [REVISIONS, REVISIONS.toReversed()])
+    assert.deepEqual(pinContent(set, revisions)?.imagePullSecrets, injects);
+});
+
+test.run();
