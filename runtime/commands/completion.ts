@@ -3,7 +3,7 @@ import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { NOTHING } from './permissions.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
+const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 type Shell = (typeof SHELLS)[number];
 
 /** A subcommand, as completion sees it. */
@@ -15,16 +15,17 @@ export interface CompletionEntry {
 }
 
 const HELP = `
-Usage: pullwright completion bash|zsh|fish
+Usage: pullwright completion bash|zsh|fish|kubectl
 
-Prints a script that completes commands and flags. The kubectl plugin is completed by the same script.
+Prints a script that completes commands and flags. That for kubectl is a program of its own, which kubectl 1.26 and newer ask
+about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.
 
 Example: pullwright completion bash > /etc/bash_completion.d/pullwright
 `;
 
 export const command: Command = {
   name: 'completion',
-  summary: 'Print a completion script for bash, zsh or fish',
+  summary: 'Print a completion script for bash, zsh, fish or kubectl',
   help: HELP,
   permissions: NOTHING,
   run,
@@ -65,6 +66,7 @@ export function flagsOf(help: string): readonly string[] {
 /** The script for `shell`. */
 export function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
   if (shell === 'fish') return fish(entries);
+  if (shell === 'kubectl') return kubectl(entries);
   return shell === 'bash'
     ? bash(entries)
     : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;
@@ -85,6 +87,26 @@ function bash(entries: readonly CompletionEntry[]): string {
     '  else COMPREPLY=($(compgen -W "$words" -- "$current")); fi',
     '}',
     'complete -o filenames -F _pullwright pullwright kubectl-pullwright',
+    '',
+  ].join('\n');
+}
+
+/**
+ * Answers as cobra's `__complete` does: candidates, then `:4` for no files, `:0` for files too.
+ *
+ * Source of the rule: kubectl's SetupPluginCompletion, which calls it with the words behind `kubectl pullwright`.
+ */
+function kubectl(entries: readonly CompletionEntry[]): string {
+  const lines = (words: readonly string[]): string => words.map((word) => ` '${word}'`).join('');
+  return [
+    '#!/bin/sh',
+    "[ $# -gt 1 ] || { printf '%s\\n'" + lines(entries.map(({ name }) => name)) + '; echo :4; exit; }',
+    'for last; do :; done',
+    'case $last in -*) ;; *) echo :0; exit ;; esac',
+    'case $1 in',
+    ...entries.map(({ name, flags }) => `${name}) printf '%s\\n'${lines(flags)} ;;`),
+    'esac',
+    'echo :4',
     '',
   ].join('\n');
 }

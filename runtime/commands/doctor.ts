@@ -91,10 +91,17 @@ async function read(
   puller: Puller,
   io: CommandIo,
 ): Promise<SourceObjects> {
-  if (from !== undefined) return readFolders(from, DOCTOR_FOLDER_KINDS);
+  if (from !== undefined) return withDefaultAccount(await readFolders(from, DOCTOR_FOLDER_KINDS), puller);
   const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
   const next = [...nextKindsFor(puller), ...doctorNext(puller)];
   return readObjects(cluster, kinds, io, next);
+}
+
+/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
+function withDefaultAccount(found: SourceObjects, { namespace }: Puller): SourceObjects {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
+  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
+  return found;
 }
 
 interface Finding {

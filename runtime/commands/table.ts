@@ -22,7 +22,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./agent.ts')).command,
   },
   completion: {
-    summary: 'Print a completion script for bash, zsh or fish',
+    summary: 'Print a completion script for bash, zsh, fish or kubectl',
     group: 'change',
     load: async () => (await import('./completion.ts')).command,
   },

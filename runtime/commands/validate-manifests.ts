@@ -129,18 +129,38 @@ function mirrorProblems(manifests: readonly Manifest[]): readonly FileProblem[] 
   });
 }
 
-/** What the merge would leave out, when both pull secrets are at hand. */
+/** What the merge would leave out, when both pull secrets of a cluster are at hand. */
 function mergeProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
-  const find = (namespace: string, name: string): Manifest | undefined =>
-    manifests.find(
-      ({ object }) =>
-        object.kind === 'Secret' && object.metadata.namespace === namespace && object.metadata.name === name,
-    );
-  const additional = find(NAMES.namespace, NAMES.additional);
-  const original = find(NAMES.namespace, NAMES.original) ?? find(NAMES.configNamespace, NAMES.platform);
-  const ofPlatform = (original?.object as SecretObject | undefined)?.data?.[NAMES.dataKey];
-  const ofTenant = (additional?.object as SecretObject | undefined)?.data?.[NAMES.dataKey];
-  if (additional === undefined || ofPlatform === undefined || ofTenant === undefined) return [];
+  return secretsOf(manifests, NAMES.namespace, NAMES.additional).flatMap((additional) => {
+    const near = (namespace: string, name: string): Manifest | undefined =>
+      nearest(additional, secretsOf(manifests, namespace, name));
+    const original = near(NAMES.namespace, NAMES.original) ?? near(NAMES.configNamespace, NAMES.platform);
+    return original === undefined ? [] : mergeProblemsOf(additional, original);
+  });
+}
+
+function secretsOf(manifests: readonly Manifest[], namespace: string, name: string): readonly Manifest[] {
+  return manifests.filter(
+    ({ object }) =>
+      object.kind === 'Secret' && object.metadata.namespace === namespace && object.metadata.name === name,
+  );
+}
+
+/** In a repository of many clusters that of the same cluster: the one with which it shares most of its path. */
+function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined {
+  const parts = to.file.split('/');
+  const shared = ({ file }: Manifest): number => {
+    const others = file.split('/');
+    const end = parts.findIndex((part, index) => part !== others[index]);
+    return end < 0 ? parts.length : end;
+  };
+  return among.toSorted((a, b) => shared(b) - shared(a))[0];
+}
+
+function mergeProblemsOf(additional: Manifest, original: Manifest): readonly FileProblem[] {
+  const ofPlatform = (original.object as SecretObject).data?.[NAMES.dataKey];
+  const ofTenant = (additional.object as SecretObject).data?.[NAMES.dataKey];
+  if (ofPlatform === undefined || ofTenant === undefined) return [];
   const merged = mergePullSecrets({
     original: secretDataText(ofPlatform),
     additional: secretDataText(ofTenant),

@@ -1,6 +1,7 @@
 /** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
 
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { folderOf, readFolder } from '../controller/folder.ts';
 import type { Manifest } from '../controller/manifests.ts';
@@ -68,12 +69,14 @@ interface Input {
 async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await readAll(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
   if (text !== undefined) return inputOf(path, text);
-  // A folder, or a path whose error the folder reader words.
+  // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
   const folder = await readFolder(path, VALIDATED_KINDS);
   const manifests = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
-  const problems = folder.problems.map(({ file, line, message }) =>
-    unreadable(`${path}/${file}`, line, message),
-  );
+  const problems = folder.problems
+    .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
+    .map(({ file, line, message, first }) =>
+      unreadable(`${path}/${file}`, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+    );
   return { manifests, problems, judged: manifests.length };
 }
 
@@ -97,7 +100,9 @@ function inputOf(file: string, text: string): Input {
     return { manifests: [], problems: message === undefined ? [] : [{ ...refused, message }], judged: 1 };
   }
   const folder = folderOf([{ file, text }], VALIDATED_KINDS);
-  const problems = folder.problems.map(({ line, message }) => unreadable(file, line, message));
+  const problems = folder.problems.map(({ line, message, first }) =>
+    unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+  );
   return { manifests: folder.manifests, problems, judged: folder.manifests.length };
 }
 
@@ -112,8 +117,8 @@ function isDockerConfig(text: string): boolean {
   return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
 }
 
-function unreadable(file: string, line: number, message: string): FileProblem {
-  return { severity: 'error', code: 'Unreadable', file, line, subject: '', path: '', message };
+function unreadable(file: string, line: number, message: string, code: string): FileProblem {
+  return { severity: 'error', code, file, line, subject: '', path: '', message };
 }
 
 async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> {
@@ -163,7 +168,11 @@ function asText(problems: readonly FileProblem[], judged: number): string {
     return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
   });
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  return `${[...lines, `${judged} judged, ${errors} errors, ${problems.length - errors} warnings`].join('\n')}\n`;
+  return `${[...lines, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 async function readAll(stream: NodeJS.ReadableStream): Promise<string> {

@@ -46,6 +46,7 @@ export function folderOf(
         file: manifest.file,
         line: manifest.line,
         message: `${describeObject(refOf('hosted', manifest.object))} is given twice: first at ${first.file}:${first.line}`,
+        first: { file: first.file, line: first.line },
       });
       continue;
     }

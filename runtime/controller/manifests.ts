@@ -22,6 +22,8 @@ export interface ManifestProblem {
   readonly file: string;
   readonly line: number;
   readonly message: string;
+  /** The object is good, and given before: where. */
+  readonly first?: { readonly file: string; readonly line: number };
 }
 
 export interface Manifests {

@@ -54,10 +54,23 @@ test('zsh and fish get a script of their own', async () => {
   );
 });
 
+test('kubectl asks a program of its own', async () => {
+  const script = (await completion('kubectl')).stdout;
+  const answer = async (...words: readonly string[]): Promise<readonly string[]> =>
+    (await runProcess(['sh', '-c', script, 'kubectl_complete-pullwright', ...words])).stdout
+      .trim()
+      .split('\n');
+  assert.ok((await answer('ex')).includes('explain'));
+  assert.deepEqual((await answer('ex')).at(-1), ':4');
+  const flags = await answer('status', '--f');
+  assert.ok(flags.includes('--from') && !flags.includes('--hosted-cluster'), flags.join(' '));
+  assert.deepEqual(await answer('validate', 'a'), [':0']);
+});
+
 test('another shell is refused by name', async () => {
   const ran = await completion('tcsh');
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /"tcsh": wanted one of bash, zsh, fish/);
+  assert.match(ran.stderr, /"tcsh": wanted one of bash, zsh, fish, kubectl/);
 });
 
 test.run();

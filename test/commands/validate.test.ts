@@ -1,6 +1,6 @@
 /** `pullwright validate`, as its users run it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
@@ -138,6 +138,37 @@ test('a folder: what the platform shadows is a warning, which --strict takes for
     ['SpellingVariant 8'],
   );
   assert.equal((await runProcess([process.execPath, main, 'validate', folder, '--strict'])).code, 1);
+});
+
+test('a repository of two clusters: each is judged with its own platform secret, and equal names are no mistake', async () => {
+  const repository = mkdtempSync(join(tmpdir(), 'pullwright-validate-'));
+  const named = (namespace: string, name: string, key: string): string =>
+    SECRET(`{"auths":{"${key}":{"auth":"dTpw"}}}`).replace(
+      'name: pull, namespace: web',
+      `name: ${name}, namespace: ${namespace}`,
+    );
+  for (const [cluster, key] of [
+    ['prod', 'a.io'],
+    ['stage', 'b.io'],
+  ] as const) {
+    mkdirSync(join(repository, cluster));
+    writeFileSync(join(repository, cluster, 'platform.yaml'), named('openshift-config', 'pull-secret', key));
+    writeFileSync(
+      join(repository, cluster, 'tenant.yaml'),
+      named('kube-system', 'additional-pull-secret', 'https://b.io'),
+    );
+  }
+  const shadowed = await runProcess([process.execPath, main, 'validate', repository]);
+  assert.equal(shadowed.code, 0, shadowed.stdout);
+  assert.match(
+    shadowed.stdout,
+    /^[^\n]*stage\/tenant\.yaml:1: warning: .*\[SpellingVariant\]\n4 judged, 0 errors, 1 warning\n$/,
+  );
+  writeFileSync(join(repository, 'prod', 'twice.yaml'), named('openshift-config', 'pull-secret', 'c.io'));
+  const twice = await runProcess([process.execPath, main, 'validate', repository]);
+  assert.equal(twice.code, 1);
+  assert.match(twice.stdout, /prod\/twice\.yaml:1: error: .*is given twice: .*\[GivenTwice\]/);
+  rmSync(repository, { recursive: true });
 });
 
 test('wrong use and a missing file', async () => {
