@@ -153,4 +153,21 @@ test('every mistake of a file is told, with its path', () => {
   assert.equal(readExpectations(undefined).ok, false);
 });
 
+test('a document that is no list of tests says each thing that is wrong with it', () => {
+  const problems = (document: unknown): readonly string[] => {
+    const read = readExpectations(document);
+    return read.ok ? [] : read.problems;
+  };
+  const image = 'quay.io/a';
+  assert.deepEqual(problems({ tests: [] }), ['tests: wanted a list with at least one test']);
+  assert.deepEqual(problems({ tests: 'x' }), ['tests: wanted a list with at least one test']);
+  assert.deepEqual(problems({ tests: [{ image, expect: { secret: 1 } }] }), [
+    'tests[0].expect.secret: wanted a text',
+  ]);
+  assert.deepEqual(problems({ tests: [{ image, expect: {} }] }), [
+    'tests[0].expect: wanted secret, key or username',
+  ]);
+  assert.deepEqual(problems({ tests: [{ image, expect: 'denied' }] }), []);
+});
+
 test.run();

@@ -94,6 +94,19 @@ table(
   },
 );
 
+test('a document that is none has the place where it breaks, and an odd field its name', () => {
+  const [broken] = validateDockerConfig(redact('{\n  "auths": ]'));
+  assert.deepEqual([broken?.path, broken?.position], ['', { line: 2, column: 12 }]);
+  const [empty] = validateDockerConfig(redact(''));
+  assert.equal(empty?.code, 'Empty');
+  const paths = (text: string): readonly string[] =>
+    validateDockerConfig(redact(text)).map(({ code, path }) => `${code} ${path}`);
+  assert.deepEqual(paths(`{"AUTHS":{"quay.io":${good}}}`), ['FieldCase AUTHS']);
+  assert.deepEqual(paths(`{"auths":{"quay.io":${good},"quay.io":${good}}}`), [
+    'DuplicateKey auths["quay.io"]',
+  ]);
+});
+
 test('an entry is named by its path and place', () => {
   const [problem] = validateDockerConfig(redact('{"auths":{\n  "quay.io": {"auth": "?"}}}'));
   assert.deepEqual([problem?.path, problem?.position], ['auths["quay.io"]', { line: 2, column: 3 }]);
