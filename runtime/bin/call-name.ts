@@ -2,7 +2,6 @@
  * One file under several names. What a copy or a link of the executable is called decides what it does, so that the same
  * file is the `pullwright` of an image, the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop.
  */
-import { basename } from 'node:path';
 
 /** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
 const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
@@ -23,7 +22,7 @@ const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-pro
  * ```
  */
 export function argumentsFor(argv0: string, args: readonly string[]): readonly string[] {
-  const name = basename(argv0);
+  const name = argv0.slice(argv0.lastIndexOf('/') + 1);
   const command = Object.hasOwn(COMMAND_OF_NAME, name) ? COMMAND_OF_NAME[name] : undefined;
   return command === undefined ? args : [command, ...args];
 }

@@ -1,10 +1,8 @@
-/** Entry point of the compiled executable: finds the subcommand by the name it was called by, then goes on as `main.ts`. */
-import { runMain } from '../commands/main.ts';
+/** Entry point of the compiled executable: finds the subcommand by the name it was called by. */
 import { argumentsFor } from './call-name.ts';
-import { quietenFor } from './quiet.ts';
-import { tuneFor } from './tuning.ts';
+import { ranAsProvider } from './provider.ts';
 
 const args = argumentsFor(process.argv0, process.argv.slice(2));
-quietenFor(args);
-tuneFor(args[0]);
-process.exitCode = await runMain(args);
+// The provider is part of every container's start, so that nothing of the command line is loaded for it.
+if (args[0] !== 'provider' || !(await ranAsProvider(args.slice(1))))
+  await (await import('./command-line.ts')).runCommandLine(args);

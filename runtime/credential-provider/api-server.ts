@@ -1,6 +1,5 @@
 /** Where the API server is and which CA its certificate must come from, as files on the node say. */
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
 import type { ProviderOptions } from './options.ts';
 
@@ -82,7 +81,8 @@ function caOfKubeconfig(text: string | undefined, path: string): string | undefi
     text,
   );
   const named = file?.[1] ?? file?.[2] ?? file?.[3];
-  return named === undefined ? undefined : textOf(resolve(dirname(path), named));
+  if (named === undefined) return undefined;
+  return textOf(named.startsWith('/') ? named : `${path.slice(0, path.lastIndexOf('/'))}/${named}`);
 }
 
 function textOf(path: string): string | undefined {

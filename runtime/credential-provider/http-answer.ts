@@ -8,6 +8,8 @@ import type { RawAnswer } from './api-client.ts';
 
 /** A namespace's secrets are a few megabytes at most; a server that never ends must not take the node's memory. */
 const MOST_BYTES = 64 * 2 ** 20;
+const CR = 13;
+const LF = 10;
 
 interface Head {
   readonly status: number;
@@ -35,7 +37,7 @@ interface Head {
  * ```
  */
 export class AnswerReader {
-  #held = Buffer.allocUnsafe(16_384);
+  #held = new Uint8Array(16_384);
   #length = 0;
   #head: Head | undefined;
 
@@ -71,25 +73,25 @@ export class AnswerReader {
     const body = bodyOf(this.#head, bytes.subarray(this.#head.bodyAt), isClosed);
     if (body === undefined) return undefined;
     const { status, retryAfter } = this.#head;
-    return { status, text: body.toString('utf8'), retryAfter };
+    return { status, text: new TextDecoder().decode(body), retryAfter };
   }
 
   #reserve(length: number): void {
     if (length > MOST_BYTES) throw new Error('the answer is larger than 64 MiB');
     if (length <= this.#held.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(length, Math.min(2 * this.#held.length, MOST_BYTES)));
-    this.#held.copy(larger, 0, 0, this.#length);
+    const larger = new Uint8Array(Math.max(length, Math.min(2 * this.#held.length, MOST_BYTES)));
+    larger.set(this.#held.subarray(0, this.#length));
     this.#held = larger;
   }
 }
 
-function headOf(bytes: Buffer): Head | undefined {
-  const end = bytes.indexOf('\r\n\r\n');
+function headOf(bytes: Uint8Array): Head | undefined {
+  const end = endOfHead(bytes);
   if (end === -1) {
     if (bytes.length > 65_536) throw new Error('the answer is no HTTP');
     return undefined;
   }
-  const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  const [first = '', ...lines] = asText(bytes.subarray(0, end)).split('\r\n');
   const status = Number(/^HTTP\/1\.[01] ([2-5][0-9][0-9])(?: |$)/.exec(first)?.[1]);
   if (!Number.isInteger(status)) throw new Error('the answer is no HTTP');
   const fields = new Map(lines.map((line) => fieldOf(line)));
@@ -103,6 +105,18 @@ function headOf(bytes: Buffer): Head | undefined {
   };
 }
 
+/** Index of the blank line; -1 when it is not there yet. */
+function endOfHead(bytes: Uint8Array): number {
+  for (let at = bytes.indexOf(CR); at !== -1; at = bytes.indexOf(CR, at + 1))
+    if (bytes[at + 1] === LF && bytes[at + 2] === CR && bytes[at + 3] === LF) return at;
+  return -1;
+}
+
+/** A byte a character: what is no ASCII stays apart from what is. */
+function asText(bytes: Uint8Array): string {
+  return new TextDecoder('latin1').decode(bytes);
+}
+
 function lengthOf(text: string | undefined): number | undefined {
   if (text === undefined || /^[0-9]{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
   throw new Error('the answer has no valid length');
@@ -114,30 +128,39 @@ function fieldOf(line: string): [string, string] {
 }
 
 /** The body, if all of it is there. */
-function bodyOf({ isChunked, length }: Head, bytes: Buffer, isClosed: boolean): Buffer | undefined {
+function bodyOf({ isChunked, length }: Head, bytes: Uint8Array, isClosed: boolean): Uint8Array | undefined {
   if (isChunked) return endsInBlankLine(bytes) ? joinedChunks(bytes) : undefined;
   if (length !== undefined) return bytes.length >= length ? bytes.subarray(0, length) : undefined;
   return isClosed ? bytes : undefined;
 }
 
 /** The last chunk and the trailer end so; it spares reading all chunks again with each piece. */
-function endsInBlankLine(bytes: Buffer): boolean {
-  return bytes.length >= 4 && bytes.readUInt32BE(bytes.length - 4) === 0x0d0a0d0a;
+function endsInBlankLine(bytes: Uint8Array): boolean {
+  const end = bytes.length;
+  return bytes[end - 4] === CR && bytes[end - 3] === LF && bytes[end - 2] === CR && bytes[end - 1] === LF;
 }
 
 /** The chunks without their frames; undefined when the last one is not there yet. */
-function joinedChunks(bytes: Buffer): Buffer | undefined {
-  const parts: Buffer[] = [];
+function joinedChunks(bytes: Uint8Array): Uint8Array | undefined {
+  const joined = new Uint8Array(bytes.length);
+  let length = 0;
   for (let at = 0; ; ) {
-    const lineEnd = bytes.indexOf('\r\n', at);
+    const lineEnd = endOfLine(bytes, at);
     if (lineEnd === -1) return undefined;
-    const size = /^[0-9a-f]{1,8}(?=[\s;]|$)/i.exec(bytes.toString('latin1', at, lineEnd))?.[0];
+    const size = /^[0-9a-f]{1,8}(?=[\s;]|$)/i.exec(asText(bytes.subarray(at, lineEnd)))?.[0];
     if (size === undefined) throw new Error('the answer has no valid chunks');
     const start = lineEnd + 2;
     const end = start + Number.parseInt(size, 16);
-    if (end === start) return Buffer.concat(parts);
+    if (end === start) return joined.subarray(0, length);
     if (end + 2 > bytes.length) return undefined;
-    parts.push(bytes.subarray(start, end));
+    joined.set(bytes.subarray(start, end), length);
+    length += end - start;
     at = end + 2;
   }
+}
+
+function endOfLine(bytes: Uint8Array, from: number): number {
+  let at = bytes.indexOf(CR, from);
+  while (at !== -1 && bytes[at + 1] !== LF) at = bytes.indexOf(CR, at + 1);
+  return at;
 }

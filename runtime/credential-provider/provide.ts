@@ -36,7 +36,7 @@ export function authFilePath(dir: string, namespace: string, image: string): str
   if (namespace === '') throw noPath('no namespace provided');
   if (image === '') throw noPath('no image ref provided');
   const hash = sha256Hex(image);
-  return `${dir === '/' ? '' : dir.replace(/\/+$/, '')}/${namespace}-${hash}.json`;
+  return `${dir.endsWith('/') ? dir.replace(/\/+$/, '') : dir}/${namespace}-${hash}.json`;
 }
 
 function noPath(message: string): PullwrightError {
@@ -92,7 +92,11 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
     if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
     const old = lstatSync(path, { throwIfNoEntry: false });
     if (old !== undefined && (!old.isFile() || (old.mode & 0o777) !== 0o600)) unlinkSync(path);
-    replaceFile(path, Buffer.from(reveal(text)), { mode: 0o600, durable: 'content', verify: false });
+    replaceFile(path, new TextEncoder().encode(reveal(text)), {
+      mode: 0o600,
+      durable: 'content',
+      verify: false,
+    });
   } catch (error) {
     removeLeft(path);
     const cause = fileError('write', path, error);

@@ -1,6 +1,5 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { errnoOf } from '../host/file-errors.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
@@ -40,7 +39,7 @@ async function tellJournal(socket: string, { lines, subject }: CollectedLog): Pr
   const entries = lines.map((line) => journalEntry(line, subject, process.pid));
   if (sendDatagrams(socket, entries) !== undefined) return;
   // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
-  const stream = join(dirname(socket), 'stdout');
+  const stream = `${socket.slice(0, socket.lastIndexOf('/'))}/stdout`;
   if (existsSync(stream))
     await (await import('./journal-stream.ts')).sendToJournal(stream, IDENTIFIER, lines);
 }

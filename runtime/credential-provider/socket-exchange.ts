@@ -16,6 +16,7 @@ interface BunSocket {
 }
 
 interface BunHandlers {
+  readonly binaryType: 'uint8array';
   handshake(socket: BunSocket, isTrusted: boolean, reason: Error | null): void;
   data(socket: BunSocket, bytes: Uint8Array): void;
   drain(socket: BunSocket): void;
@@ -53,11 +54,13 @@ export function socketExchange(signal: AbortSignal): Exchange {
 
 function requestText(url: string, headers: Readonly<Record<string, string>>): string {
   const { host, pathname, search } = new URL(url);
-  const lines = Object.entries({ host, ...headers }).map(([name, value]) => {
-    if (/[\r\n]/.test(value)) throw new Error(`header "${name}" has a line break`);
-    return `${name}: ${value}\r\n`;
-  });
-  return `GET ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  let lines = `GET ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n`;
+  for (const name in headers) {
+    const value = headers[name] ?? '';
+    if (value.includes('\n') || value.includes('\r')) throw new Error(`header "${name}" has a line break`);
+    lines += `${name}: ${value}\r\n`;
+  }
+  return `${lines}\r\n`;
 }
 
 interface Waiting {
@@ -75,7 +78,7 @@ class Line {
 
   constructor(server: ApiServer) {
     const { hostname, port } = new URL(server.url);
-    const name = hostname.replace(/^\[(.*)\]$/, '$1');
+    const name = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
     const lose = (error: Error): void => this.lose(error);
     const bun = (globalThis as unknown as { Bun: BunGlobal }).Bun;
     try {
@@ -86,6 +89,7 @@ class Line {
           // Verification is asked for explicitly, because the environment can change the default.
           tls: { ca: server.ca, rejectUnauthorized: true, serverName: name },
           socket: {
+            binaryType: 'uint8array',
             handshake: (socket, isTrusted, reason) => this.#trust(socket, isTrusted, reason),
             data: (_, bytes) => this.#take(bytes),
             drain: () => this.#send(),
@@ -111,7 +115,7 @@ class Line {
       if (this.#lost !== undefined) return reject(this.#lost);
       this.#waiting = { resolve, reject };
       this.#reader = new AnswerReader();
-      this.#unsent = Buffer.from(text, 'latin1');
+      this.#unsent = new TextEncoder().encode(text);
       this.#send();
     });
   }

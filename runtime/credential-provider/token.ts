@@ -45,12 +45,18 @@ const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 function claimsOf(token: string): unknown {
   const parts = token.split('.');
   if (parts.length !== 3) throw refused('token is malformed: it has other than three parts');
-  const bytes = Buffer.from(parts[1] ?? '', 'base64url').toString('utf8');
   try {
-    return JSON.parse(bytes);
+    return JSON.parse(textOfBase64Url(parts[1] ?? ''));
   } catch {
     throw refused('token is malformed: its claims are no JSON');
   }
+}
+
+function textOfBase64Url(text: string): string {
+  const bytes = Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) =>
+    char.charCodeAt(0),
+  );
+  return new TextDecoder().decode(bytes);
 }
 
 function nameIn(claim: unknown): string | undefined {

@@ -19,7 +19,6 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import { errnoOf, fileError } from './file-errors.ts';
@@ -99,12 +98,12 @@ export function replaceFile(
   options: ReplaceOptions = {},
 ): void {
   const plain = bytes instanceof Uint8Array ? bytes : reveal(bytes);
-  const temporary = join(dirname(path), `${temporaryPrefix(path)}${randomName()}`);
+  const temporary = `${folderOf(path)}/${temporaryPrefix(path)}${crypto.randomUUID()}`;
   try {
     const old = existing(path);
     writeNew(temporary, plain, { ...options, ...options.owner, ...old });
     renameSync(temporary, path);
-    if (options.durable === undefined || options.durable === true) syncFolder(dirname(path));
+    if (options.durable === undefined || options.durable === true) syncFolder(folderOf(path));
   } catch (error) {
     removeQuietly(temporary);
     throw fileError('write', path, error);
@@ -116,7 +115,7 @@ export function replaceFile(
 export function removeFile(path: string): void {
   try {
     unlinkSync(path);
-    syncFolder(dirname(path));
+    syncFolder(folderOf(path));
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw fileError('remove', path, error);
   }
@@ -127,14 +126,14 @@ export function removeFile(path: string): void {
  * spares the temporary files of runs that are still writing.
  */
 export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Date.now()): number {
-  const folder = dirname(path);
+  const folder = folderOf(path);
   let removed = 0;
   try {
     for (const name of readdirSync(folder)) {
       if (!name.startsWith(temporaryPrefix(path))) continue;
-      const stat = lstatSync(join(folder, name), { throwIfNoEntry: false });
+      const stat = lstatSync(`${folder}/${name}`, { throwIfNoEntry: false });
       if (stat === undefined || stat.isDirectory() || nowMs - stat.mtimeMs < olderThanMs) continue;
-      removeQuietly(join(folder, name));
+      removeQuietly(`${folder}/${name}`);
       removed += 1;
     }
   } catch (error) {
@@ -143,13 +142,19 @@ export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Da
   return removed;
 }
 
-/** From the global: loading node:crypto takes a tenth of a whole credential provider run. */
-function randomName(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString('hex');
+// By hand: loading node:path, or node:crypto for the random name, is felt in a credential provider that lives 10 ms.
+
+function folderOf(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === -1 ? '.' : path.slice(0, slash) || '/';
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function temporaryPrefix(path: string): string {
-  return `.${basename(path)}.tmp-`;
+  return `.${nameOf(path)}.tmp-`;
 }
 
 function existing(path: string): { mode: number; uid: number; gid: number } | undefined {

@@ -149,13 +149,21 @@ export function chooseCredentials(
     if (!entries.has(key)) entries.set(key, chosenEntry(key, inOrder(offered, rank), skipped));
     return entries.get(key) !== undefined;
   };
+  const hosts = new Set(Array.from(offers.byKey.keys(), hostOf));
   for (const { repository } of sources) {
+    // Of a thousand mirrors most have no secret, and a host is looked up faster than each path below it.
+    if (!hosts.has(hostOf(repository))) continue;
     const key = firstLookupKey(repository, serves);
     if (key !== undefined) keyBySource.set(repository, key);
   }
   const used = new Set(keyBySource.values());
   const chosen = [...entries.values()].filter((entry) => entry !== undefined && used.has(entry.key));
   return { entries: chosen as readonly ChosenEntry[], keyBySource, skipped };
+}
+
+function hostOf(place: string): string {
+  const slash = place.indexOf('/');
+  return slash === -1 ? place : place.slice(0, slash);
 }
 
 /** The first offer that is a credential; what else is offered is passed over. */

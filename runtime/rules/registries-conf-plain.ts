@@ -140,8 +140,38 @@ export function findInPlain(
   const found = new Map<number, string>();
   for (const prefix of prefixes) collectTables(tables, `"${prefix}"`, found);
   const texts = [...found].sort(([a], [b]) => a - b).map(([, table]) => table);
-  const registry = texts.flatMap((table) => (parsePlain(table)?.['registry'] as Table[] | undefined) ?? []);
+  const registry = texts.flatMap(tablesOf);
   return registriesOf({ ...search, registry }).filter(({ prefix }) => prefixes.includes(prefix));
+}
+
+const MIRROR = '[[registry.mirror]]';
+const LOCATION = '\nlocation = "';
+const PULL_FROM = 'pull-from-mirror = "';
+
+/**
+ * One table, found not to break the plain form, as {@link parsePlain} gives it. Mirrors of nothing but a location and when
+ * to use it are cut out in a few calls each, which with a thousand of them saves a tenth of a run.
+ */
+function tablesOf(text: string): readonly Table[] {
+  const [head = '', ...rest] = text.split(MIRROR);
+  const mirrors: (Table | undefined)[] = rest.map(mirrorOf);
+  const whole = rest.length === 0 || mirrors.includes(undefined) ? parsePlain(text) : parsePlain(head);
+  const tables = (whole?.['registry'] as Table[] | undefined) ?? [];
+  const [table] = tables;
+  if (table !== undefined && table['mirror'] === undefined && mirrors.length > 0)
+    table['mirror'] = mirrors as Table[];
+  return tables;
+}
+
+function mirrorOf(text: string): Table | undefined {
+  const end = text.indexOf('"', LOCATION.length);
+  if (end === -1 || !text.startsWith(LOCATION)) return undefined;
+  const location = text.slice(LOCATION.length, end);
+  const rest = text.slice(end + 1).trim();
+  if (rest === '') return { location };
+  const last = rest.length - 1;
+  if (!rest.startsWith(PULL_FROM) || rest.indexOf('"', PULL_FROM.length) !== last) return undefined;
+  return { location, 'pull-from-mirror': rest.slice(PULL_FROM.length, last) };
 }
 
 /** Every `[[registry]]` table, with its mirrors, in which `quoted` is a value of the table itself. */

@@ -1,0 +1,63 @@
+/**
+ * The usual run of the credential provider, without the command line around it: no streams, no help, and an end at once.
+ * What it does not know (help, version, dry run, wrong flags) is left to the command line, which says the same on Node.
+ */
+import { readFileSync, writeSync } from 'node:fs';
+import { type ParsedArguments, parseArguments } from '../credential-provider/options.ts';
+import { runProvider } from '../credential-provider/run.ts';
+import { errnoOf } from '../host/file-errors.ts';
+
+/** Whether `args` were those of a usual run; then it has ended with the process. */
+export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
+  const parsed = parsedOf(args);
+  if (parsed === undefined || parsed.dryRun || parsed.version !== undefined) return false;
+  const { env } = process;
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
+  const result = await runProvider(parsed.options, { env, signal: stop.signal, writeError });
+  endNow(answered(result.stdout) ? result.exitCode : 1);
+  return true;
+}
+
+/** Whether the kubelet has taken the response; a failed run has none. */
+function answered(response: string): boolean {
+  try {
+    if (response !== '') writeWhole(1, response);
+    return true;
+  } catch (error) {
+    writeError(
+      `Failed to run credential provider: cannot write the response: ${errnoOf(error) ?? 'closed'}\n`,
+    );
+    return false;
+  }
+}
+
+function parsedOf(args: readonly string[]): ParsedArguments | undefined {
+  if (args.includes('--help') || args.includes('-h')) return undefined;
+  try {
+    return parseArguments(args, process.env['HOME'], (path) => readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line that nobody takes must not fail a pull. */
+function writeError(line: string): void {
+  try {
+    writeWhole(2, line);
+  } catch {
+    // Closed or full.
+  }
+}
+
+function writeWhole(fd: 1 | 2, text: string): void {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+/** Everything is written: no listener, no timer and no collected garbage is worth waiting for. */
+function endNow(code: number): void {
+  const { reallyExit } = process as { readonly reallyExit?: (code: number) => never };
+  if (reallyExit === undefined) process.exit(code);
+  reallyExit.call(process, code);
+}
