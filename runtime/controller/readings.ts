@@ -110,7 +110,14 @@ export class Readings {
     const text = error?.message ?? is;
     if (this.#said.get(source) === text) return;
     this.#said.set(source, text);
-    const fields = { kind: read.kind, apiVersion: read.apiVersion, role: read.role };
+    const { namespace, name } = source.selection;
+    // With the name: a right may be granted by name, and eight reads of one kind would be eight equal lines.
+    const fields = {
+      kind: read.kind,
+      apiVersion: read.apiVersion,
+      role: read.role,
+      ...(name === undefined ? {} : { resource: namespace === undefined ? name : `${namespace}/${name}` }),
+    };
     if (error !== undefined)
       log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
     else if (is === 'missing')
