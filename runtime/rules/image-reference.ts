@@ -69,11 +69,24 @@ export function parseImageReference(image: string): ImageReferenceResult {
   if (remote.toLowerCase() !== remote) {
     return wrong(`${INVALID_FORMAT}: repository name (${remote}) must be lowercase`);
   }
-  return parseFull(`${domain}/${remainder}`);
+  return parseWrittenReference(`${domain}/${remainder}`);
 }
 
-/** Reads a reference without expanding short names: what stands before the first `/` is a domain only if it looks like one. */
-function parseFull(text: string): ImageReferenceResult {
+/**
+ * Reads a reference as it is written, short names not expanded: what stands before the first `/` is the domain if it could be
+ * one, so that `team/app` has the domain `team` and `nginx` has none.
+ *
+ * @example
+ * ```ts
+ * import { parseWrittenReference } from './image-reference.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const parsed = parseWrittenReference('team/app:1');
+ * assert.ok(parsed.ok);
+ * assert.equal(parsed.reference.domain, 'team');
+ * ```
+ */
+export function parseWrittenReference(text: string): ImageReferenceResult {
   const match = REFERENCE.exec(text);
   if (match === null) {
     const lower = REFERENCE.test(text.toLowerCase());

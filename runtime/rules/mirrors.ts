@@ -4,11 +4,13 @@
  * Rules come from mirror sets (mirrors-collect.ts), from `registries.conf` (registries-conf.ts) or from override texts
  * (registry-overrides.ts); all have the shape of one `[[registry]]` table. The longest source wins, at the boundaries of
  * path segments; `*.example.org` covers every subdomain; mirrors are tried in the order in which they are written, the source
- * last unless it is blocked; a mirror is not mirrored again.
+ * last; a mirror is not mirrored again. Whether a place is blocked is decided by the rule for that place: a blocked source
+ * whose `location` is elsewhere is still pulled from there.
  *
- * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`), shown against skopeo in
- * test/registry.
+ * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, held
+ * against their code in test/oracle/container-image and against skopeo in test/registry.
  */
+import { formatImageReference, parseImageReference } from './image-reference.ts';
 import type { Mirror, Registry } from './registries-conf.ts';
 
 /** Where a rule or a mirror was written. */
@@ -132,13 +134,14 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
       location: mirror.location,
       ...(mirror.origin === undefined ? {} : { origin: mirror.origin }),
     };
-    const refusal = refusalOfMirror(index, mirror, candidate.reference, byDigest);
+    const refusal = refusalByUse(mirror, byDigest) ?? refusalOf(index, candidate, reference);
     if (refusal === undefined) candidates.push(candidate);
     else skipped.push({ ...candidate, ...refusal });
   }
   const source = sourceOf(rule, reference, rest);
-  if (rule.blocked) skipped.push({ ...source, ...blockedBy(rule) });
-  else candidates.push(source);
+  const refusal = refusalOf(index, source, reference);
+  if (refusal === undefined) candidates.push(source);
+  else skipped.push({ ...source, ...refusal });
   return { image: reference, byDigest, rule, candidates, skipped };
 }
 
@@ -204,17 +207,17 @@ function isBoundary(index: MirrorIndex, reference: string, end: number): boolean
 
 type Refusal = { readonly reason: SkipReason; readonly message: string };
 
-function refusalOfMirror(
-  index: MirrorIndex,
-  mirror: RuleMirror,
-  reference: string,
-  byDigest: boolean,
-): Refusal | undefined {
+function refusalByUse(mirror: RuleMirror, byDigest: boolean): Refusal | undefined {
   if (mirror.pullFrom === 'digest-only' && !byDigest)
     return { reason: 'DigestOnly', message: 'This mirror serves only images that are named by digest' };
   if (mirror.pullFrom === 'tag-only' && byDigest)
     return { reason: 'TagOnly', message: 'This mirror serves only images that are named by tag' };
-  if (!isComplete(reference)) {
+  return undefined;
+}
+
+/** A place is blocked by the rule for that place, also where it stands for another: a blocked source that moved is asked. */
+function refusalOf(index: MirrorIndex, { reference }: Candidate, image: string): Refusal | undefined {
+  if (reference !== image && !isCanonical(reference)) {
     return {
       reason: 'InvalidReference',
       message: `"${reference}" is no image reference, and the runtime gives up on the image: write source and mirror with the same parts (port, repository)`,
@@ -225,16 +228,14 @@ function refusalOfMirror(
   return own?.blocked === true ? blockedBy(own) : undefined;
 }
 
-/** Host with at most one port, then a path in which only the last part has a tag. */
-function isComplete(reference: string): boolean {
-  const at = reference.indexOf('@');
-  const name = at === -1 ? reference : reference.slice(0, at);
-  const slash = name.indexOf('/');
-  if (slash === -1) return false;
-  if (name.indexOf(':', name.indexOf(':') + 1) !== -1 && name.lastIndexOf(':', slash) !== name.indexOf(':'))
-    return false;
-  const colon = name.indexOf(':', slash);
-  return colon === -1 || (name.indexOf('/', colon) === -1 && name.indexOf(':', colon + 1) === -1);
+/**
+ * Whether the runtime takes it as it is: a host, a repository in lower case, and `library/` where Docker Hub needs it. Its
+ * grammar has no IPv6 addresses.
+ */
+function isCanonical(reference: string): boolean {
+  if (reference.startsWith('[')) return false;
+  const parsed = parseImageReference(reference);
+  return parsed.ok && formatImageReference(parsed.reference) === reference;
 }
 
 function blockedBy(rule: MirrorRule): Refusal {

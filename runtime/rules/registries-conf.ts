@@ -4,7 +4,17 @@
  * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
  * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
  */
-import { PullwrightError } from './errors.ts';
+import {
+  asTable,
+  flagOf,
+  listOf,
+  mismatch,
+  refuse,
+  stringOf,
+  type Table,
+  tablesOf,
+} from './registries-conf-table.ts';
+import { checkAliases } from './short-name-aliases.ts';
 
 /** When a mirror may be used. */
 export type PullFrom = 'all' | 'digest-only' | 'tag-only';
@@ -29,13 +39,6 @@ export interface Registry {
 
 /** Text to tables; throws for text that is no TOML. */
 export type TomlParser = (text: string) => unknown;
-
-/** The file is one that the runtime itself refuses, with its reason. */
-export function refuse(reason: string): PullwrightError {
-  return new PullwrightError(reason, { code: 'RegistriesConfRefused', disposition: 'terminal' });
-}
-
-type Table = Readonly<Record<string, unknown>>;
 
 const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];
 const SHORT_NAME_MODES: readonly string[] = ['', 'enforcing', 'permissive', 'disabled'];
@@ -80,14 +83,18 @@ export function registriesOf(file: Table): readonly Registry[] {
       `Wildcarded prefix should be in the format: *.example.com. Current prefix "${wrong.prefix}" is incorrectly formatted`,
     );
   }
+  checkAliases(file);
   const seen = new Set<string>();
   return registries.filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
 }
 
 function registryOf(table: Table): Registry {
   const location = locationOf(table, 'location');
-  const prefix = locationOf(table, 'prefix') || location;
-  if (prefix === '') throw refuse('invalid condition: both location and prefix are unset');
+  const written = stringOf(table, 'prefix');
+  if (written === '' && location === '')
+    throw refuse('invalid condition: both location and prefix are unset');
+  // A prefix of slashes alone stays, and matches nothing.
+  const prefix = written === '' ? location : withoutSlash(written);
   if (location === '' && !prefix.startsWith('*.'))
     throw refuse('invalid condition: location is unset and prefix is not in the format: *.example.com');
   if (stringOf(table, 'pull-from-mirror') !== '')
@@ -165,40 +172,4 @@ function withoutSlash(place: string): string {
   const trimmed = place.replace(/\/+$/, '');
   if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
   throw refuse(`invalid location '${place}': URI schemes are not supported`);
-}
-
-function stringOf(table: Table, key: string): string {
-  const value = table[key];
-  if (value === undefined) return '';
-  if (typeof value !== 'string') throw mismatch(key, 'string', value);
-  return value;
-}
-
-function flagOf(table: Table, key: string): boolean {
-  const value = table[key];
-  if (value === undefined) return false;
-  if (typeof value !== 'boolean') throw mismatch(key, 'bool', value);
-  return value;
-}
-
-function listOf(table: Table, key: string): readonly unknown[] {
-  const value = table[key];
-  if (value === undefined) return [];
-  if (!Array.isArray(value)) throw mismatch(key, 'array', value);
-  return value;
-}
-
-function tablesOf(table: Table, key: string): readonly Table[] {
-  return listOf(table, key).map((entry) => asTable(entry, key));
-}
-
-function asTable(value: unknown, key: string): Table {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Table;
-  throw mismatch(key, 'table', value);
-}
-
-function mismatch(key: string, wanted: string, found: unknown): PullwrightError {
-  return refuse(
-    `toml: incompatible types: ${key} is ${Array.isArray(found) ? 'array' : typeof found}, wanted ${wanted}`,
-  );
 }

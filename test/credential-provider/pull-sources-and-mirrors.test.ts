@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { registriesFor } from '../../runtime/credential-provider/registries.ts';
+import { parseImageReference } from '../../runtime/rules/image-reference.ts';
 import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors.ts';
 import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
 import { type PullSource, pullSources } from '../../runtime/rules/pull-sources.ts';
@@ -12,7 +13,6 @@ import type { Registry } from '../../runtime/rules/registries-conf.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('pull sources and mirror rules');
-const REPOSITORY = /^[^/:]+(?::[0-9]+)?\/[^:]+$/;
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 // Few names, so that prefixes meet images, each other and mirrors.
@@ -43,15 +43,16 @@ const file = fc.uniqueArray(registry, {
   maxLength: 6,
   selector: ({ location, prefix }) => location || prefix,
 });
-const rules = file.map((all) => {
-  const once = [...new Map(all.map((one) => [one.prefix, one])).values()];
-  // A blocked source that is also moved is judged by the place that is contacted here, and by its name there.
-  if (!once.some(({ blocked }) => blocked)) return once;
-  return once.map((one) => (one.prefix.startsWith('*') ? one : { ...one, location: one.prefix }));
-});
+const rules = file.map((all) => [...new Map(all.map((one) => [one.prefix, one])).values()]);
 const image = fc
   .tuple(place, fc.constantFrom('/app', '/team', '/nginx'))
   .map(([name, below]) => name + below);
+
+/** What is no name of a repository in full: the runtime gives up on it, and no credential is sent. */
+function isRepository(name: string): boolean {
+  const parsed = parseImageReference(name);
+  return parsed.ok && parsed.reference.repository === name && parsed.reference.tag === undefined;
+}
 
 /** What the mirror rules try for the image by tag or by digest, in their order. */
 function tried(registries: readonly Registry[], name: string): readonly string[] {
@@ -74,12 +75,11 @@ test('both name the same places', async () => {
       const text = formatRegistriesConf(registries) + (isLarge ? `\n${'# comment\n'.repeat(600)}` : '');
       const found = await registriesFor([{ path: '/registries.conf', text }], name);
       const sources: readonly PullSource[] = pullSources(found, name);
-      const places = sorted(tried(registries, name).filter((one) => REPOSITORY.test(one)));
+      const places = sorted(tried(registries, name).filter(isRepository));
       if (sources.length > 0) withMirrors += 1;
       // The provider has nothing to do where only the image's own name is left.
       const own = sources.length === 0 ? places.filter((one) => one !== name) : places;
-      // What is no host with a repository: the runtime gives up on it, and no credential is sent.
-      const wanted = sources.map(({ repository }) => repository).filter((one) => REPOSITORY.test(one));
+      const wanted = sources.map(({ repository }) => repository).filter(isRepository);
       assert.deepEqual(sorted(wanted), own, text);
     }),
     { numRuns: 1500 },

@@ -1,13 +1,17 @@
 /** Reading registries.conf in parts gives what reading it whole gives, and never takes a file that the runtime refuses. */
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
+import { readConfFiles } from '../../runtime/credential-provider/conf-files.ts';
 import { pullSources } from '../../runtime/rules/pull-sources.ts';
 import { parseRegistriesConf, type Registry } from '../../runtime/rules/registries-conf.ts';
 import { findInPlain, parsePlain } from '../../runtime/rules/registries-conf-plain.ts';
 import { findRegistry, mergeRegistries, possiblePrefixes } from '../../runtime/rules/registry-prefix.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { oracleSources } from './support/crio-oracle.ts';
+import { makeNode } from './support/node-double.ts';
 
 const test = suite('registries.conf');
 const IMAGE = 'a.example.com/team/app';
@@ -149,6 +153,22 @@ const slips: readonly Slip[] = [
   },
   { name: 'version 1', reason: 'refused', table: '[registries.search]\nregistries = ["docker.io"]\n' },
   { name: 'half a table', reason: 'no TOML', table: '[[registry\n' },
+  {
+    name: 'alias of a name with a registry',
+    reason: 'the runtime refuses the file for it, and with it every pull',
+    table: '[aliases]\n"x.io/app" = "y.io/app"\n',
+  },
+  {
+    name: 'alias for a name without a registry',
+    reason: 'refused',
+    table: '[aliases]\nnginx = "library/nginx"\n',
+  },
+  { name: 'alias with a tag', reason: 'refused', table: '[aliases]\nnginx = "y.io/nginx:1"\n' },
+  {
+    name: 'wrong type behind a capital letter',
+    reason: 'keys have no case for the runtime',
+    table: '[[registry]]\nlocation = "x.io"\nBlocked = "yes"\n',
+  },
 ];
 table(test, slips, ({ table: slip }) => {
   for (const text of [`${filler}\n${slip}`, `${slip}\n${filler}`]) {
@@ -159,6 +179,41 @@ table(test, slips, ({ table: slip }) => {
         parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all));
     });
   }
+});
+
+test('keys have no case', () => {
+  const text = '[[Registry]]\nLocation = "x.io"\nBlocked = true\n[[Registry.Mirror]]\nLOCATION = "y.io"\n';
+  const [registry] = parseRegistriesConf(text, (all) => parsePlain(all) ?? parse(all));
+  assert.deepEqual(registry, {
+    prefix: 'x.io',
+    location: 'x.io',
+    blocked: true,
+    insecure: false,
+    mirrors: [{ location: 'y.io', pullFrom: 'all' }],
+  });
+});
+
+test('a prefix of slashes alone stays and matches nothing', () => {
+  const registries = whole('[[registry]]\nprefix = "/"\nlocation = "a.example.com"\n');
+  assert.equal(registries[0]?.prefix, '');
+  assert.equal(findRegistry(registries, IMAGE), undefined);
+});
+
+test('a folder called like a drop-in is passed over', () => {
+  const node = makeNode({ registriesConf: '', dropins: { '20.conf': '# here' } });
+  try {
+    mkdirSync(join(node.folder, 'registries.conf.d', '10.conf'));
+    const texts = readConfFiles(node.options, undefined).map(({ text }) => text);
+    assert.deepEqual(texts, ['', '# here']);
+  } finally {
+    node.remove();
+  }
+});
+
+test('good aliases change nothing', () => {
+  const text =
+    '[[registry]]\nlocation = "x.io"\n[aliases]\nnginx = "docker.io/library/nginx"\n"team/app" = ""\n';
+  assert.equal(whole(text)[0]?.location, 'x.io');
 });
 
 test('what else TOML allows is left to the parser', () => {

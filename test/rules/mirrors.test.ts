@@ -160,6 +160,45 @@ const ROWS: readonly Row[] = [
     skipped: ['InvalidReference m.example.com:1'],
   },
   {
+    name: 'asks where a blocked source has moved to',
+    reason:
+      'containers/image looks up whether the place that it contacts is blocked, not what the place stands for',
+    rules: [{ ...rule('quay.io/team', ['m.example.com'], true), location: 'new.example.com/team' }],
+    image: 'quay.io/team/app:1',
+    candidates: ['m.example.com/app:1', 'new.example.com/team/app:1'],
+  },
+  {
+    name: 'does not ask where a source has moved to that is blocked itself',
+    reason: 'the same look-up',
+    rules: [
+      { ...rule('quay.io/team', ['m.example.com']), location: 'new.example.com/team' },
+      rule('new.example.com', [], true),
+    ],
+    image: 'quay.io/team/app:1',
+    candidates: ['m.example.com/app:1'],
+    skipped: ['Blocked new.example.com/team/app:1'],
+  },
+  {
+    name: 'refuses a moved source that is no reference',
+    reason: 'a location needs a repository where the source is one',
+    rules: [{ ...rule('quay.io/app', []), location: 'new.example.com' }],
+    image: 'quay.io/app:1',
+    candidates: [],
+    skipped: ['InvalidReference new.example.com:1'],
+  },
+  {
+    name: 'refuses what the runtime does not take as it is',
+    reason: 'capitals in a path, Docker Hub without library/, an IPv6 address: containers/image stops there',
+    rules: [rule('quay.io', ['m.example.com/Hub', 'docker.io', '[::1]:5000'])],
+    image: 'quay.io/app:1',
+    candidates: ['quay.io/app:1'],
+    skipped: [
+      'InvalidReference m.example.com/Hub/app:1',
+      'InvalidReference docker.io/app:1',
+      'InvalidReference [::1]:5000/app:1',
+    ],
+  },
+  {
     name: 'keeps ports apart when asked to',
     reason: '--registry-overrides compares hosts with their ports',
     ports: 'exact',

@@ -1,0 +1,87 @@
+// deadline: 600 s
+/** Auth files, looked up by ours and by containers/image: which credential a repository gets, which helper is asked, what fails. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type ContainersLookup, lookupForContainers } from '../../../runtime/rules/auth-lookup-containers.ts';
+import { redact, reveal } from '../../../runtime/rules/redacted.ts';
+import { missingGo } from '../../support/go-program.ts';
+import { suite } from '../../support/suite.ts';
+import { caseCount, SEED } from '../kubernetes/oracle.ts';
+import { AUTH_QUESTION, type AuthQuestion } from './auth-questions.ts';
+import { askContainersImage } from './oracle.ts';
+
+const test = suite('auth files compared with containers/image');
+const cases = caseCount(1500);
+
+/** What one look-up gives: a credential (empty for none), a helper, or an error. */
+interface Found {
+  readonly error?: string;
+  readonly helper?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly identityToken?: string;
+}
+
+const NOTHING: Found = { username: '', password: '', identityToken: '' };
+
+function plain(found: ContainersLookup): Found {
+  if (found.found === 'error') return { error: 'fails' };
+  if (found.found === 'helper') return { helper: found.helper };
+  if (found.found === 'nothing') return NOTHING;
+  const { username, password, identityToken } = found.credential;
+  return { username, password: reveal(password), identityToken: reveal(identityToken) };
+}
+
+function theirs({ error, ...rest }: Found): Found {
+  return error === undefined || error === '' ? rest : { error: 'fails' };
+}
+
+/** Where keys count as much, Go takes one at random: then any of them, and what it says of a broken one. */
+function agree(lookup: ContainersLookup, wanted: Found): boolean {
+  if (JSON.stringify(sorted(plain(lookup))) === JSON.stringify(sorted(wanted))) return true;
+  const entry = lookup.found === 'credential' ? lookup.entry : undefined;
+  return (entry?.rivals.length ?? 0) > 0;
+}
+
+function sorted(found: Found): readonly (readonly [string, unknown])[] {
+  return Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function compare({ text, legacy, keys }: AuthQuestion, answers: readonly Found[]): void {
+  const format = legacy ? 'dockercfg' : 'config.json';
+  for (const [index, key] of keys.entries()) {
+    const lookup = lookupForContainers([{ name: 'auth.json', format, text: redact(text) }], key);
+    const wanted = theirs(answers[index] as Found);
+    if (!agree(lookup, wanted)) assert.deepEqual(plain(lookup), wanted, key);
+  }
+}
+
+const noGo = missingGo();
+if (noGo !== undefined) test.skip('random auth files are read alike', noGo);
+else {
+  test(`${cases} random auth files are read alike`, () => {
+    const questions = fc.sample(AUTH_QUESTION, { numRuns: cases, seed: SEED });
+    const answers = askContainersImage(
+      questions.map(({ text, legacy, keys }) => ({ Ask: 'auth', Auth: text, Legacy: legacy, Asked: keys })),
+    ) as readonly { readonly found: readonly Found[] }[];
+    const all = answers.flatMap(({ found }) => found);
+    const credentials = all.filter(
+      ({ username = '', identityToken = '' }) => username + identityToken !== '',
+    );
+    assert.ok(
+      credentials.length > all.length / 10,
+      `only ${credentials.length} of ${all.length} have a credential`,
+    );
+    for (const [index, question] of questions.entries()) {
+      try {
+        compare(question, answers[index]?.found ?? []);
+      } catch (error) {
+        throw new Error(`seed ${SEED}, question ${index}: ${JSON.stringify(question)}\n${String(error)}`, {
+          cause: error,
+        });
+      }
+    }
+  });
+}
+
+test.run();
