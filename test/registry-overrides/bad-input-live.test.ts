@@ -16,6 +16,7 @@ import {
   type Deployment,
   deployment,
   kubeconfigSecret,
+  MANAGEMENT_CRDS,
   mirrors,
   type Status,
   statusOf,
@@ -31,13 +32,7 @@ const CATALOGS = ['certified-operators', 'community-operators', 'redhat-operator
 if (missing !== undefined) test.skip('everything', missing);
 else {
   const plane = await startControlPlane({
-    crds: [
-      'hostedclusters.hypershift.openshift.io',
-      'hostedcontrolplanes.hypershift.openshift.io',
-      'imagecontentsourcepolicies.operator.openshift.io',
-      'imagedigestmirrorsets.config.openshift.io',
-      'pullstatuses.pullwright.dev',
-    ],
+    crds: [...MANAGEMENT_CRDS, 'imagecontentsourcepolicies.operator.openshift.io'],
   });
   for (const name of [CLUSTERS, controlPlaneNamespace('prod')])
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });

@@ -5,6 +5,14 @@ import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
 
 export const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
 
+/** What a management cluster serves. */
+export const MANAGEMENT_CRDS = [
+  'hostedclusters.hypershift.openshift.io',
+  'hostedcontrolplanes.hypershift.openshift.io',
+  'imagedigestmirrorsets.config.openshift.io',
+  'pullstatuses.pullwright.dev',
+] as const;
+
 export interface Deployment extends TestObject {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
 }

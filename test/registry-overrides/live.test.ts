@@ -16,6 +16,7 @@ import {
   deployment,
   documentOf,
   kubeconfigSecret,
+  MANAGEMENT_CRDS,
   mirrors,
   type Status,
   statusOf,
@@ -28,14 +29,7 @@ const NAMESPACE = controlPlaneNamespace('prod');
 
 if (missing !== undefined) test.skip('everything', missing);
 else {
-  const plane = await startControlPlane({
-    crds: [
-      'hostedclusters.hypershift.openshift.io',
-      'hostedcontrolplanes.hypershift.openshift.io',
-      'imagedigestmirrorsets.config.openshift.io',
-      'pullstatuses.pullwright.dev',
-    ],
-  });
+  const plane = await startControlPlane({ crds: MANAGEMENT_CRDS });
   for (const name of [CLUSTERS, NAMESPACE])
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
   const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);

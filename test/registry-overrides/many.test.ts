@@ -14,6 +14,7 @@ import {
   DISCOVERY,
   deployment,
   kubeconfigSecret,
+  MANAGEMENT_CRDS,
   mirrors,
   variableOf,
 } from './live-objects.ts';
@@ -25,14 +26,7 @@ const TARGETS = ['control-plane-operator', 'ignition-server'];
 
 if (missing !== undefined) test.skip('everything', missing);
 else {
-  const plane = await startControlPlane({
-    crds: [
-      'hostedclusters.hypershift.openshift.io',
-      'hostedcontrolplanes.hypershift.openshift.io',
-      'imagedigestmirrorsets.config.openshift.io',
-      'pullstatuses.pullwright.dev',
-    ],
-  });
+  const plane = await startControlPlane({ crds: MANAGEMENT_CRDS });
   await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: CLUSTERS } });
   const config = `${plane.folder}/config.yaml`;
   writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
