@@ -116,7 +116,7 @@ function mergeInto(
 }
 
 function sourceOf(context: Context, value: unknown): unknown {
-  return context !== undefined && isAlias(value) ? (value as Alias).resolve(context.doc, context) : value;
+  return context !== undefined && isAlias(value) ? value.resolve(context.doc, context) : value;
 }
 
 /** Options that make the library read scalars as Kubernetes does. */

@@ -12,7 +12,10 @@ import {
   type TokenAttributes,
   type YamlParser,
 } from './credential-provider-config.ts';
+import { toByteText } from './go-bytes.ts';
 import { formatGoDuration, parseGoDuration } from './go-duration.ts';
+import { encodeGoText } from './go-json-encode.ts';
+import { goQuote } from './go-quote.ts';
 import { matchImageFault } from './match-images.ts';
 
 const PLUGIN_VERSIONS: readonly string[] = ['v1', 'v1alpha1', 'v1beta1'].map(
@@ -60,7 +63,7 @@ function providerFaults(provider: CredentialProvider): readonly string[] {
 }
 
 function nameFaults(name: string): readonly string[] {
-  const invalid = (reason: string): string => `providers.name: Invalid value: ${quoted(name)}: ${reason}`;
+  const invalid = (reason: string): string => `providers.name: Invalid value: ${goQuote(name)}: ${reason}`;
   return [
     ...(name.includes('/') ? [invalid("provider name cannot contain '/'")] : []),
     ...(name.includes(' ') ? [invalid('provider name cannot contain spaces')] : []),
@@ -73,7 +76,7 @@ function versionFaults(version: string): readonly string[] {
   if (version === '') return ['providers.apiVersion: Required value'];
   if (PLUGIN_VERSIONS.includes(version)) return [];
   return [
-    `providers.apiVersion: Unsupported value: ${quoted(version)}: supported values: ${list(PLUGIN_VERSIONS)}`,
+    `providers.apiVersion: Unsupported value: ${goQuote(version)}: supported values: ${list(PLUGIN_VERSIONS)}`,
   ];
 }
 
@@ -82,7 +85,7 @@ function imageFaults(patterns: readonly string[]): readonly string[] {
     return ['providers.matchImages: Required value: at least 1 item in matchImages is required'];
   return patterns.flatMap((pattern) => {
     const fault = matchImageFault(pattern);
-    return fault === undefined ? [] : [`providers.matchImages: Invalid value: ${quoted(pattern)}: ${fault}`];
+    return fault === undefined ? [] : [`providers.matchImages: Invalid value: ${goQuote(pattern)}: ${fault}`];
   });
 }
 
@@ -91,7 +94,7 @@ function durationFaults(text: string | undefined): readonly string[] {
   if (duration === undefined) return ['providers.defaultCacheDuration: Required value'];
   if (duration >= 0) return [];
   return [
-    `providers.defaultCacheDuration: Invalid value: ${quoted(formatGoDuration(duration))}: must be greater than or equal to 0`,
+    `providers.defaultCacheDuration: Invalid value: ${encodeGoText(formatGoDuration(duration))}: must be greater than or equal to 0`,
   ];
 }
 
@@ -105,7 +108,6 @@ function tokenFaults(token: TokenAttributes, version: string | undefined): reado
     ...((token.serviceAccountTokenAudience ?? '') === ''
       ? [`${TOKEN}.serviceAccountTokenAudience: Required value`]
       : []),
-    ...cacheTypeFaults(token.cacheType ?? ''),
     ...(token.requireServiceAccount === undefined ? [`${TOKEN}.requireServiceAccount: Required value`] : []),
     ...(version === PLUGIN_API_VERSION
       ? []
@@ -119,48 +121,61 @@ function tokenFaults(token: TokenAttributes, version: string | undefined): reado
     ...keyFaults(optional, `${TOKEN}.optionalServiceAccountAnnotationKeys`),
     ...(both.length > 0
       ? [
-          `${TOKEN}: Invalid value: ${JSON.stringify(both)}: annotation keys cannot be both required and optional`,
+          `${TOKEN}: Invalid value: [${both.map(encodeGoText).join(',')}]: annotation keys cannot be both required and optional`,
         ]
       : []),
+    ...cacheTypeFaults(token.cacheType ?? ''),
   ];
 }
 
 function cacheTypeFaults(type: string): readonly string[] {
   if (type === '')
     return [
-      `${TOKEN}.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified`,
+      `${TOKEN}.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified. Supported values are: ${CACHE_TYPES.join(', ')}`,
     ];
   if (CACHE_TYPES.includes(type)) return [];
-  return [`${TOKEN}.cacheType: Unsupported value: ${quoted(type)}: supported values: ${list(CACHE_TYPES)}`];
-}
-
-function keyFaults(keys: readonly string[], path: string): readonly string[] {
-  const twice = [...new Set(keys.filter((key, index) => keys.indexOf(key) !== index))];
   return [
-    ...keys
-      .filter((key) => !isQualifiedName(key))
-      .map(
-        (key) =>
-          `${path}: Invalid value: ${quoted(key)}: it is no qualified name (RFC 1123 prefix, "/", name)`,
-      ),
-    ...twice.map((key) => `${path}: Duplicate value: ${quoted(key)}`),
+    `${TOKEN}.cacheType: Unsupported value: ${encodeGoText(type)}: supported values: ${list(CACHE_TYPES)}`,
   ];
 }
 
-function isQualifiedName(key: string): boolean {
-  const [name = '', prefix, ...more] = key.split('/').reverse();
-  if (more.length > 0 || name.length > 63 || !/^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name))
-    return false;
-  if (prefix === undefined) return true;
-  return (
-    prefix.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(prefix)
-  );
+function keyFaults(keys: readonly string[], path: string): readonly string[] {
+  return keys.flatMap((key, index) => [
+    // In lower case: a key may have capitals where a name may not.
+    ...labelKeyFaults(key.toLowerCase()).map((fault) => `${path}: Invalid value: ${goQuote(key)}: ${fault}`),
+    ...(keys.indexOf(key) < index ? [`${path}: Duplicate value: ${goQuote(key)}`] : []),
+  ]);
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(text);
+const NAME_FORM = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const NAME_RULE = `must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${NAME_FORM}')`;
+const PREFIX_FORM = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+const PREFIX_RULE = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${PREFIX_FORM}')`;
+
+/** What IsLabelKey of k8s.io/apimachinery 0.36 says. */
+function labelKeyFaults(key: string): readonly string[] {
+  const parts = key.split('/');
+  if (parts.length > 2)
+    return [
+      `a valid label key ${NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  const name = parts.at(-1) ?? '';
+  return [
+    ...(parts.length === 2 ? prefixFaults(parts[0] ?? '') : []),
+    ...(name === '' ? ['name part must be non-empty'] : []),
+    ...(toByteText(name).length > 63 ? ['name part must be no more than 63 bytes'] : []),
+    ...(new RegExp(`^${NAME_FORM}$`).test(name) ? [] : [`name part ${NAME_RULE}`]),
+  ];
+}
+
+function prefixFaults(prefix: string): readonly string[] {
+  if (prefix === '') return ['prefix part must be non-empty'];
+  return [
+    ...(toByteText(prefix).length > 253 ? ['prefix part must be no more than 253 bytes'] : []),
+    ...(new RegExp(`^${PREFIX_FORM}$`).test(prefix) ? [] : [`prefix part ${PREFIX_RULE}`]),
+  ];
 }
 
 function list(values: readonly string[]): string {
-  return values.map(quoted).join(', ');
+  return values.map(goQuote).join(', ');
 }

@@ -93,21 +93,30 @@ export function decodeCredentialProviderConfig(text: string, parseYaml: YamlPars
 }
 
 function decodeObject(value: Record<string, unknown>, text: string): Decoded {
-  const { kind, apiVersion } = value;
+  // Which kind it is, is read in any case of the names; what is in it is not.
+  const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
   if (typeof kind !== 'string' || kind === '')
     return fails(`Object 'Kind' is missing in '${text.slice(0, 200)}'`);
-  const provider = typeof apiVersion === 'string' ? PROVIDER_OF_VERSION[apiVersion] : undefined;
-  if (provider === undefined || kind !== CONFIG_KIND)
-    return fails(
-      `no kind "${kind}" is registered for version "${typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion)}"`,
-    );
-  const fault = faultIn(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '');
+  if ((apiVersion ?? '') === '') return fails(`Object 'apiVersion' is missing in '${text.slice(0, 200)}'`);
+  const version = typeof apiVersion === 'string' ? apiVersion : JSON.stringify(apiVersion);
+  const isKnown = kind === CONFIG_KIND && Object.hasOwn(PROVIDER_OF_VERSION, version);
+  const provider = isKnown ? PROVIDER_OF_VERSION[version] : undefined;
+  if (provider === undefined) return fails(`no kind "${kind}" is registered for version "${version}"`);
+  const fault = contentFault(value, provider, text);
   if (fault !== undefined) return fails(fault);
   const config = withoutNulls(value) as CredentialProviderConfig;
   const twice = duplicateName(config);
   return twice === undefined
     ? { ok: true, config }
     : { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` };
+}
+
+/** A wrong type ends the reading; unknown fields are told at its end, all of them. */
+function contentFault(value: Record<string, unknown>, provider: Shape, text: string): string | undefined {
+  const faults: Faults = { types: [], unknown: [], sorted: !/^\s*\{/.test(text) };
+  findFaults(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '', faults);
+  if (faults.types[0] !== undefined) return faults.types[0];
+  return faults.unknown.length > 0 ? `strict decoding error: ${faults.unknown.join(', ')}` : undefined;
 }
 
 function fails(problem: string): Decoded {
@@ -119,25 +128,43 @@ function duplicateName({ providers = [] }: CredentialProviderConfig): string | u
   return names.find((name, index) => names.indexOf(name) !== index);
 }
 
-/** The first thing that does not fit, as the strict decoder names it. Null is the same as absent. */
-function faultIn(value: unknown, shape: Shape, path: string): string | undefined {
-  if (value === null || value === undefined) return undefined;
-  if (typeof shape === 'string') return leafFault(value, shape, path);
-  if (Array.isArray(shape)) {
-    if (!Array.isArray(value)) return wrongType(value, path, 'list');
-    return firstOf(value.map((item, index) => faultIn(item, shape[0], `${path}[${index}]`)));
-  }
-  if (!isObject(value)) return wrongType(value, path, 'object');
-  const fields = shape as Readonly<Record<string, Shape>>;
+function fieldInAnyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.entries(value).findLast(([key]) => key.toLowerCase() === name)?.[1];
+}
+
+interface Faults {
+  readonly types: string[];
+  readonly unknown: string[];
+  /** YAML reaches the decoder with sorted keys, JSON as it stands. */
+  readonly sorted: boolean;
+}
+
+/** Null is the same as absent. */
+function findFaults(value: unknown, shape: Shape, path: string, faults: Faults): void {
+  if (value === null || value === undefined) return;
+  if (typeof shape === 'string') {
+    const fault = leafFault(value, shape, path);
+    if (fault !== undefined) faults.types.push(fault);
+  } else if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) faults.types.push(wrongType(value, path, 'list'));
+    else for (const [index, item] of value.entries()) findFaults(item, shape[0], `${path}[${index}]`, faults);
+  } else if (isObject(value)) findFieldFaults(value, shape as Readonly<Record<string, Shape>>, path, faults);
+  else faults.types.push(wrongType(value, path, 'object'));
+}
+
+function findFieldFaults(
+  value: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, Shape>>,
+  path: string,
+  faults: Faults,
+): void {
   const dot = path === '' ? '' : `${path}.`;
-  return firstOf(
-    Object.entries(value).map(([name, field]) => {
-      const inner = Object.hasOwn(fields, name) ? fields[name] : undefined;
-      return inner === undefined
-        ? `strict decoding error: unknown field "${dot}${name}"`
-        : faultIn(field, inner, `${dot}${name}`);
-    }),
-  );
+  const names = Object.keys(value);
+  for (const name of faults.sorted ? names.sort() : names) {
+    const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    if (shape === undefined) faults.unknown.push(`unknown field "${dot}${name}"`);
+    else findFaults(value[name], shape, `${dot}${name}`, faults);
+  }
 }
 
 function leafFault(value: unknown, shape: 'string' | 'bool' | 'duration', path: string): string | undefined {
@@ -150,10 +177,6 @@ function leafFault(value: unknown, shape: 'string' | 'bool' | 'duration', path: 
 function wrongType(value: unknown, path: string, wanted: string): string {
   const found = Array.isArray(value) ? 'array' : typeof value;
   return `json: cannot unmarshal ${found} into field ${path.replace(/\[\d+\]/g, '')} of type ${wanted}`;
-}
-
-function firstOf(faults: readonly (string | undefined)[]): string | undefined {
-  return faults.find((fault) => fault !== undefined);
 }
 
 function withoutNulls(value: unknown): unknown {

@@ -3,53 +3,57 @@
  * beyond what a configuration file holds.
  */
 
-const UNITS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3600e9,
+const UNITS: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
 };
-
-const UNIT_NAMES = Object.keys(UNITS);
-/** Go keeps nanoseconds in 64 bits with a sign. */
-const MOST = 2n ** 63n;
+const LIMIT = 2n ** 63n;
 
 /**
- * Nanoseconds, or undefined for text that Go's `time.ParseDuration` refuses. Like there, the digits before and after a point are
- * read as whole numbers: `2.05 * 1e9` would be a nanosecond short.
+ * Nanoseconds, or undefined for text that Go's `time.ParseDuration` refuses: also what is longer than 292 years.
+ *
+ * @example
+ * ```ts
+ * import { parseGoDuration } from './go-duration.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(parseGoDuration('1h30m'), 5400e9);
+ * assert.equal(parseGoDuration('9999999h'), undefined);
+ * ```
  */
 export function parseGoDuration(text: string): number | undefined {
   // Each digit can be matched in one way only, or a long wrong text would take for ever.
   const match = /^([-+]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text);
   if (match === null) return undefined;
   let sum = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(PART))
-    sum += nanoseconds(whole, fraction, UNITS[unit] ?? 0);
-  const isNegative = match[1] === '-';
-  if (sum > (isNegative ? MOST : MOST - 1n)) return undefined;
-  const size = Number(sum);
-  return isNegative && size !== 0 ? -size : size;
+  for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(
+    /(\d*)(?:\.(\d*))?([a-zµμ]+)/g,
+  )) {
+    const factor = UNITS[unit] ?? 0n;
+    sum += BigInt(whole === '' ? '0' : whole) * factor + partOf(fraction, factor);
+    if (sum > LIMIT) return undefined;
+  }
+  if (match[1] === '-') return sum === 0n ? 0 : -Number(sum);
+  return sum === LIMIT ? undefined : Number(sum);
 }
 
-const PART = new RegExp(`(\\d*)(?:\\.(\\d*))?(${UNIT_NAMES.join('|')})`, 'g');
-
-function nanoseconds(whole: string, fraction: string, unit: number): bigint {
-  // As many digits as fit into 64 bits; Go looks at no more.
-  const zeros = /^0*/.exec(fraction)?.[0].length ?? 0;
-  const most = fraction.slice(0, zeros + 19);
-  const digits = BigInt(most || '0') > MOST ? most.slice(0, -1) : most;
-  const below = Math.trunc(Number(digits) * (unit / 10 ** digits.length));
-  return bounded(whole) * BigInt(unit) + BigInt(below);
-}
-
-/** A number of many digits is too large anyway, and slow to read. */
-function bounded(digits: string): bigint {
-  const significant = digits.replace(/^0+/, '');
-  return significant.length > 19 ? MOST * 2n : BigInt(significant);
+/** Go counts a fraction in floating point, and only the digits that fit 63 bits. */
+function partOf(fraction: string, factor: bigint): bigint {
+  let digits = 0n;
+  let scale = 1;
+  for (const digit of fraction) {
+    const next = digits * 10n + BigInt(digit);
+    if (next > LIMIT) break;
+    digits = next;
+    scale *= 10;
+  }
+  return BigInt(Math.trunc(Number(digits) * (Number(factor) / scale)));
 }
 
 /**

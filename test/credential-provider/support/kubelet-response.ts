@@ -88,11 +88,14 @@ export function executions(
 ): readonly boolean[] {
   const expires = new Map<string, number>();
   return calls.map(({ image, pod, atMs }) => {
-    const place =
-      cacheKeyType === 'Image' ? image : cacheKeyType === 'Registry' ? (image.split('/')[0] ?? '') : '*';
-    const key = `${place} ${pod}`;
-    if ((expires.get(key) ?? -1) > atMs) return false;
-    expires.set(key, atMs + cacheDurationMs);
+    // An image that is a registry by its name finds what is kept for that registry, and the other way round.
+    const [byImage, byRegistry, byAll] = [image, image.split('/')[0] ?? '', '*'].map(
+      (key) => `${key} ${pod}`,
+    );
+    const kept = { Image: byImage, Registry: byRegistry }[cacheKeyType] ?? byAll;
+    // Valid until the clock is past its end; what holds for no time is not kept.
+    if ([byImage, byRegistry, byAll].some((key = '') => (expires.get(key) ?? -1) >= atMs)) return false;
+    if (cacheDurationMs !== 0) expires.set(kept ?? '', atMs + cacheDurationMs);
     return true;
   });
 }

@@ -207,7 +207,7 @@ const SECRET = fc.oneof(
   GOOD_DOCUMENT.map((Data) => ({ Type: 'Opaque', Key: '.dockerconfigjson', Data })),
   fc.constant({ Type: 'kubernetes.io/dockerconfigjson', Key: '.dockerconfigjson', Data: '' }),
 );
-const LOOKUP = fc.record(
+export const LOOKUP: fc.Arbitrary<Extract<Question, { Ask: 'lookup' }>> = fc.record(
   {
     Ask: fc.constant('lookup' as const),
     Text: IMAGE,

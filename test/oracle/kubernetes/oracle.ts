@@ -31,3 +31,9 @@ export function askKubernetes(questions: readonly object[]): readonly Answer[] {
     throw new Error(`The oracle gave ${lines.length} answers to ${questions.length} questions`);
   return lines.map((line) => JSON.parse(line) as Answer);
 }
+
+/** A field that holds a text, or nothing. */
+export function textOf(answer: Answer | undefined, field: string): string {
+  const value = answer?.[field];
+  return typeof value === 'string' ? value : '';
+}

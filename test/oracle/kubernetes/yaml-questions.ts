@@ -3,7 +3,9 @@ import fc from 'fast-check';
 
 const words = (text: string) => fc.constantFrom(...text.split(' '));
 const jumble = (alphabet: string, maxLength: number) =>
-  fc.array(fc.constantFrom(...alphabet), { minLength: 1, maxLength }).map((parts) => parts.join(''));
+  fc
+    .array(fc.constantFrom(...Array.from(alphabet)), { minLength: 1, maxLength })
+    .map((parts) => parts.join(''));
 
 const SAID = words(
   'yes Yes YES yEs y Y on On ON oN no No n N off Off true True TRUE tRue false False null Null NULL nULL ~ = on1 yes. nope ' +

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { parseYaml, toYaml } from '../../../runtime/kube/yaml.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
-import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';
+import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 import { DOCUMENT, WRITTEN } from './yaml-questions.ts';
 
 const test = suite('YAML as Kubernetes reads it');
@@ -25,10 +25,10 @@ function ours(text: string): { readonly value?: unknown; readonly error?: string
  * reading refuses a merged key that is written out as well, which is what merging is for.
  */
 function theirs(text: string, answer: Answer): { readonly value?: unknown; readonly error?: string } {
-  const error = String(answer['error'] ?? (text.includes('<<: ') ? '' : answer['strictError']));
+  const error = textOf(answer, 'error') || (text.includes('<<: ') ? '' : textOf(answer, 'strictError'));
   if (error !== '') return { error };
   return {
-    value: JSON.parse(String(answer['json']), (_key, value) => (value === 0 ? 0 : (value as unknown))),
+    value: JSON.parse(textOf(answer, 'json'), (_key, value) => (value === 0 ? 0 : (value as unknown))),
   };
 }
 
@@ -53,7 +53,7 @@ function writtenAlike(): void {
     const written = toYaml(value, { lineWidth: 0 });
     const about = `text ${index} (seed ${SEED}): ${JSON.stringify(texts[index])} written as ${JSON.stringify(written)}`;
     for (const read of [
-      JSON.parse(String(answers[index]?.['json'] ?? 'null')),
+      JSON.parse(textOf(answers[index], 'json') || 'null'),
       parseYaml(written),
       parse(written),
     ])

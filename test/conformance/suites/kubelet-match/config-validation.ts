@@ -1,5 +1,5 @@
 /** Which CredentialProviderConfig files the kubelet starts with, and what it says about the others. */
-import { parse } from 'yaml';
+import { parseYaml } from '../../../../runtime/kube/yaml.ts';
 import { kubeletRefusal } from '../../../../runtime/rules/credential-provider-config-check.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -20,7 +20,7 @@ export const suite: ConformanceSuite<string, Refusal> = {
     return cases.map((one) => ({ name: one.id, input: one.text, expected: wantedOf(one) }));
   },
   answer(text) {
-    const refusal = kubeletRefusal(text, parse);
+    const refusal = kubeletRefusal(text, parseYaml);
     return refusal === undefined ? null : beforeGo(refusal);
   },
   mutation: {

@@ -1,0 +1,116 @@
+// deadline: 600 s
+/** Files, durations and responses of credential providers against the kubelet's own code. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parseYaml } from '../../../runtime/kube/yaml.ts';
+import { decodeCredentialProviderConfig } from '../../../runtime/rules/credential-provider-config.ts';
+import { kubeletRefusal } from '../../../runtime/rules/credential-provider-config-check.ts';
+import { formatGoDuration, parseGoDuration } from '../../../runtime/rules/go-duration.ts';
+import { executions, kubeletTakes } from '../../credential-provider/support/kubelet-response.ts';
+import { missingGo } from '../../support/go-program.ts';
+import { suite } from '../../support/suite.ts';
+import { askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
+import { DURATION, PROVIDER_FILE, PULLS, RESPONSE } from './provider-questions.ts';
+
+const test = suite('credential providers compared with the kubelet');
+const cases = caseCount(600);
+const VERSION = 'credentialprovider.kubelet.k8s.io/v1';
+
+/**
+ * The kubelet's words, as far as they are a rule: those of Go's decoders are only told apart from each other. Go says which key
+ * is there twice where our parser says only that one is.
+ */
+function comparable(refusal: string | undefined): string {
+  if (refusal === undefined || refusal === '') return '';
+  if (!refusal.startsWith('error decoding config')) return refusal;
+  const strict = /strict decoding error: (unknown field "[^"]*"(?:, unknown field "[^"]*")*)$/.exec(refusal);
+  return strict?.[1] ?? 'cannot be decoded';
+}
+
+function files(): void {
+  const texts = fc.sample(PROVIDER_FILE, { numRuns: cases, seed: SEED });
+  const answers = askKubernetes(texts.map((text) => ({ Ask: 'provider-config', Files: { config: text } })));
+  for (const [index, text] of texts.entries()) {
+    const answer = answers[index] ?? {};
+    const about = `file ${index} (seed ${SEED}):\n${text}\n`;
+    const refusal = kubeletRefusal(text, parseYaml);
+    assert.equal(comparable(refusal), comparable(textOf(answer, 'error')), about + textOf(answer, 'error'));
+    if (refusal !== undefined) continue;
+    const decoded = decodeCredentialProviderConfig(text, parseYaml);
+    assert.ok(decoded.ok);
+    assert.deepEqual(withoutEmpty(decoded.config), withoutEmpty(answer['decoded']), about);
+  }
+}
+
+/** What Go writes for "nothing" differs by field; the version is the one it was asked to write. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).flatMap(([name, inner]) => {
+    if (inner === null || inner === '' || (Array.isArray(inner) && inner.length === 0)) return [];
+    if (name === 'apiVersion' && 'kind' in value) return [];
+    if (name === 'defaultCacheDuration') return [[name, parseGoDuration(String(inner))]];
+    return [[name, withoutEmpty(inner)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function durations(): void {
+  const texts = fc.sample(DURATION, { numRuns: cases, seed: SEED });
+  const answers = askKubernetes(texts.map((text) => ({ Ask: 'duration', Text: text })));
+  for (const [index, text] of texts.entries()) {
+    const answer = answers[index] ?? {};
+    const mine = parseGoDuration(text);
+    assert.equal(mine, answer['error'] === '' ? answer['nanoseconds'] : undefined, JSON.stringify(text));
+    // Beyond 104 days a number is not exact any more.
+    if (mine !== undefined && Math.abs(mine) < 2 ** 53)
+      assert.equal(formatGoDuration(mine), answer['text'], JSON.stringify(text));
+  }
+}
+
+interface Outcome {
+  readonly Ran: boolean;
+  readonly Error: string;
+}
+
+function responses(): void {
+  const count = Math.ceil(cases / 3);
+  const asked = fc.sample(fc.tuple(RESPONSE, PULLS, fc.constantFrom('0s', '1h')), {
+    numRuns: count,
+    seed: SEED,
+  });
+  const answers = askKubernetes(
+    asked.map(([Stdout, Pulls, DefaultCacheDuration]) => ({
+      Ask: 'response',
+      Response: { Stdout, Version: VERSION, DefaultCacheDuration, Pulls },
+    })),
+  );
+  for (const [index, [stdout, pulls, byDefault]] of asked.entries()) {
+    const outcomes = answers[index]?.['outcomes'] as readonly Outcome[];
+    const taken = kubeletTakes(stdout);
+    const about = `response ${index} (seed ${SEED}): ${stdout}\n${JSON.stringify(pulls)}\n${JSON.stringify(outcomes)}`;
+    assert.equal(taken !== undefined, outcomes[0]?.Error === '', about);
+    const calls = pulls.map(([image, pod]) => ({ image, pod, atMs: 0 }));
+    const kept = (parseGoDuration(taken?.cacheDuration ?? byDefault) ?? 0) / 1e6;
+    const runs = executions(calls, {
+      cacheKeyType: taken?.cacheKeyType ?? '',
+      cacheDurationMs: taken === undefined ? 0 : kept,
+    });
+    assert.deepEqual(
+      outcomes.map(({ Ran }) => Ran),
+      runs,
+      about,
+    );
+  }
+}
+
+const noGo = missingGo();
+for (const [title, body] of [
+  [`${cases} random files are taken or refused alike, with the same words`, files],
+  [`${cases} random durations are read and written alike`, durations],
+  [`${Math.ceil(cases / 3)} random responses are taken and kept alike`, responses],
+] as const)
+  if (noGo === undefined) test(title, body);
+  else test.skip(title, noGo);
+
+test.run();
