@@ -17,9 +17,11 @@ import { serveProbes } from '../telemetry/probes.ts';
 import type { Cluster } from './cluster.ts';
 import { eventHandler } from './handle-event.ts';
 import type { HyperfleetApi } from './hyperfleet-api.ts';
-import { look } from './look.ts';
+import { labelReporter } from './label-report.ts';
+import { type LookContext, look } from './look.ts';
 import { Looks } from './looks.ts';
-import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from './names.ts';
+import { ADAPTER, ADAPTER_LABEL } from './names.ts';
+import { jobIdentity } from './observe.ts';
 import { mirroredType } from './plan.ts';
 import { SecretMetrics } from './secret-metrics.ts';
 import type { AdapterSettings } from './settings.ts';
@@ -46,8 +48,9 @@ const NAME = 'pull-secret-adapter';
 export async function runAdapter(process: AdapterProcess): Promise<number> {
   const { logger, signal, metrics } = process;
   const secrets = new SecretMetrics();
+  const onRepair = labelReporter(process);
   const looks = new Looks({
-    look: (id, always) => measured(process, secrets, id, always),
+    look: (id, always) => measured(process, { secrets, onRepair }, id, always),
     concurrency: process.concurrency,
     onError: (id, error, pauseMs) =>
       logger.warn('A cluster could not be looked at', {
@@ -74,16 +77,21 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   return lost && !signal.aborted ? 1 : 0;
 }
 
+interface Reports {
+  readonly secrets: SecretMetrics;
+  readonly onRepair: NonNullable<LookContext['onRepair']>;
+}
+
 async function measured(
   process: AdapterProcess,
-  secrets: SecretMetrics,
+  { secrets, onRepair }: Reports,
   id: string,
   always: boolean,
 ): Promise<{ requeueAfterMs?: number }> {
   const { logger, metrics } = process;
   const began = performance.now();
   try {
-    const result = await look(id, { ...process, now: () => new Date() }, always);
+    const result = await look(id, { ...process, now: () => new Date(), onRepair }, always);
     secrets.looked(id, result);
     metrics.reconciled(
       NAME,
@@ -166,8 +174,8 @@ async function leadWhenElected(process: AdapterProcess, looks: Looks): Promise<b
 /** A Job that changes is looked at at once; all of them after every list, so that nothing that happened in between is missed. */
 function watchJobs({ kube, settings, logger }: AdapterProcess, looks: Looks): Informer {
   const hint = (job: KubeObject): void => {
-    const id = job.metadata.labels?.[CLUSTER_LABEL];
-    if (id !== undefined) looks.hint(id);
+    const { clusterId } = jobIdentity(job);
+    if (clusterId !== '') looks.hint(clusterId);
   };
   const sink: InformerSink = {
     replace: (jobs) => jobs.forEach(hint),

@@ -17,7 +17,7 @@ import {
   type Situation,
   type Step,
 } from './decision.ts';
-import { jobName } from './names.ts';
+import { jobLabels, jobName } from './names.ts';
 import type { JobView } from './observe.ts';
 import { outcomeClass } from './outcome.ts';
 import { planCluster } from './plan.ts';
@@ -25,6 +25,23 @@ import { statusReport, type Verdict } from './status-report.ts';
 
 /** Decides for one cluster. */
 export function decide(situation: Situation): Decision {
+  const decision = decideWork(situation);
+  return { ...decision, steps: [...labelRepairs(situation, decision.steps), ...decision.steps] };
+}
+
+/** By their labels Jobs are found, and shown to people and policies. */
+function labelRepairs({ cluster, jobs }: Situation, steps: readonly Step[]): readonly Step[] {
+  const leaving = new Set(steps.flatMap((step) => (step.do === 'remove-job' ? [step.uid] : [])));
+  return jobs
+    .filter(({ removing, uid }) => !removing && !leaving.has(uid))
+    .flatMap(({ name: job, uid: jobUid, purpose, labels: present }): readonly Step[] => {
+      const wanted = Object.entries(jobLabels(cluster, purpose));
+      const labels = Object.fromEntries(wanted.filter(([key, value]) => present[key] !== value));
+      return Object.keys(labels).length === 0 ? [] : [{ do: 'repair-labels', job, jobUid, labels }];
+    });
+}
+
+function decideWork(situation: Situation): Decision {
   const { cluster, statuses, settings } = situation;
   const plan = planCluster(cluster, statuses, settings.dependencies);
   if (plan.verdict === 'deleting') return decideDeletion(situation, plan.external);

@@ -27,6 +27,13 @@ export type Step =
     }
   /** The running Job's Secret is missing, has other content or no owner. */
   | { readonly do: 'repair-secret'; readonly jobUid: string; readonly job: string }
+  /** Labels of a Job that stays are not as they were made: only these are put back, nothing of it starts anew. */
+  | {
+      readonly do: 'repair-labels';
+      readonly job: string;
+      readonly jobUid: string;
+      readonly labels: Readonly<Record<string, string>>;
+    }
   | { readonly do: 'remove-secret'; readonly uid: string }
   | { readonly do: 'remove-job'; readonly job: string; readonly uid: string; readonly waitForPods: boolean }
   | { readonly do: 'remove-binding' };

@@ -8,7 +8,7 @@ import type { Decision } from './decision.ts';
 import { faultReport } from './fault-report.ts';
 import type { HyperfleetApi } from './hyperfleet-api.ts';
 import { clusterSelector, dataSecretName } from './names.ts';
-import { type JobView, type SecretView, viewJob, viewSecret } from './observe.ts';
+import { type JobView, jobIdentity, type SecretView, viewJob, viewSecret } from './observe.ts';
 import type { AdapterSettings } from './settings.ts';
 import { type StatusReport, sameReport } from './status-report.ts';
 import { Overtaken, removeJob, removeSecret, runStep, type StepContext } from './steps.ts';
@@ -134,7 +134,8 @@ async function readJobs(id: string, { kube, settings }: LookContext): Promise<re
   const { items } = await kube.list({ apiVersion: 'batch/v1', kind: 'Job', ...where }, selector);
   const ended = items.some((job) => JSON.stringify(job.status ?? {}).includes('"conditions"'));
   const pods = ended ? (await kube.list({ apiVersion: 'v1', kind: 'Pod', ...where }, selector)).items : [];
-  return items.map((job) => viewJob(job, pods));
+  // A label may have been changed to this cluster's: the Job is that of another one, and none of ours to judge.
+  return items.filter((job) => jobIdentity(job).clusterId === id).map((job) => viewJob(job, pods));
 }
 
 async function readSecret(id: string, { kube, settings }: LookContext): Promise<SecretView | undefined> {

@@ -61,6 +61,14 @@ export function clusterLabels(
   };
 }
 
+/** Labels of the Job of a purpose. */
+export function jobLabels(
+  cluster: Parameters<typeof clusterLabels>[0],
+  purpose: 'store' | 'delete',
+): Readonly<Record<string, string>> {
+  return { ...clusterLabels(cluster, 'job'), [PURPOSE_LABEL]: purpose };
+}
+
 /** A label with a value that Kubernetes would refuse is left out. */
 function labelValue(key: string, value: string | undefined): Readonly<Record<string, string>> {
   return value !== undefined && /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value)

@@ -1,6 +1,12 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
 import type { KubeObject } from '../rules/kube-object.ts';
-import { ATTEMPT_ANNOTATION, GENERATION_ANNOTATION, HASH_ANNOTATION, PURPOSE_LABEL } from './names.ts';
+import {
+  ATTEMPT_ANNOTATION,
+  CLUSTER_LABEL,
+  GENERATION_ANNOTATION,
+  HASH_ANNOTATION,
+  PURPOSE_LABEL,
+} from './names.ts';
 import { type JobResult, readJobResult } from './outcome.ts';
 
 export type Purpose = 'store' | 'delete';
@@ -15,6 +21,7 @@ export interface JobView {
   readonly attempt: number;
   readonly phase: 'running' | 'succeeded' | 'failed';
   readonly removing: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   readonly startedAt?: string;
   readonly finishedAt?: string;
   readonly exitCode?: number;
@@ -54,7 +61,8 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   return {
     name: metadata.name,
     uid,
-    purpose: metadata.labels?.[PURPOSE_LABEL] === 'delete' ? 'delete' : 'store',
+    purpose: jobIdentity(job).purpose,
+    labels: metadata.labels ?? {},
     generation: Number(annotation(GENERATION_ANNOTATION)) || 0,
     hash: annotation(HASH_ANNOTATION),
     attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
@@ -62,6 +70,27 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
     ...progressOf(job.status ?? {}),
     ...endOf(lastEnded(pods, uid)),
   };
+}
+
+/** What a Job is for, by its template, which nobody can change; by its labels only where the template says nothing. */
+export function jobIdentity({ spec, metadata }: KubeObject): {
+  readonly clusterId: string;
+  readonly purpose: Purpose;
+} {
+  const { template } = (spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } };
+  const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? [];
+  const value = (name: string): string | undefined => env.find((one) => one.name === name)?.value;
+  const { [CLUSTER_LABEL]: id = '', [PURPOSE_LABEL]: label } = metadata.labels ?? {};
+  return {
+    clusterId: value('CLUSTER_ID') ?? id,
+    purpose: (value('JOB_MODE') ?? label) === 'delete' ? 'delete' : 'store',
+  };
+}
+
+interface PodSpec {
+  readonly containers?: readonly {
+    readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  }[];
 }
 
 function progressOf(

@@ -17,8 +17,8 @@ import {
   GENERATION_ANNOTATION,
   gcpSecretName,
   HASH_ANNOTATION,
+  jobLabels,
   PROJECT_ANNOTATION,
-  PURPOSE_LABEL,
   SECRET_NAME_ANNOTATION,
 } from './names.ts';
 import type { Purpose } from './observe.ts';
@@ -55,11 +55,10 @@ export function jobObject(
   settings: AdapterSettings,
   step: { readonly job: string; readonly purpose: Purpose; readonly attempt: number },
 ): KubeObject {
-  const labels = { ...clusterLabels(cluster, 'job'), [PURPOSE_LABEL]: step.purpose };
   const job = pullSecretJob({
     name: step.job,
     namespace: settings.namespace,
-    labels,
+    labels: jobLabels(cluster, step.purpose),
     annotations: annotations(cluster, settings),
     image: settings.image,
     serviceAccount: settings.serviceAccount,

@@ -1,20 +1,26 @@
 /** What a decision wants done in the cluster of the Jobs. */
-import { isApiError } from '../kube/api-error.ts';
+import { type ApiError, isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { PullwrightError } from '../rules/errors.ts';
+import { immutableText } from '../rules/immutable-field.ts';
 import type { KubeObject } from '../rules/kube-object.ts';
 import type { Cluster } from './cluster.ts';
 import { contentHash, type Step } from './decision.ts';
 import { bindingName, dataSecretName } from './names.ts';
-import type { SecretView } from './observe.ts';
+import { jobIdentity, type SecretView } from './observe.ts';
 import { bindingObject, dataSecret, jobObject, managementNamespace } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
 export interface StepContext {
-  readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'remove'>;
+  readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
   readonly settings: AdapterSettings;
+  /** Told of labels that were put back. */
+  readonly onRepair?: (
+    job: { readonly name: string; readonly uid: string },
+    labels: readonly string[],
+  ) => void;
 }
 
 /** What a step is done to, as it was seen when it was decided. */
@@ -43,6 +49,8 @@ export async function runStep(step: Step, target: Target, context: StepContext):
         context,
       );
       return;
+    case 'repair-labels':
+      return repairLabels(step, context);
     case 'remove-secret':
       return removeSecret(cluster.id, step.uid, context);
     case 'remove-job':
@@ -64,7 +72,7 @@ async function start(
   const written = withSecret
     ? await writeSecret(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
     : undefined;
-  const job = await apply(jobObject(cluster, settings, step), context);
+  const job = await applyJob(jobObject(cluster, settings, step), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)
     await writeSecret(
@@ -72,6 +80,50 @@ async function start(
       written.metadata.resourceVersion ?? '',
       context,
     );
+}
+
+/** One of that name may be there whose labels hide it, and which another version of the adapter made: it goes on. */
+async function applyJob(wanted: KubeObject, context: StepContext): Promise<KubeObject | undefined> {
+  try {
+    return await apply(wanted, context);
+  } catch (error) {
+    if (!isApiError(error, 422) || !error.causes.some(({ immutable }) => immutable)) throw error;
+    const { apiVersion, kind, metadata } = wanted;
+    const ref = { apiVersion, kind, name: metadata.name, namespace: context.settings.namespace };
+    const present = await context.kube.get(ref);
+    if (present?.metadata.uid === undefined) throw new Overtaken(metadata.name);
+    if (!isSameWork(present, wanted)) throw notThisJob(present, wanted, error);
+    const { labels = {} } = metadata;
+    await repairLabels({ job: metadata.name, jobUid: present.metadata.uid, labels }, context);
+    throw new Overtaken(metadata.name);
+  }
+}
+
+function isSameWork(present: KubeObject, wanted: KubeObject): boolean {
+  const [a, b] = [jobIdentity(present), jobIdentity(wanted)];
+  return a.clusterId === b.clusterId && a.purpose === b.purpose;
+}
+
+function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiError): PullwrightError {
+  const fields = causes.filter(({ immutable }) => immutable).map(({ field }) => field);
+  const { message, hint } = immutableText(present, wanted, fields);
+  return new PullwrightError(message, { code: 'FieldImmutable', disposition: 'terminal', hint });
+}
+
+/** Nothing but labels of exactly the Job that was seen. */
+async function repairLabels(
+  { job, jobUid: uid, labels }: Pick<Extract<Step, { do: 'repair-labels' }>, 'job' | 'jobUid' | 'labels'>,
+  { kube, settings, onRepair }: StepContext,
+): Promise<void> {
+  const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name: job };
+  try {
+    await kube.mergePatch(ref, { metadata: { uid, labels } }, FIELD_MANAGER);
+  } catch (error) {
+    // It has gone, or is another one by now.
+    if (isApiError(error, 404, 409)) return;
+    throw error;
+  }
+  onRepair?.({ name: job, uid }, Object.keys(labels).sort());
 }
 
 /**

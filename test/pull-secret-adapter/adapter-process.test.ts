@@ -163,11 +163,12 @@ test('a replica that read an older generation cannot put the older secret under 
     api.patch('cls-1', goodSpec('new'));
     await handle(eventFor('cls-1', 'fast', 2));
   };
-  const slow: Pick<HttpKubeClient, 'get' | 'list' | 'apply' | 'create' | 'remove'> = {
+  const slow: Pick<HttpKubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'> = {
     get: (ref) => kube.get(ref),
     list: (collection, options) => kube.list(collection, options),
     remove: (ref, options) => kube.remove(ref, options),
     create: (object, manager) => kube.create(object, manager),
+    mergePatch: (ref, patch, manager) => kube.mergePatch(ref, patch, manager),
     apply: async (object, options) => {
       await overtaken();
       return kube.apply(object, options);

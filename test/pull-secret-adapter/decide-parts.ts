@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type AdapterStatus, type Cluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { contentHash } from '../../runtime/pull-secret-adapter/decision.ts';
+import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
 import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/observe.ts';
 import { pullSecret } from './run-job.ts';
 
@@ -57,6 +58,7 @@ export function job(change: Partial<JobView> = {}): JobView {
     attempt: 1,
     phase: 'running',
     removing: false,
+    labels: jobLabels(cluster(), change.purpose ?? 'store'),
     ...change,
   };
 }

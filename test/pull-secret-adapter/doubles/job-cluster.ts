@@ -97,16 +97,27 @@ export class JobCluster {
     const refused = this.refuse?.(method, url.pathname);
     if (refused !== undefined) return send(response, refused, { kind: 'Status', reason: 'Refused' });
     if (url.searchParams.has('watch')) return this.#watch(url.pathname, response);
-    const [status, answer] = this.#answer(method, url, body);
+    const [status, answer] = this.#answer(request, url, body);
     send(response, status, answer);
   }
 
-  #answer(method: string, url: URL, body: KubeObject): readonly [number, object] {
+  #answer(request: IncomingMessage, url: URL, body: KubeObject): readonly [number, object] {
+    const { method = 'GET' } = request;
     const path = url.pathname;
     if (method === 'GET') return this.#read(path, url.searchParams.get('labelSelector') ?? '');
     if (method === 'DELETE') return this.#remove(path, body);
     if (method === 'POST') return this.#create(`${path}/${body.metadata.name}`, body);
+    if (request.headers['content-type'] === 'application/merge-patch+json') return this.#merge(path, body);
     return this.#change(method, path, body);
+  }
+
+  /** Labels of the object with this uid; nothing else is changed so. */
+  #merge(path: string, { metadata: { uid, labels } }: KubeObject): readonly [number, object] {
+    const before = this.objects.get(path);
+    if (before === undefined) return [404, { kind: 'Status', reason: 'NotFound' }];
+    if (before.metadata.uid !== uid) return [409, { kind: 'Status', reason: 'Conflict' }];
+    const metadata = { ...before.metadata, labels: { ...before.metadata.labels, ...labels } };
+    return [200, this.#store(path, { ...before, metadata })];
   }
 
   /** Replaces (PUT) or applies (PATCH); a resource version has to be the one that is there. */
