@@ -6,7 +6,8 @@ import {
   type CreateNodeOptions,
   Document,
   type DocumentOptions,
-  parse,
+  isScalar,
+  parseAllDocuments,
   stringify,
   type ToStringOptions,
   visit,
@@ -14,7 +15,7 @@ import {
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
 /**
- * What the document says. Throws what the library throws.
+ * What the document says. Throws what the library throws, and for a second document: the kubelet passes over it without a word.
  *
  * @example
  * ```ts
@@ -26,7 +27,18 @@ import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
  * ```
  */
 export function parseYaml(text: string): unknown {
-  return parse(text, { ...KUBERNETES_SCHEMA, logLevel: 'error' });
+  const [first, ...more] = parseAllDocuments(text, { ...KUBERNETES_SCHEMA, logLevel: 'error' }) as Document[];
+  if (first === undefined) return null;
+  const wrong = first.errors[0];
+  if (wrong !== undefined) throw wrong;
+  if (more.some(({ contents, errors }) => errors.length > 0 || !isNothing(contents)))
+    throw new SyntaxError(`there are ${more.length + 1} documents, wanted one`);
+  return first.toJS();
+}
+
+/** Many tools end a file with three dashes. */
+function isNothing(contents: unknown): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null);
 }
 
 /** How a value is laid out: widths, quotes, order of keys. */

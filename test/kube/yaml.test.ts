@@ -46,6 +46,13 @@ table(
   ({ text, wanted }) => assert.throws(() => parseYaml(text), wanted),
 );
 
+test('parseYaml() takes a file that ends with three dashes, and no second document', () => {
+  assert.deepEqual(parseYaml('a: 1\n---\n'), { a: 1 });
+  assert.deepEqual(parseYaml('---\na: 1\n...\n---\n# nothing\n'), { a: 1 });
+  assert.equal(parseYaml(''), null);
+  assert.throws(() => parseYaml('a: 1\n---\nb: 2\n'), /there are 2 documents, wanted one/);
+});
+
 test('a merged key wins over one that is written before it, as in Go', () => {
   assert.deepEqual(parseYaml('base: &b {a: 1, b: 1}\nuse:\n  a: 2\n  <<: *b\n  b: 3'), {
     base: { a: 1, b: 1 },
