@@ -84,13 +84,29 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);
-  const explanations = images.map(({ written, image }) => explainIn(world, image, { given, written }));
+  const explanations = images.map(({ written, image }) =>
+    withUnread(explainIn(world, image, { given, written }), problems.length),
+  );
   for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
   );
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
   return failed ? 1 : 0;
+}
+
+/** "Anonymous" is no answer where the Secrets could not be read. */
+function withUnread(explanation: Explanation, unread: number): Explanation {
+  if (unread === 0) return explanation;
+  const what = unread === 1 ? 'One thing' : `${unread} things`;
+  const finding = {
+    severity: 'warning',
+    message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
+    fix: 'Grant what is named there, or explain from a dump',
+  } as const;
+  const errors = explanation.findings.filter(({ severity }) => severity === 'error');
+  const rest = explanation.findings.filter(({ severity }) => severity !== 'error');
+  return { ...explanation, findings: [...errors, finding, ...rest] };
 }
 
 function pullerOf(values: Values, namespace: string): Puller {

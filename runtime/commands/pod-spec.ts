@@ -84,9 +84,22 @@ export function podSpecIn(object: KubeObject): PodSpec {
   return template['spec'] === undefined ? spec : record(template['spec']);
 }
 
-/** Images of the containers, init containers first, each once. */
+/**
+ * Images that a kubelet pulls for the pod, each once: of init containers, of image volumes (with the pod's pull secrets like the
+ * others, Kubernetes 1.31 and newer), of containers, and of debug containers that were added.
+ */
 export function imagesOf(spec: PodSpec | undefined): readonly string[] {
-  return [...new Set([...texts(spec?.['initContainers'], 'image'), ...texts(spec?.['containers'], 'image')])];
+  const volumes = Array.isArray(spec?.['volumes']) ? spec['volumes'] : [];
+  const images = [
+    ...texts(spec?.['initContainers'], 'image'),
+    ...texts(
+      volumes.map((volume) => record(record(volume)['image'])),
+      'reference',
+    ),
+    ...texts(spec?.['containers'], 'image'),
+    ...texts(spec?.['ephemeralContainers'], 'image'),
+  ];
+  return [...new Set(images)];
 }
 
 /** The pod's own list; admission copies the ServiceAccount's when the pod has none. */

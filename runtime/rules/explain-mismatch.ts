@@ -31,21 +31,32 @@ export function explainMismatch(written: string, repository: string): Mismatch {
   }
   const [imageHost = ''] = repository.split('/', 1);
   const keyHost = registryKey(written).meaning.split('/', 1)[0] ?? '';
-  const near = keyHost === registryKey(imageHost).meaning ? 'host' : 'other';
+  const near =
+    keyHost === registryKey(imageHost).meaning || isMeantFor(key.url, target.url) ? 'host' : 'other';
   return { near, why: difference(key.url, target.url, near) };
 }
 
+/** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */
+function isMeantFor(key: SchemelessUrl, target: SchemelessUrl): boolean {
+  const host = hostOf(key);
+  const suffix = host.slice(host.lastIndexOf('*') + 1);
+  return host.includes('*') && suffix.includes('.') && `.${hostOf(target)}`.endsWith(suffix);
+}
+
+function hostOf({ labels }: SchemelessUrl): string {
+  return fromByteText(labels.join('.'));
+}
+
 function difference(key: SchemelessUrl, target: SchemelessUrl, near: Mismatch['near']): string {
-  const host = fromByteText(key.labels.join('.'));
-  const imageHost = fromByteText(target.labels.join('.'));
-  const spelling = near === 'host' ? hostDifference(host, imageHost, key.path) : undefined;
+  const host = hostOf(key);
+  const imageHost = hostOf(target);
+  if (host.includes('*') && key.labels.length !== target.labels.length)
+    return `a star stands for one part of a host name, so the number of parts must be the same: "${host}" is not for "${imageHost}"`;
+  const spelling =
+    near === 'host' && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
   if (spelling !== undefined) return spelling;
   if (key.port !== target.port) return portDifference(key.port, target.port);
-  if (near === 'host') return `the image is not below "${fromByteText(key.path)}"`;
-  const stars = host.includes('*') && key.labels.length !== target.labels.length;
-  return stars
-    ? 'a star stands for one part of a host name, so the number of parts must be the same'
-    : 'another registry';
+  return near === 'host' ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
 }
 
 /** What differs between two spellings of one host. */

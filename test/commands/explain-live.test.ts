@@ -94,6 +94,7 @@ else {
     const ran = await explain(user.kubeconfig);
     assert.match(ran.stderr, /Cannot list "Secret in web".*Grant the verb "list"/);
     assert.match(ran.stdout, /Secret pull, listed by ServiceAccount\/web\/app: unknown/);
+    assert.match(ran.stdout, /warning: \d+ things could not be read, as said before/);
   });
 
   test.lastly('the control plane stops', () => plane.stop());
