@@ -2,10 +2,10 @@
 /** What `pullwright verify` says of registries that misbehave. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import type { Seen } from '../registry/https-server.ts';
+import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import { allow, asked, deployment, dump, LABEL, secret, serve, tidy } from './verify-scene.ts';
+import { allow, asked, deployment, dump, LABEL, secret, tidy } from './verify-scene.ts';
 
 const test = suite('pullwright verify and faults');
 
@@ -83,7 +83,7 @@ const faults: readonly Fault[] = [
 ];
 
 test('every fault of a registry has its verdict', async () => {
-  const started = await Promise.all(faults.map(({ handle }) => serve(handle)));
+  const started = await Promise.all(faults.map(({ handle }) => startServer(handle)));
   const images = started.map(({ host }) => `${host}/team/app:1`);
   const from = dump(
     'faults',
@@ -108,7 +108,7 @@ test('every fault of a registry has its verdict', async () => {
 });
 
 test('a registry that is silent is given up in time', async () => {
-  const silent = await serve(() => undefined);
+  const silent = await startServer(() => undefined);
   const from = dump('silent', deployment('web', 'all', [`${silent.host}/team/app:1`], []));
   const { report } = await asked('--all-in-use', '--from', from, ...allow(silent.host), '--timeout', '2');
   const found = report.images[0]?.attempts[0];

@@ -9,11 +9,11 @@ import type { Verdict } from '../../runtime/rules/pull-status.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { reconcilers } from '../../runtime/verify/reconciler.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import type { Seen } from '../registry/https-server.ts';
+import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { ca, serve, tidy } from './verify-scene.ts';
+import { ca, tidy } from './verify-scene.ts';
 
 const test = suite('pullwright verify in a cluster');
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -44,7 +44,7 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startControlPlane({ crds: 'all' });
   let refused = plantedAuth('good');
-  const registry = await serve((request: Seen, response) => {
+  const registry = await startServer((request: Seen, response) => {
     if (request.authorization === undefined || request.authorization === `Basic ${refused}`)
       response.writeHead(401, { 'www-authenticate': 'Basic realm="r"', 'content-length': '0' }).end();
     else response.writeHead(200, { 'docker-content-digest': `sha256:${'a'.repeat(64)}` }).end();

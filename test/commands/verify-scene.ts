@@ -1,12 +1,10 @@
 /** Folders of manifests, servers and calls for the tests of `pullwright verify`. */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { VerifyReport } from '../../runtime/rules/verify-report.ts';
 import { scratch } from '../registry/docker-registry.ts';
-import { certificates, type Seen, startServer, type TestServer } from '../registry/https-server.ts';
-import type { Certificates } from '../support/certificates.ts';
+import { certificates, stopServers } from '../registry/https-server.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -69,18 +67,12 @@ export async function asked(
   return { code: ran.code, report: JSON.parse(ran.stdout) as VerifyReport, stderr: ran.stderr };
 }
 
-export const servers: { stop(): void }[] = [];
-export async function serve(
-  handle: (request: Seen, response: ServerResponse) => void,
-  own: Certificates = certificates,
-): Promise<TestServer> {
-  const started = await startServer(handle, own);
-  servers.push(started);
-  return started;
-}
+/** What else is to be stopped. */
+export const others: { stop(): void }[] = [];
 
 /** Stops all servers, and removes the folders. */
 export function tidy(): void {
-  for (const one of servers) one.stop();
+  stopServers();
+  for (const one of others) one.stop();
   rmSync(folder, { recursive: true, force: true });
 }

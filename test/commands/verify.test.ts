@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { missingTool, ociLayout, push, startRegistry, USER } from '../registry/docker-registry.ts';
-import { certificates } from '../registry/https-server.ts';
+import { certificates, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { suite } from '../support/suite.ts';
@@ -17,9 +17,8 @@ import {
   dump,
   folder,
   LABEL,
+  others,
   secret,
-  serve,
-  servers,
   tidy,
   verify,
   yaml,
@@ -39,7 +38,7 @@ else {
     writeFileSync(files.key, certificates.key, { mode: 0o600 });
     const source = await startRegistry(folder, 'source', files);
     const mirror = await startRegistry(folder, 'mirror', files);
-    servers.push(source, mirror);
+    others.push(source, mirror);
     push(ociLayout(join(folder, 'layout'), { 'a.txt': 'a' }), source, 'shop/web:1', folder);
     const from = dump(
       'real',
@@ -95,11 +94,11 @@ else {
 }
 
 test('a redirect gets no credential, and a certificate of others none either', async () => {
-  const target = await serve((_, response) => response.writeHead(404).end());
-  const source = await serve((_, response) =>
+  const target = await startServer((_, response) => response.writeHead(404).end());
+  const source = await startServer((_, response) =>
     response.writeHead(307, { location: `https://${target.host}/v2/team/app/manifests/1` }).end(),
   );
-  const stranger = await serve((_, response) => response.end(), makeCertificates());
+  const stranger = await startServer((_, response) => response.end(), makeCertificates());
   const hosts = [source.host, stranger.host];
   const from = dump(
     'redirect',
@@ -131,7 +130,7 @@ test('loopback is not asked unless it is allowed, and plain HTTP neither', async
     response.end();
   });
   await new Promise<void>((resolve) => plainServer.listen(0, '127.0.0.1', resolve));
-  servers.push({ stop: () => void plainServer.close() });
+  others.push({ stop: () => void plainServer.close() });
   const address = plainServer.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`, `[::ffff:127.0.0.1]:${port}`];
@@ -153,10 +152,10 @@ test('loopback is not asked unless it is allowed, and plain HTTP neither', async
 });
 
 test('a token is asked for once per repository, and the realm on another host gets the credential over TLS', async () => {
-  const tokens = await serve((_, response) =>
+  const tokens = await startServer((_, response) =>
     response.end(JSON.stringify({ token: 'a-token', expires_in: 300 })),
   );
-  const registry = await serve((request, response) => {
+  const registry = await startServer((request, response) => {
     if (request.authorization !== 'Bearer a-token')
       wants(response, `Bearer realm="https://${tokens.host}/token",service="r"`);
     else

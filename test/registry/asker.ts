@@ -1,4 +1,4 @@
-/** A client with a planted credential, servers for it, and what they say. */
+/** A client with a planted credential, and what servers say to it. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -9,8 +9,7 @@ import { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { type ImageReference, parseImageReference } from '../../runtime/rules/image-reference.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
-import type { Certificates } from '../support/certificates.ts';
-import { certificates, type Seen, startServer, type TestServer } from './https-server.ts';
+import { certificates } from './https-server.ts';
 
 export const BODY: Buffer<ArrayBuffer> = Buffer.from('{"schemaVersion":2}');
 export const DIGEST: string = `sha256:${createHash('sha256').update(BODY).digest('hex')}`;
@@ -19,16 +18,6 @@ export const CREDENTIAL: RegistryCredentials = credentialsOf({
   password: redact(plantedPassword('client')),
 });
 export const BASIC: string = `Basic ${plantedAuth('client')}`;
-
-const servers: TestServer[] = [];
-export async function server(
-  handle: (request: Seen, response: ServerResponse) => void,
-  own: Certificates = certificates,
-): Promise<TestServer> {
-  const started = await startServer(handle, own);
-  servers.push(started);
-  return started;
-}
 
 export function client(
   hosts: readonly string[],
@@ -68,9 +57,4 @@ export async function failure(promise: Promise<unknown>): Promise<RegistryError>
   );
   assert.ok(error instanceof RegistryError, String(error));
   return error;
-}
-
-/** Stops every server that was started here. */
-export function stopServers(): void {
-  for (const one of servers) one.stop();
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { suite, table } from '../support/suite.ts';
-import { challenge, client, DIGEST, failure, give, image, server, stopServers } from './asker.ts';
-import type { Seen } from './https-server.ts';
+import { challenge, client, DIGEST, failure, give, image } from './asker.ts';
+import { type Seen, startServer, stopServers } from './https-server.ts';
 
 const test = suite('RegistryClient faults');
 
@@ -160,7 +160,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 table(test, FAULTS, async (row) => {
-  const registry = await server(row.handle);
+  const registry = await startServer(row.handle);
   const error = await failure(
     client([registry.host], { timeoutMs: 1500 }).manifest(image(registry.host, `team/app@${DIGEST}`)),
   );

@@ -6,11 +6,12 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { suite } from '../support/suite.ts';
-import { BASIC, challenge, client, DIGEST, failure, give, image, server, stopServers } from './asker.ts';
+import { BASIC, challenge, client, DIGEST, failure, give, image } from './asker.ts';
+import { startServer, stopServers } from './https-server.ts';
 
 const test = suite('RegistryClient');
 test('answers Basic only after the registry asked for it', async () => {
-  const registry = await server((request, response) =>
+  const registry = await startServer((request, response) =>
     request.authorization === BASIC ? give(response) : challenge(response, 'Basic realm="test"'),
   );
   const found = await client([registry.host]).headManifest(image(registry.host));
@@ -23,8 +24,8 @@ test('answers Basic only after the registry asked for it', async () => {
 });
 
 test('brings the credential to the token realm and only the token to the registry, and keeps the token', async () => {
-  const realm = await server((_request, response) => response.end('{"token":"t0ken","expires_in":300}'));
-  const registry = await server((request, response) =>
+  const realm = await startServer((_request, response) => response.end('{"token":"t0ken","expires_in":300}'));
+  const registry = await startServer((request, response) =>
     request.authorization === 'Bearer t0ken'
       ? give(response)
       : challenge(
@@ -47,8 +48,8 @@ test('brings the credential to the token realm and only the token to the registr
 });
 
 test('exchanges an identity token in the body of a POST', async () => {
-  const realm = await server((_request, response) => response.end('{"access_token":"t0ken"}'));
-  const registry = await server((request, response) =>
+  const realm = await startServer((_request, response) => response.end('{"access_token":"t0ken"}'));
+  const registry = await startServer((request, response) =>
     request.authorization === 'Bearer t0ken'
       ? give(response)
       : challenge(response, `Bearer realm="https://${realm.host}/token"`),
@@ -66,8 +67,8 @@ test('exchanges an identity token in the body of a POST', async () => {
 });
 
 test('never gives a credential to the target of a redirect', async () => {
-  const elsewhere = await server((_request, response) => give(response));
-  const registry = await server((request, response) =>
+  const elsewhere = await startServer((_request, response) => give(response));
+  const registry = await startServer((request, response) =>
     request.authorization === undefined
       ? challenge(response, 'Basic realm="test"')
       : response.writeHead(307, { location: `https://${elsewhere.host}/blob` }).end(),
@@ -81,11 +82,11 @@ test('never gives a credential to the target of a redirect', async () => {
 });
 
 test('does not follow a redirect of the token realm', async () => {
-  const thief = await server((_request, response) => response.end('{"token":"x"}'));
-  const realm = await server((_request, response) =>
+  const thief = await startServer((_request, response) => response.end('{"token":"x"}'));
+  const realm = await startServer((_request, response) =>
     response.writeHead(307, { location: `https://${thief.host}/` }).end(),
   );
-  const registry = await server((_request, response) =>
+  const registry = await startServer((_request, response) =>
     challenge(response, `Bearer realm="https://${realm.host}/token"`),
   );
   const error = await failure(
@@ -96,7 +97,7 @@ test('does not follow a redirect of the token realm', async () => {
 });
 
 test('a loopback address is contacted only when its host is configured', async () => {
-  const registry = await server((_request, response) => give(response));
+  const registry = await startServer((_request, response) => give(response));
   const error = await failure(client([]).headManifest(image(registry.host)));
   assert.equal(error.failure, 'Refused');
   assert.match(error.message, /loopback, link-local or a metadata service/);
@@ -109,12 +110,14 @@ test('a realm or a redirect at the metadata service gets nothing', async () => {
     'https://[fd00:ec2::254]/',
     'https://[::ffff:169.254.169.254]/',
   ]) {
-    const registry = await server((_request, response) => challenge(response, `Bearer realm="${target}"`));
+    const registry = await startServer((_request, response) =>
+      challenge(response, `Bearer realm="${target}"`),
+    );
     assert.equal(
       (await failure(client([registry.host]).headManifest(image(registry.host)))).failure,
       'Refused',
     );
-    const redirecting = await server((_request, response) =>
+    const redirecting = await startServer((_request, response) =>
       response.writeHead(302, { location: target }).end(),
     );
     assert.equal(
@@ -125,7 +128,7 @@ test('a realm or a redirect at the metadata service gets nothing', async () => {
 });
 
 test('a certificate of another authority is not trusted, whatever the environment says', async () => {
-  const registry = await server((_request, response) => give(response), makeCertificates());
+  const registry = await startServer((_request, response) => give(response), makeCertificates());
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
   try {
     const error = await failure(client([registry.host]).headManifest(image(registry.host)));
@@ -138,7 +141,7 @@ test('a certificate of another authority is not trusted, whatever the environmen
 
 test('a certificate for another name is not trusted', async () => {
   const other = makeCertificates({ hosts: ['registry.example.com'] });
-  const registry = await server((_request, response) => give(response), other);
+  const registry = await startServer((_request, response) => give(response), other);
   const asker = new RegistryClient({
     transport: new RegistryTransport({ allowHosts: [registry.host], ca: [other.ca] }),
     credentialFor: () => undefined,
@@ -154,8 +157,8 @@ test('a token service that answers nonsense is said, and nothing of its answer i
     '{"token":"with space"}',
     `{"token":"${'x'.repeat(70_000)}"}`,
   ]) {
-    const realm = await server((_request, response) => response.end(answer));
-    const registry = await server((_request, response) =>
+    const realm = await startServer((_request, response) => response.end(answer));
+    const registry = await startServer((_request, response) =>
       challenge(response, `Bearer realm="https://${realm.host}/"`),
     );
     const error = await failure(client([registry.host, realm.host]).headManifest(image(registry.host)));

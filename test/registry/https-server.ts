@@ -22,6 +22,13 @@ export interface TestServer {
 /** One CA for all servers of a file. */
 export const certificates: Certificates = makeCertificates();
 
+const started: TestServer[] = [];
+
+/** Stops every server of this file. */
+export function stopServers(): void {
+  for (const one of started) one.stop();
+}
+
 export async function startServer(
   handle: (request: Seen, response: ServerResponse, raw: IncomingMessage) => void,
   own: Certificates = certificates,
@@ -47,7 +54,7 @@ export async function startServer(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return {
+  const one: TestServer = {
     host: `localhost:${port}`,
     seen,
     stop: () => {
@@ -55,4 +62,6 @@ export async function startServer(
       server.close();
     },
   };
+  started.push(one);
+  return one;
 }

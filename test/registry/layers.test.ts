@@ -6,8 +6,8 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { imageFiles, imageManifest } from '../../runtime/registry/image.ts';
 import { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { suite, table } from '../support/suite.ts';
-import { BASIC, challenge, client, failure, image, server, stopServers } from './asker.ts';
-import type { TestServer } from './https-server.ts';
+import { BASIC, challenge, client, failure, image } from './asker.ts';
+import { startServer, stopServers, type TestServer } from './https-server.ts';
 
 const test = suite('imageFiles');
 
@@ -23,7 +23,7 @@ interface Layered {
 
 /** A registry that wants Basic and keeps its blobs at another host. */
 async function layered(layer: Uint8Array, mediaType: string, stored: Uint8Array = layer): Promise<Layered> {
-  const storage = await server((_request, response) => void response.writeHead(200).end(stored));
+  const storage = await startServer((_request, response) => void response.writeHead(200).end(stored));
   const config = Buffer.from('{"architecture":"amd64"}');
   const manifest = Buffer.from(
     JSON.stringify({
@@ -32,7 +32,7 @@ async function layered(layer: Uint8Array, mediaType: string, stored: Uint8Array 
       layers: [{ mediaType, digest: digestOf(layer) }],
     }),
   );
-  const registry = await server((request, response) => {
+  const registry = await startServer((request, response) => {
     if (request.authorization !== BASIC) return challenge(response, 'Basic realm="test"');
     if (request.url.includes('/blobs/'))
       redirect(response, `https://${storage.host}/${digestOf(layer)}?signature=x`);

@@ -12,7 +12,8 @@ import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 import { suite } from '../support/suite.ts';
-import { BASIC, CREDENTIAL, challenge, DIGEST, failure, give, image, server, stopServers } from './asker.ts';
+import { BASIC, CREDENTIAL, challenge, DIGEST, failure, give, image } from './asker.ts';
+import { startServer, stopServers } from './https-server.ts';
 
 const test = suite('RegistryClient through a proxy');
 
@@ -68,7 +69,7 @@ function client(proxy: TestProxy, ca: string = OWN.ca): RegistryClient {
 }
 
 test('a registry is reached, asked for its challenge, and given the credential; the proxy only sees its name', async () => {
-  const registry = await server(
+  const registry = await startServer(
     (request, response) =>
       request.authorization === BASIC ? give(response) : challenge(response, 'Basic realm="test"'),
     OWN,
@@ -85,7 +86,7 @@ test('a registry is reached, asked for its challenge, and given the credential; 
 });
 
 test('the certificate is verified behind the proxy, whatever the environment says', async () => {
-  const registry = await server((_request, response) => give(response), OWN);
+  const registry = await startServer((_request, response) => give(response), OWN);
   const proxy = await startProxy(registry.host);
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
   try {
@@ -125,7 +126,7 @@ test('forbidden addresses stay forbidden: the proxy is not even asked', async ()
 });
 
 test('commands follow HTTPS_PROXY and NO_PROXY', async () => {
-  const registry = await server((_request, response) => give(response), OWN);
+  const registry = await startServer((_request, response) => give(response), OWN);
   const proxy = await startProxy(registry.host);
   const folder = mkdtempSync(join(tmpdir(), 'pullwright-proxy-'));
   const ca = join(folder, 'ca.crt');
