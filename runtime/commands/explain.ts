@@ -84,8 +84,10 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
   const given = await nodeConfig(values['node-config']);
+  // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
+  const unread = values.from === undefined ? problems.length : 0;
   const explanations = images.map(({ written, image }) =>
-    withUnread(explainIn(world, image, { given, written }), problems.length),
+    withUnread(explainIn(world, image, { given, written }), unread),
   );
   for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(
