@@ -21,7 +21,7 @@ nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep t
 kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed
 is continued by running it again.
 
-  --kubeconfig FILE   the cluster; default: KUBECONFIG, or the cluster of the pod
+  --kubeconfig FILE   the cluster; default: as for kubectl
   --dry-run           print what would be removed and what stays, and change nothing
   --yes               do not ask
   --keep-secrets      leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them

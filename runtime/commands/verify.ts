@@ -22,7 +22,7 @@ Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --
                            this namespace; may be given more than once then
   --service-account SA     for IMAGE; default: default
   --from DIR               folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE        the cluster; default: KUBECONFIG, or the cluster of the pod
+  --kubeconfig FILE        the cluster; default: as for kubectl
   --concurrency N          questions at once; default 16
   --warn-days N            point out credentials that end within so many days; default 14
   --output text|json       default text
