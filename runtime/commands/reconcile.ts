@@ -121,7 +121,10 @@ export const command: Command = {
       '<--registry-authfile>',
     ],
     writes: ['<--to>'],
-    hosts: ['API servers of the kubeconfigs', 'with `--registry-authfile`, or where a cluster says `askRegistries`: registries of the catalogs'],
+    hosts: [
+      'API servers of the kubeconfigs',
+      'with `--registry-authfile`, or where a cluster says `askRegistries`: registries of the catalogs',
+    ],
     api: ['what the sections of the fleet file render: see charts/*/access.ts and rbac.ts'],
   },
   async run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
