@@ -33,12 +33,15 @@ export interface MirrorRule extends Registry {
 
 export interface MirrorOptions {
   /**
-   * Whether a source without port covers `host:port`: `runtime` (it does, as containers/image matches) or `exact` (it does
-   * not, as `--registry-overrides` matches; nor does a bare host cover `host:tag`).
+   * What a source is compared with: `runtime` (the name alone, and a source without port covers `host:port`, as
+   * containers/image matches), `text` (the same, but tag and digest count) or `exact` (tag and digest count, and a source without
+   * port does not cover `host:port`, as `--registry-overrides` matches; nor does a bare host cover `host:tag`).
    * @default {'runtime'}
    */
-  readonly ports?: 'runtime' | 'exact';
+  readonly ports?: Ports;
 }
+
+export type Ports = 'runtime' | 'text' | 'exact';
 
 /** Rules made ready for look-up: the cost of one does not depend on their number. */
 export interface MirrorIndex {
@@ -48,7 +51,7 @@ export interface MirrorIndex {
   readonly hasBlocked: boolean;
   /** Whether a source goes into the digest of an image. */
   readonly hasDigests: boolean;
-  readonly ports: 'runtime' | 'exact';
+  readonly ports: Ports;
 }
 
 export interface Candidate {
@@ -118,7 +121,7 @@ export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOpti
 export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   const reference = withoutTagBesideDigest(image);
   const byDigest = reference.includes('@');
-  const found = findRule(index, reference);
+  const found = findRule(index, comparedPart(index, reference));
   if (found === undefined) {
     const only: Candidate = { reference, kind: 'source', location: reference };
     return { image: reference, byDigest, candidates: [only], skipped: [] };
@@ -143,6 +146,11 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   if (refusal === undefined) candidates.push(source);
   else skipped.push({ ...source, ...refusal });
   return { image: reference, byDigest, rule, candidates, skipped };
+}
+
+/** The runtime looks rules up for the name of an image, so that a source with a tag or a digest decides about none. */
+function comparedPart(index: MirrorIndex, reference: string): string {
+  return index.ports === 'runtime' ? withoutTagAndDigest(reference) : reference;
 }
 
 /** The rule that decides about `reference`, and how many of its characters the source covers. */
@@ -202,7 +210,7 @@ function isBoundary(index: MirrorIndex, reference: string, end: number): boolean
   const code = reference.charCodeAt(end);
   if (code === SLASH || code === AT) return true;
   if (code !== COLON) return false;
-  return index.ports === 'runtime' || reference.lastIndexOf('/', end - 1) !== -1;
+  return index.ports !== 'exact' || reference.lastIndexOf('/', end - 1) !== -1;
 }
 
 type Refusal = { readonly reason: SkipReason; readonly message: string };
@@ -224,7 +232,7 @@ function refusalOf(index: MirrorIndex, { reference }: Candidate, image: string):
     };
   }
   if (!index.hasBlocked) return undefined;
-  const own = findRule(index, reference)?.rule;
+  const own = findRule(index, comparedPart(index, reference))?.rule;
   return own?.blocked === true ? blockedBy(own) : undefined;
 }
 
@@ -250,6 +258,14 @@ function sourceOf(rule: MirrorRule, reference: string, rest: string): Candidate 
     kind: 'source',
     location: rule.location === '' ? rule.prefix : rule.location,
   };
+}
+
+function withoutTagAndDigest(reference: string): string {
+  const at = reference.indexOf('@');
+  const name = at === -1 ? reference : reference.slice(0, at);
+  const colon = name.lastIndexOf(':');
+  const slash = name.lastIndexOf('/');
+  return slash !== -1 && colon > slash ? name.slice(0, colon) : name;
 }
 
 /** `name:tag@digest` is pulled as `name@digest`. */

@@ -22,7 +22,7 @@ import { joinReference, splitReference } from './registry-overrides-reference.ts
  * ```
  */
 export function releaseCandidates(image: string, overrides: OverrideMap): readonly string[] {
-  return mirrorsOf(image, overrides, { ports: 'runtime' });
+  return mirrorsOf(image, overrides, { ports: 'text' });
 }
 
 export interface MetadataCandidates {

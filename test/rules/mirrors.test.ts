@@ -30,7 +30,7 @@ interface Row {
   readonly image: string;
   readonly candidates: readonly string[];
   readonly skipped?: readonly string[];
-  readonly ports?: 'runtime' | 'exact';
+  readonly ports?: 'runtime' | 'text' | 'exact';
 }
 
 const ROWS: readonly Row[] = [
@@ -158,6 +158,21 @@ const ROWS: readonly Row[] = [
     image: 'quay.io/app:1',
     candidates: ['quay.io/app:1'],
     skipped: ['InvalidReference m.example.com:1'],
+  },
+  {
+    name: 'passes over a source with a tag',
+    reason: 'containers/image looks for the name alone, so such a rule decides about nothing',
+    rules: [rule('quay.io/app:1', ['tagged.example.com/app:1']), rule('quay.io', ['m.example.com'])],
+    image: 'quay.io/app:1',
+    candidates: ['m.example.com/app:1', 'quay.io/app:1'],
+  },
+  {
+    name: 'takes a source with a tag when whole texts are compared',
+    reason: 'the release look-up replaces whole pull specs',
+    ports: 'text',
+    rules: [rule('quay.io/app:1', ['tagged.example.com/app:1']), rule('quay.io', ['m.example.com'])],
+    image: 'quay.io/app:1',
+    candidates: ['tagged.example.com/app:1', 'quay.io/app:1'],
   },
   {
     name: 'asks where a blocked source has moved to',
