@@ -1,7 +1,16 @@
 // deadline: 300 s
 /** The compiled executable on a node whose folders, files or tokens are not as they should be. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -83,6 +92,22 @@ test('a link in place of the auth file is replaced, and what it points to is lef
   assert.equal(ran.code, 0, ran.stderr);
   assert.equal(readFileSync(target, 'utf8'), 'precious');
   assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')).auths, { 'mirror.example.com': MEMBER });
+  await leave(here);
+});
+
+test('a limit of file sizes leaves neither a part of the file nor an older one', async () => {
+  const here = await place();
+  const path = join(here.node.options.authDir, NAME);
+  writeFileSync(path, '{"auths":{"mirror.example.com":{"auth":"b2xkOm9sZA=="}}}', { mode: 0o600 });
+  const ran = await runProcess(['prlimit', '--fsize=20', program, ...flagsOf(here.node)], {
+    stdin: requestFor(IMAGE, tokenFor('team-a')),
+    env: { PATH: process.env['PATH'] },
+    cwd: '/',
+  });
+  assert.equal(ran.code, 1, ran.stderr);
+  assert.match(ran.stderr, /unable to create auth file: .*larger than this process may write/);
+  assert.equal(ran.stdout, '');
+  assert.deepEqual(readdirSync(here.node.options.authDir), []);
   await leave(here);
 });
 

@@ -59,14 +59,37 @@ test('fifty at once for one image leave one whole file', async () => {
   await leave(here);
 });
 
+const NAMESPACES = ['team-a', 'team-b'] as const;
+
+function authOf(namespace: string): string {
+  return Buffer.from(`${namespace}:${namespace}`).toString('base64');
+}
+
+/** The namespace's own credential, for the same mirror as the other's. */
+function secretOf(namespace: string) {
+  const secret = pullSecret('mirror', { 'mirror.example.com': { auth: authOf(namespace) } });
+  return { ...secret, metadata: { name: 'mirror', namespace } };
+}
+
+test('fifty at once for one image in two namespaces: each file holds its own credential', async () => {
+  const here = await place({ secrets: NAMESPACES.map(secretOf) });
+  const runs = Array.from({ length: 50 }, (_, index) => call(here.node, NAMESPACES[index % 2] ?? 'team-a'));
+  for (const { code, stderr } of await Promise.all(runs)) assert.equal(code, 0, stderr);
+  const files = Object.entries(authFiles(here.node));
+  assert.equal(files.length, 2);
+  for (const [index, namespace] of NAMESPACES.entries()) {
+    const [name, file] = files.toSorted(([a], [b]) => (a < b ? -1 : 1))[index] ?? [];
+    assert.ok(name?.startsWith(`${namespace}-`), name);
+    assert.equal(file?.mode, 0o600);
+    assert.deepEqual(JSON.parse(file?.text ?? '').auths, {
+      'mirror.example.com': { auth: authOf(namespace) },
+    });
+  }
+  await leave(here);
+});
+
 test('killed at any instant: no partial file, and nothing of another namespace', async () => {
-  const mine = (namespace: string) => ({
-    ...pullSecret('mirror', {
-      'mirror.example.com': { auth: Buffer.from(`${namespace}:${namespace}`).toString('base64') },
-    }),
-    metadata: { name: 'mirror', namespace },
-  });
-  const here = await place({ secrets: ['team-a', 'team-b'].map(mine) });
+  const here = await place({ secrets: NAMESPACES.map(secretOf) });
   const lines = new Set<number>();
   for (let round = 0; round < 40; round += 1) {
     const namespace = round % 2 === 0 ? 'team-a' : 'team-b';
