@@ -1,6 +1,6 @@
 /**
  * Whether an object of a folder has lists, maps and texts where rules look for them. An API server refuses anything else, so that
- * rules need not; a folder is written by people. Pods, and what makes them, are read whatever they hold.
+ * rules need not; a folder is written by people. What pods, and what makes them, are made of is read whatever it is.
  */
 
 /**
@@ -38,6 +38,12 @@ const MIRRORS = (list: string): readonly string[] => [
   `spec.${list}[].mirrorSourcePolicy: text`,
 ];
 
+const STATUSES = (list: string): readonly string[] => [
+  `status.${list}[].state.waiting.reason: text`,
+  `status.${list}[].state.waiting.message: text`,
+  `status.${list}[].state.terminated`,
+];
+
 const SELECTOR: readonly string[] = ['matchLabels', 'matchExpressions[]'];
 
 const BY_KIND: Readonly<Record<string, readonly string[]>> = {
@@ -62,9 +68,13 @@ const BY_KIND: Readonly<Record<string, readonly string[]>> = {
     'spec.config.systemd.units[].dropins[].contents: text',
   ],
   MachineConfigPool: [
+    'spec.configuration.name: text',
+    'status.configuration.name: text',
+    'status.configuration.source[].name: text',
     ...under('spec.machineConfigSelector', SELECTOR),
     ...under('spec.nodeSelector', SELECTOR),
   ],
+  Pod: [...STATUSES('containerStatuses'), ...STATUSES('initContainerStatuses')],
   Secret: ['type: text'],
 };
 

@@ -244,9 +244,14 @@ function unitState(answer: unknown): UnitState {
     active: text('ActiveState'),
     sub: text('SubState'),
     load: text('LoadState'),
-    invocation: id instanceof Uint8Array || Array.isArray(id) ? Buffer.from(id).toString('hex') : '',
+    invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
     busy: Array.isArray(job) && job[0] !== 0,
   };
+}
+
+function isBytes(value: unknown): value is Uint8Array | readonly number[] {
+  if (value instanceof Uint8Array) return true;
+  return Array.isArray(value) && value.every((one) => typeof one === 'number');
 }
 
 /** Whether the job may have run although its end was not seen. */

@@ -99,9 +99,12 @@ function failure(
 }
 
 function retryAfterOf(header: string, details: readonly ErrorDetail[]): number | undefined {
-  const delays = details.map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(String(detail.retryDelay))?.[1]);
+  const delays = details.map(({ retryDelay }) =>
+    typeof retryDelay === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)?.[1] : undefined,
+  );
   const seconds = /^\d+$/.exec(header)?.[0] ?? delays.find((delay) => delay !== undefined);
-  return seconds === undefined ? undefined : Number(seconds) * 1000;
+  // A number of any length is one.
+  return seconds === undefined ? undefined : Math.min(Number(seconds), 1e9) * 1000;
 }
 
 /** An element of `details`: google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`. */

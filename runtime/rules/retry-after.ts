@@ -1,5 +1,8 @@
 /** The header `Retry-After`: seconds, or a date. Source of the rule: RFC 9110. */
 
+/** Thirty years: so long no answer is waited for, and a number of any length is still one. */
+const MOST_SECONDS = 1_000_000_000;
+
 /**
  * How long to wait, in milliseconds; undefined when the header says nothing that can be read.
  *
@@ -18,7 +21,7 @@
  */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
+  if (/^\d+$/.test(header)) return Math.min(Number(header), MOST_SECONDS) * 1000;
   const at = Date.parse(header);
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }

@@ -37,6 +37,29 @@ const rows: readonly Row[] = [
     says: /systemd answers without its properties/,
   },
   {
+    name: 'a wait of 400 digits',
+    reason: 'it was endless',
+    parser: 'challenge, redirect and refusal of a registry',
+    text: '9'.repeat(400),
+    says: /asks to wait 1000000000 s: 429/,
+  },
+  {
+    name: 'an invocation that is no bytes',
+    reason: 'there is none then',
+    parser: 'answer of the system bus',
+    text: '[{"ActiveState":{"value":"active"},"InvocationID":{"value":[{"toString":1}]}}]',
+    says: /invocation: ''/,
+  },
+  {
+    name: 'a delay of 400 digits',
+    reason: 'it was endless',
+    parser: "answer of Google's APIs",
+    text: JSON.stringify({
+      error: { status: 'UNAVAILABLE', details: [{ retryDelay: `${'9'.repeat(400)}s` }] },
+    }),
+    says: /UNAVAILABLE/,
+  },
+  {
     name: 'a media type that is a number',
     reason: 'the layer is then as it is, and its digest decides',
     parser: 'manifest and index of an image',
@@ -148,6 +171,22 @@ const rows: readonly Row[] = [
     parser: 'objects of a stand-alone cluster',
     text: object('v1 Pod', { spec: { imagePullSecrets: 7, containers: { image: 'a' } } }),
     says: /reconciler/,
+  },
+  {
+    name: 'states of containers that are a map',
+    reason: 'doctor reads the complaints of the kubelet from them',
+    parser: 'manifests',
+    text: object('v1 Pod', { status: { containerStatuses: {} } }),
+    says: /Pod "a" has status\.containerStatuses that is no list/,
+  },
+  {
+    name: 'a rendered configuration whose name is a map',
+    reason: 'the object of that name was looked up',
+    parser: 'manifests',
+    text: object('machineconfiguration.openshift.io/v1 MachineConfigPool', {
+      spec: { configuration: { name: { toString: 1 } } },
+    }),
+    says: /MachineConfigPool "a" has spec\.configuration\.name that is no text: quote it/,
   },
   {
     name: 'files of a MachineConfig that are a map',
