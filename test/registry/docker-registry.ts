@@ -2,9 +2,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { plantedPassword } from '../support/canary.ts';
 
@@ -70,16 +71,14 @@ export async function startRegistry(
 }
 
 export async function untilListening(port: number, child: ChildProcess): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+  for (const end = performance.now() + 60_000; performance.now() < end; await delay(50)) {
     if (child.exitCode !== null) throw new Error(`docker-registry ended with ${child.exitCode}`);
-    const { connect } = await import('node:net');
     const open = await new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => resolve(true));
       socket.once('error', () => resolve(false));
       socket.once('connect', () => socket.end());
     });
     if (open) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error('docker-registry does not listen');
 }
