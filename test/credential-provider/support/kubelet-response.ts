@@ -1,5 +1,6 @@
 /** The kubelet's strict reading of a CredentialProviderResponse, and its cache. */
 import { parseGoDuration } from '../../../runtime/rules/go-duration.ts';
+import { type JsonNode, parseGoJson } from '../../../runtime/rules/go-json.ts';
 
 export interface TakenResponse {
   readonly keys: number;
@@ -58,17 +59,17 @@ function isEntry(entry: unknown): boolean {
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    // JSON.parse takes the last of two equal keys; the kubelet refuses them.
-    const names = [...text.matchAll(/"(kind|apiVersion|cacheKeyType|cacheDuration|auth)"\s*:/g)].map(
-      ([, name]) => name,
-    );
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject && new Set(names).size === names.length ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseGoJson(text);
+  // JSON.parse takes the last of two equal keys; the kubelet refuses them, at any depth.
+  if (!parsed.ok || hasTwins(parsed.value)) return undefined;
+  const value: unknown = JSON.parse(text);
+  return isObject(value) ? value : undefined;
+}
+
+function hasTwins(node: JsonNode): boolean {
+  if (node.kind !== 'object') return false;
+  const names = new Set(node.members.map(({ key }) => key));
+  return names.size < node.members.length || node.members.some(({ value }) => hasTwins(value));
 }
 
 /** One look at the kubelet's cache of plugin answers. */
