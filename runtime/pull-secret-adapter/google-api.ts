@@ -91,7 +91,9 @@ function failure(
   );
   const info = details.map((detail) => detail.reason).find((reason) => typeof reason === 'string');
   const retryAfterMs = retryAfterOf(response.retryAfter, details);
-  if (typeof error?.status === 'string') return new GcpError(call, error.status, { info, retryAfterMs });
+  // A canonical code, and no other text: it is shown.
+  if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
+    return new GcpError(call, error.status, { info, retryAfterMs });
   // Not the API's own words: a proxy that refuses is no missing permission.
   const passing = http === 429 || http >= 500;
   const status = passing ? statusOfHttp(http) : 'UNAVAILABLE';

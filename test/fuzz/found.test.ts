@@ -51,6 +51,13 @@ const rows: readonly Row[] = [
     says: /invocation: ''/,
   },
   {
+    name: 'a status that is no code',
+    reason: 'it is shown, and anything may stand there',
+    parser: "answer of Google's APIs",
+    text: JSON.stringify({ error: { status: plantedPassword('status') } }),
+    says: /AddSecretVersion failed: UNAVAILABLE/,
+  },
+  {
     name: 'a delay of 400 digits',
     reason: 'it was endless',
     parser: "answer of Google's APIs",

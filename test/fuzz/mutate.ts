@@ -68,7 +68,10 @@ export function mutated(corpus: readonly string[], random: () => number): string
   // A document that stays one reaches further than a broken one.
   const isWhole = random() < 0.5;
   for (let round = 0; round < rounds; round += 1)
-    text = isWhole ? reshaped(text, random) : pick(MUTATIONS, random)(text, random, corpus);
+    text = (isWhole ? reshaped(text, random) : pick(MUTATIONS, random)(text, random, corpus)).slice(
+      0,
+      20_000,
+    );
   return text.slice(0, 20_000);
 }
 
