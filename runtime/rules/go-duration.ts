@@ -31,16 +31,21 @@ export function parseGoDuration(text: string): number | undefined {
   // Each digit can be matched in one way only, or a long wrong text would take for ever.
   const match = /^([-+]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text);
   if (match === null) return undefined;
+  const [, sign, amounts = ''] = match;
+  const sum = sumOf(amounts);
+  // The longest negative duration has no positive counterpart.
+  if (sum > LIMIT || (sum === LIMIT && sign !== '-')) return undefined;
+  return sign === '-' && sum !== 0n ? -Number(sum) : Number(sum);
+}
+
+function sumOf(amounts: string): bigint {
   let sum = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(
-    /(\d*)(?:\.(\d*))?([a-zµμ]+)/g,
-  )) {
+  for (const [, whole = '', fraction = '', unit = ''] of amounts.matchAll(/(\d*)(?:\.(\d*))?([a-zµμ]+)/g)) {
     const factor = UNITS[unit] ?? 0n;
-    sum += BigInt(whole === '' ? '0' : whole) * factor + partOf(fraction, factor);
-    if (sum > LIMIT) return undefined;
+    sum += BigInt(whole) * factor + partOf(fraction, factor);
+    if (sum > LIMIT) break;
   }
-  if (match[1] === '-') return sum === 0n ? 0 : -Number(sum);
-  return sum === LIMIT ? undefined : Number(sum);
+  return sum;
 }
 
 /** Go counts a fraction in floating point, and only the digits that fit 63 bits. */

@@ -40,8 +40,7 @@ test('the outputs shown are the real ones', async () => {
       file,
       text.replace(
         blocks,
-        (_, start: string, command: string, _old: string, end: string) =>
-          `${start}${real.get(command) ?? ''}${end}`,
+        (...[, start, command = '', , end]: string[]) => `${start}${real.get(command) ?? ''}${end}`,
       ),
     );
   for (const [, , command = '', shown] of readFileSync(file, 'utf8').matchAll(blocks))
