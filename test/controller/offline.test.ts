@@ -183,7 +183,12 @@ test('a dump that holds an object twice is refused with both places', () => {
     { file: 'two.yaml', text: `# x\n${text}` },
   ]);
   assert.deepEqual(folder.problems, [
-    { file: 'two.yaml', line: 1, message: 'ConfigMap/a is given twice: first at one.yaml:1' },
+    {
+      file: 'two.yaml',
+      line: 1,
+      message: 'ConfigMap/a is given twice: first at one.yaml:1',
+      first: { file: 'one.yaml', line: 1 },
+    },
   ]);
 });
 
