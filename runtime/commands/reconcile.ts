@@ -87,7 +87,7 @@ unless --to names a folder.
   --verbose               also list what is unchanged
 
 In a cluster:
-  --kubeconfig FILE            the (hosted) cluster; default: in-cluster credentials
+  --kubeconfig FILE            the (hosted) cluster; default: as for kubectl, in a pod its own account
   --management-kubeconfig FILE the management cluster
   --discover                   find every hosted cluster by its HostedControlPlane
   --hosted-cluster NS/N        only this one

@@ -14,7 +14,7 @@ import { nameOf, planUninstall, type UninstallPlan } from '../uninstall/plan.ts'
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
 const HELP = `
-Usage: pullwright uninstall [--kubeconfig FILE] [--dry-run] [--yes] [options]
+Usage: pullwright uninstall [--kubeconfig FILE] [--context NAME] [--dry-run] [--yes] [options]
 
 Removes everything of Pullwright from one cluster, in this order: programs and policies, custom resources, MachineConfigs,
 nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running
@@ -22,6 +22,7 @@ kubelet. Secrets that people made, and objects that another operator looks after
 is continued by running it again.
 
   --kubeconfig FILE   the cluster; default: as for kubectl
+  --context NAME      a context of the kubeconfig; default: the current one
   --dry-run           print what would be removed and what stays, and change nothing
   --yes               do not ask
   --keep-secrets      leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them
@@ -68,6 +69,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     args: [...args],
     options: {
       kubeconfig: { type: 'string' },
+      context: { type: 'string' },
       'dry-run': { type: 'boolean', default: false },
       yes: { type: 'boolean', default: false },
       'keep-secrets': { type: 'boolean', default: false },
@@ -85,7 +87,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     isJson: values.output === 'json',
     options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
   };
-  const connection = await loadConnection(values.kubeconfig, io.env);
+  const connection = await loadConnection(values.kubeconfig, io.env, values.context);
   const client = new HttpKubeClient({
     connection,
     transport: await openTransport(connection),

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { KubeClient } from '../kube/client.ts';
 import { EventRecorder } from '../kube/events.ts';
+import type { ClusterChoice } from '../kube/kubeconfig.ts';
 import { describeError } from '../rules/errors.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, pullStatusName } from '../rules/pull-status.ts';
 import type { VerifyReport } from '../rules/verify-report.ts';
@@ -15,7 +16,7 @@ export interface PublishOptions {
   readonly name: string;
   readonly problems: readonly string[];
   readonly warnDays: number;
-  readonly kubeconfig?: string;
+  readonly cluster: ClusterChoice;
 }
 
 const MANAGER = 'pullwright-verify';
@@ -27,10 +28,10 @@ const MANAGER = 'pullwright-verify';
  */
 export async function reportToCluster(
   report: VerifyReport,
-  { namespace, name, problems, warnDays, kubeconfig }: PublishOptions,
+  { namespace, name, problems, warnDays, cluster }: PublishOptions,
   io: CommandIo,
 ): Promise<void> {
-  await withClient({ kubeconfig }, io, async (client) => {
+  await withClient(cluster, io, async (client) => {
     const about = { namespace, name };
     const present = await client.get({
       apiVersion: PULL_STATUS_API_VERSION,

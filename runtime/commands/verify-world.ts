@@ -29,6 +29,7 @@ interface Flags {
   readonly 'service-account': string;
   readonly from?: readonly string[];
   readonly kubeconfig?: string;
+  readonly context?: string;
 }
 
 /**
@@ -73,7 +74,7 @@ async function read(
   io: CommandIo,
 ): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[] }> {
   if (flags.from !== undefined) return readFolders(flags.from);
-  const { namespace, kubeconfig } = flags;
+  const { namespace, kubeconfig, context } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
     {},
@@ -86,7 +87,7 @@ async function read(
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
   ];
-  return readObjects(kubeconfig === undefined ? {} : { kubeconfig }, kinds, io, nextKinds(flags, named));
+  return readObjects({ kubeconfig, context }, kinds, io, nextKinds(flags, named));
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;

@@ -14,7 +14,8 @@ const HELP = `
 Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror.
 One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.
 
-Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [options]
+Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --kubeconfig FILE]
+                         [--context NAME] [options]
 
   --image IMAGE            the same as IMAGE; may be given more than once
   --all-in-use             all images of pods and of the templates that make pods
@@ -23,6 +24,7 @@ Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --
   --service-account SA     for IMAGE; default: default
   --from DIR               folder of manifests or a dump, instead of a cluster; may be given more than once
   --kubeconfig FILE        the cluster; default: as for kubectl
+  --context NAME           a context of the kubeconfig; default: the current one
   --concurrency N          questions at once; default 16
   --warn-days N            point out credentials that end within so many days; default 14
   --output text|json       default text
@@ -70,6 +72,7 @@ const OPTIONS = {
   'service-account': { type: 'string', default: 'default' },
   from: { type: 'string', multiple: true },
   kubeconfig: { type: 'string' },
+  context: { type: 'string' },
   concurrency: { type: 'string', default: '16' },
   'warn-days': { type: 'string', default: '14' },
   output: { type: 'string', default: 'text' },
@@ -98,12 +101,14 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
         }),
   );
   if (settings.report === undefined) return wantsAttention(report) || problems.length > 0 ? 1 : 0;
-  const publish = { ...settings.report, problems, warnDays: settings.warnDays };
-  await reportToCluster(
-    report,
-    values.kubeconfig === undefined ? publish : { ...publish, kubeconfig: values.kubeconfig },
-    io,
-  );
+  const { kubeconfig, context } = values;
+  const publish = {
+    ...settings.report,
+    problems,
+    warnDays: settings.warnDays,
+    cluster: { kubeconfig, context },
+  };
+  await reportToCluster(report, publish, io);
   // A CronJob that reports has done its work; a failed Job would hide that behind retries.
   return 0;
 }

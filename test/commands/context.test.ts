@@ -1,0 +1,43 @@
+/** `--context` counts for every command that asks the cluster of a person. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('--context');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-context-'));
+const kubeconfig = join(folder, 'kubeconfig.json');
+writeFileSync(
+  kubeconfig,
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'alpha',
+    clusters: [{ name: 'alpha', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'alpha', user: {} }],
+    contexts: [{ name: 'alpha', context: { cluster: 'alpha', user: 'alpha' } }],
+  }),
+);
+
+table(
+  test,
+  [
+    { name: 'explain', args: ['quay.io/acme/web:1'] },
+    { name: 'doctor', args: ['web'] },
+    { name: 'status', args: [] },
+    { name: 'verify', args: ['--all-in-use'] },
+    { name: 'uninstall', args: ['--dry-run'] },
+  ].map((row) => ({ ...row, reason: 'a flag that is not looked at would ask, or change, another cluster' })),
+  async ({ name, args }) => {
+    const flags = ['--kubeconfig', kubeconfig, '--context', 'beta'];
+    const ran = await runProcess([process.execPath, main, name, ...args, ...flags]);
+    assert.equal(ran.code, 2, ran.stdout);
+    assert.match(ran.stderr, /Cannot use context "beta": the kubeconfig has "alpha"/);
+  },
+);
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();
