@@ -31,12 +31,13 @@ interface ContainerStatus {
   readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
 }
 
+/** Lists that are null are none. */
 function statusesOf({ status }: KubeObject): readonly ContainerStatus[] {
-  const { initContainerStatuses = [], containerStatuses = [] } = (status ?? {}) as {
-    initContainerStatuses?: readonly ContainerStatus[];
-    containerStatuses?: readonly ContainerStatus[];
-  };
-  return [...initContainerStatuses, ...containerStatuses];
+  const { initContainerStatuses, containerStatuses } = (status ?? {}) as Readonly<Record<string, unknown>>;
+  return [initContainerStatuses, containerStatuses]
+    .filter((list) => Array.isArray(list))
+    .flat()
+    .filter((one: unknown) => typeof one === 'object' && one !== null);
 }
 
 function runs(pod: KubeObject): boolean {

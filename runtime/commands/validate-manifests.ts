@@ -3,7 +3,7 @@ import type { Manifest } from '../controller/manifests.ts';
 import { nameFault } from '../rules/credential-provider-name.ts';
 import { mergePullSecrets } from '../rules/docker-config-merge.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../rules/global-pull-secret.ts';
-import { describeObject, type KubeObject, type SecretObject } from '../rules/kube-object.ts';
+import { describeObject, isSecret, type KubeObject, type SecretObject } from '../rules/kube-object.ts';
 import { matchImageFault, matchImageHint } from '../rules/match-images.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
 import { lintMirrors } from '../rules/mirrors-lint.ts';
@@ -142,7 +142,7 @@ function mergeProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
 function secretsOf(manifests: readonly Manifest[], namespace: string, name: string): readonly Manifest[] {
   return manifests.filter(
     ({ object }) =>
-      object.kind === 'Secret' && object.metadata.namespace === namespace && object.metadata.name === name,
+      isSecret(object) && object.metadata.namespace === namespace && object.metadata.name === name,
   );
 }
 

@@ -3,7 +3,7 @@
 import type { NamespaceTarget } from './import-namespaces.ts';
 import type { ImportedPart, ImportNote } from './import-types.ts';
 import { subjectOf } from './import-types.ts';
-import type { KubeObject, SecretObject } from './kube-object.ts';
+import { isSecret, type KubeObject, type SecretObject } from './kube-object.ts';
 import { pullSecretKey } from './pull-secret-text.ts';
 
 /** The text of an annotation; undefined when it is not there, or not shown. */
@@ -14,7 +14,7 @@ export function annotation({ metadata }: KubeObject, key: string): string | unde
 
 /** Secrets among `objects`. */
 export function secretsIn(objects: readonly KubeObject[]): readonly SecretObject[] {
-  return objects.filter((object): object is SecretObject => object.kind === 'Secret');
+  return objects.filter(isSecret);
 }
 
 /** Copies of `secret` to `target`, under its own name. */

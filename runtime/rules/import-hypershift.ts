@@ -4,17 +4,17 @@ import { GLOBAL_PULL_SECRET } from './global-pull-secret.ts';
 import { annotation } from './import-copies.ts';
 import type { ImportedPart, ImportNote } from './import-types.ts';
 import { subjectOf } from './import-types.ts';
-import type { KubeObject } from './kube-object.ts';
+import { isSecret, type KubeObject } from './kube-object.ts';
 import { MIRROR_SET_KINDS } from './mirrors-collect.ts';
 import { IS_REGISTRY_OVERRIDES } from './olm-catalogs.ts';
 
 /** Sections for what is found. */
 export function importHypershift(objects: readonly KubeObject[]): ImportedPart {
   const additional = objects.find(
-    ({ kind, metadata }) =>
-      kind === 'Secret' &&
-      metadata.namespace === GLOBAL_PULL_SECRET.namespace &&
-      metadata.name === GLOBAL_PULL_SECRET.additional,
+    (object) =>
+      isSecret(object) &&
+      object.metadata.namespace === GLOBAL_PULL_SECRET.namespace &&
+      object.metadata.name === GLOBAL_PULL_SECRET.additional,
   );
   const sets = objects.flatMap(mirrorSet);
   const hosted = objects.filter(({ kind }) => kind === 'HostedCluster');

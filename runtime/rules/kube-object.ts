@@ -67,6 +67,11 @@ export interface SecretObject extends KubeObject {
   readonly data?: Readonly<Record<string, Redacted<string>>>;
 }
 
+/** Whether `object` is one. Groups have a slash, and Secrets of their own, whose values nobody has wrapped. */
+export function isSecret(object: KubeObject): object is SecretObject {
+  return object.kind === 'Secret' && !object.apiVersion.includes('/');
+}
+
 /** `kind/namespace/name` or `kind/name`, for messages. */
 export function describeObject(object: {
   readonly kind: string;

@@ -227,6 +227,38 @@ const rows: readonly Row[] = [
     text: object('v2 Secret', { data: { '.dockerconfigjson': plantedPassword('version') } }),
     says: /is no version of a Secret, wanted "v1"/,
   },
+  {
+    name: 'two pull secrets of a group of their own',
+    reason: 'only those of the core group are unwrapped and merged',
+    parser: 'objects to validate',
+    text: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'List',
+      items: [
+        ['openshift-config', 'pull-secret'],
+        ['kube-system', 'additional-pull-secret'],
+      ].map(([namespace, name]) => ({
+        apiVersion: 'example.com/v1',
+        kind: 'Secret',
+        metadata: { namespace, name },
+        data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+      })),
+    }),
+    says: /^\[\]$/,
+  },
+  {
+    name: 'statuses of containers that are null',
+    reason: 'a dump may hold null for an empty list',
+    parser: 'doctor',
+    text: JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web-1', namespace: 'web' },
+      spec: { containers: [{ name: 'a', image: 'quay.io/team/app:1.2' }] },
+      status: { phase: 'Pending', containerStatuses: null },
+    }),
+    says: /web-1/,
+  },
 ];
 
 table(test, rows, async ({ parser: name, text, says }) => {
