@@ -11,7 +11,7 @@ import { errnoOf } from '../host/file-errors.ts';
 
 const NAME = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?-[0-9a-f]{64}(?:-[0-9a-f-]{36})?\.json$/;
 /** Left by a provider that was killed while it wrote. */
-const TEMPORARY = /^\..*\.tmp-[0-9a-f]+$/;
+const TEMPORARY = /^\..*\.tmp-[0-9a-f-]+$/;
 
 /**
  * Removes files of `folder` and its `in-use` that are older than `ageMs`, and gives how many that were. Only names that the

@@ -22,6 +22,8 @@ test('old files of the provider and of CRI-O go, young ones and everything else 
     `team-a-${sha}.json`,
     `in-use/team-a-${sha}-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b.json`,
     `.team-a-${sha}.json.tmp-0123abcd`,
+    // As the provider names what it writes.
+    `.team-a-${sha}.json.tmp-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b`,
   ];
   for (const name of old) file(join(folder, name), 3_600_000);
   for (const name of [`team-b-${sha}.json`, `in-use/team-b-${sha}-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b.json`])
@@ -30,7 +32,7 @@ test('old files of the provider and of CRI-O go, young ones and everything else 
     file(join(folder, name), 9e9);
   mkdirSync(join(folder, `folder-${sha}.json`));
   symlinkSync('/etc/hostname', join(folder, `link-${sha}.json`));
-  assert.equal(removeStaleAuthFiles(folder, 3_600_000, NOW), 3);
+  assert.equal(removeStaleAuthFiles(folder, 3_600_000, NOW), old.length);
   assert.deepEqual(readdirSync(folder).sort(), [
     `Team-${sha}.json`,
     'config.json',
