@@ -1,6 +1,6 @@
 /** Merge of two pull secrets, and look-ups in the result: growth with the number of entries, against JSON.parse and JSON.stringify of the same texts. */
-import { kubeletKeyring, lookupForKubelet } from '../runtime/rules/auth-lookup-kubelet.ts';
-import { mergePullSecrets } from '../runtime/rules/docker-config-merge.ts';
+import { kubeletKeyring, lookupForKubelet } from '../runtime/rules/auth-lookup/kubelet.ts';
+import { mergePullSecrets } from '../runtime/rules/docker-config/merge.ts';
 import { redact, reveal } from '../runtime/rules/redacted.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
 

@@ -2,7 +2,7 @@
 import { parseAllDocuments } from 'yaml';
 import { folderOf } from '../runtime/controller/folder.ts';
 import { runOffline } from '../runtime/controller/offline.ts';
-import { reconcilers } from '../runtime/global-pull-secret/reconciler.ts';
+import { reconcilers } from '../runtime/global-pull-secret/reconciler/reconciler.ts';
 import { interleaved, ms, printTable, ratio } from './measure.ts';
 
 const PAD = 'x'.repeat(700);

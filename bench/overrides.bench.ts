@@ -3,8 +3,8 @@
  * sends the same number of patches, on one API server, in one run. `CLUSTERS` (500) scales it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openKubeconfig } from '../runtime/commands/live-clusters.ts';
-import { FactCache, noLookUp } from '../runtime/controller/facts.ts';
+import { openKubeconfig } from '../runtime/commands/reconcile/live-clusters.ts';
+import { FactCache, noLookUp } from '../runtime/controller/lookups.ts';
 import { Manager } from '../runtime/controller/manager.ts';
 import { systemQueueClock } from '../runtime/controller/queue.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';

@@ -8,8 +8,8 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { baseRuntime } from '../runtime/bin/base.ts';
-import { compile } from '../runtime/bin/compile.ts';
+import { baseRuntime } from '../build/base.ts';
+import { compile } from '../build/compile.ts';
 import {
   authFiles,
   flagsOf,

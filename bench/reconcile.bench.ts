@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { Cluster } from '../runtime/controller/cluster.ts';
 import { ClusterCache } from '../runtime/controller/cluster-cache.ts';
 import type { Outcome, Reconciler } from '../runtime/controller/contract.ts';
-import { FactCache, noLookUp } from '../runtime/controller/facts.ts';
+import { FactCache, noLookUp } from '../runtime/controller/lookups.ts';
 import { Manager } from '../runtime/controller/manager.ts';
 import { inParallel } from '../runtime/controller/parallel.ts';
 import { systemQueueClock } from '../runtime/controller/queue.ts';

@@ -4,9 +4,9 @@
  */
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readProfile } from '../runtime/rules/pull-secret-profile.ts';
-import { injectionPlan } from '../runtime/rules/pull-secret-profile-plan.ts';
-import { compileInjectionPolicy } from '../runtime/rules/pull-secret-profile-policy.ts';
+import { readProfile } from '../runtime/rules/injection/profile.ts';
+import { injectionPlan } from '../runtime/rules/injection/profile-plan.ts';
+import { compileInjectionPolicy } from '../runtime/rules/injection/profile-policy.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
   createPod,

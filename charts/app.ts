@@ -3,7 +3,7 @@
  * one App for a thousand clusters would take time by the square.
  */
 import { App, Chart } from 'cdk8s';
-import type { KubeObject } from '../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
 import type { Cluster, Fleet } from './fleet.ts';
 import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';

@@ -1,7 +1,7 @@
 /** Every mistake of a fleet, each with its place, what is there and what is wanted. */
 import type { z } from 'zod';
 import { PullwrightError } from '../runtime/rules/errors.ts';
-import { nearWord } from '../runtime/rules/near-word.ts';
+import { nearWord } from '../runtime/rules/text/near-word.ts';
 
 /** Keys and indexes from the top of the fleet. */
 export type FieldPath = readonly (string | number)[];

@@ -1,6 +1,6 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
-import { yamlMistake } from '../runtime/rules/yaml-mistake.ts';
+import { yamlMistake } from '../runtime/rules/text/yaml-mistake.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
 /** What {@link readFleetYaml} gives. */

@@ -14,7 +14,7 @@
 import { createHash } from 'node:crypto';
 import { toYaml } from '../runtime/kube/yaml.ts';
 import { PullwrightError } from '../runtime/rules/errors.ts';
-import { describeObject, type KubeObject } from '../runtime/rules/kube-object.ts';
+import { describeObject, type KubeObject } from '../runtime/rules/kubernetes/object.ts';
 
 /** An object and the file it is written to. */
 export interface RenderedObject {

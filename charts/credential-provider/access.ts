@@ -2,8 +2,8 @@
  * Who may do what for the credential provider: nodes ask for tokens of the right audience, and the service accounts of chosen
  * namespaces read their pull secrets.
  */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { role, secretsByName } from '../shared/objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';

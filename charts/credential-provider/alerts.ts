@@ -1,6 +1,6 @@
 /** What should wake somebody. Each is explained in `docs/runbooks/credential-provider.md`. */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Alert, prometheusRule } from '../shared/monitoring.ts';
 
 export interface AlertOptions {

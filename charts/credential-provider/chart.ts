@@ -1,7 +1,7 @@
 /** The section `systems.credential-provider` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem } from '../shared/system.ts';

@@ -5,8 +5,8 @@
  * Source: openshift/api, config/v1; the answers of an API server that holds it are in test/conformance/cases/crd.
  */
 
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { NEVER_PRUNE } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 

@@ -1,5 +1,5 @@
 /** The MachineConfig of a hosted cluster, as its NodePools take it: a ConfigMap beside the HostedCluster. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 
 /** Name of the ConfigMap, to be put into `spec.config` of each NodePool. */
 export function hostedConfigMapName(hostedCluster: string): string {

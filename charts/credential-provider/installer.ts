@@ -1,6 +1,6 @@
 /** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   type Container,
   clusterRole,

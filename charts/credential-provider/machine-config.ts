@@ -3,8 +3,8 @@
  *
  * Same bytes as the Machine Config Operator makes, empty objects included: taking over from it must not restart a kubelet.
  */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import type { KubeObject, OwnerReference } from '../../runtime/rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import type { KubeObject, OwnerReference } from '../../runtime/rules/kubernetes/object.ts';
 
 export const MACHINE_CONFIG_API_VERSION = 'machineconfiguration.openshift.io/v1';
 export const ROLE_LABEL = 'machineconfiguration.openshift.io/role';

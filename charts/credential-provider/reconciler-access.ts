@@ -1,6 +1,6 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
-import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider-platform.ts';
-import { pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
 import type { Access, HostedCluster } from '../shared/system.ts';
 import { hostedConfigMapName } from './hosted-config-map.ts';

@@ -1,5 +1,5 @@
 /** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
 
 export interface ArgoApplicationInput {

@@ -1,5 +1,5 @@
 /** What makes Argo CD or Flux sync the rendered tree of a fleet. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Fleet } from '../fleet.ts';
 import type { DestinationInput, GitOpsInput } from '../fleet-schema.ts';
 import { pathOf } from '../output.ts';

@@ -1,5 +1,5 @@
 /** Flux: a GitRepository, and a Kustomization per folder. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
 
 export interface FluxKustomizationInput {

@@ -2,8 +2,8 @@
  * What the reconciler of this system may do, per cluster and namespace: what it reads (`runtime/global-pull-secret`) and what
  * it writes. Everything that has a name in advance is granted by name, `create` included: see {@link applyByName}.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/pull-status.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';

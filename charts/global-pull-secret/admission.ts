@@ -5,8 +5,8 @@
  * to break the tenant's pipeline. `deny` refuses, but spares updates of Secrets that already have another type: a type cannot
  * be changed, so that a refusal would leave no way but deletion.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { admissionPolicy, labels, type Validation } from '../shared/objects.ts';
 
 /** `off` renders no policy. */

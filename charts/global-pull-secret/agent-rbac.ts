@@ -5,8 +5,8 @@
  * both kube-system and openshift-config". The agent reads mounted files and needs none of it; the Roles hold `get` on the
  * named Secrets and nothing else, and without `restartSlots` or `report` the pod has no token to use them with.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,

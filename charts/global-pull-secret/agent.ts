@@ -6,8 +6,8 @@
  * template, so that a changed credential reaches the nodes by the mount and replaces no pod; the pod uses the node's network,
  * so that a node without a working network plugin still gets its credentials; readiness says whether the file is in place.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   type Container,
   daemonSet,

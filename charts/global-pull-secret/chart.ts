@@ -1,8 +1,8 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { countOrPercent, dnsName, duration, imageReference, labelMap } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { namespaceReference } from '../shared/objects.ts';

@@ -2,8 +2,8 @@
  * What stands in a cluster whose nodes get the global pull secret: rendered into git (`delivery: gitops`) or applied by the
  * reconciler (`delivery: reconciler`), from the same functions.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/global-pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { additionalSecretPolicies, type Enforcement } from './admission.ts';
 import { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
 import { agentRbac } from './agent-rbac.ts';

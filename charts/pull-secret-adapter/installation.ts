@@ -1,5 +1,5 @@
 /** What is installed once per management cluster: identities, rights, the Deployments of adapter and Sentinel, what watches them. */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import {
   configMap,

@@ -2,7 +2,7 @@
  * The Job and the binding that the adapter makes for a cluster, as plain objects: rendered by `synth` as an example, applied by the
  * adapter. No value of a secret goes through here.
  */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { federationOfPod } from './federation.ts';
 
 /** Where the pull secret is mounted in the Job's container. */

@@ -2,7 +2,7 @@
  * The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods and temporary Secrets; elsewhere only bindings, and
  * of these only such that give the Job's one role, which it holds by the verb `bind` without having those rights itself.
  */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,

@@ -1,5 +1,5 @@
 /** What the reconciler of this system may do. Secrets cannot be narrowed by RBAC here; the guard policy does it instead. */
-import { INJECTION_POLICY_NAME } from '../../runtime/rules/pull-secret-profile-policy.ts';
+import { INJECTION_POLICY_NAME } from '../../runtime/rules/injection/profile-policy.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
 
 const READ = ['get', 'list', 'watch'] as const;

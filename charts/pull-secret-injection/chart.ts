@@ -1,8 +1,8 @@
 /** The section `systems.pull-secret-injection` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { readProfile } from '../../runtime/rules/pull-secret-profile.ts';
+import { readProfile } from '../../runtime/rules/injection/profile.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
 import { ObjectGroup } from '../shared/object-group.ts';

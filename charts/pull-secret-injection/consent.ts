@@ -2,8 +2,9 @@
  * Admission policies that keep distribution honest: an author of a profile must be allowed to read what it distributes,
  * and the reconciler's own account may write nothing but copies.
  */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { MAX_SECRETS, MAX_SOURCES } from '../../runtime/rules/pull-secret-profile.ts';
+
+import { MAX_SECRETS, MAX_SOURCES } from '../../runtime/rules/injection/profile.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { admissionPolicy, labels, type Validation } from '../shared/objects.ts';
 
 export const CONSENT_POLICY_NAME = 'pullwright-pull-secret-profile-consent';

@@ -1,6 +1,5 @@
 /** The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`. */
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
 import {
   MAX_SECRETS,
   MAX_SOURCES,
@@ -8,7 +7,8 @@ import {
   PROFILE_API_VERSION,
   PROFILE_KIND,
   PROFILE_MODES,
-} from '../../runtime/rules/pull-secret-profile.ts';
+} from '../../runtime/rules/injection/profile.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';

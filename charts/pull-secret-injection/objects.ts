@@ -1,6 +1,7 @@
 /** What stands in a cluster with pull secret injection, besides the reconciler and the definitions of kinds. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/pull-secret-profile.ts';
+
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
 import { consentPolicy, guardPolicy, sidecarSetConsentPolicy } from './consent.ts';
 import { type CertificateSource, webhookObjects } from './webhook.ts';

@@ -3,7 +3,7 @@
  * rest is kept as it is. Where Kruise is installed, its own definition stays.
  */
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { conditionsSchema, crd } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';

@@ -1,5 +1,5 @@
 /** The webhook for clusters that do not serve MutatingAdmissionPolicy: two replicas, least rights, certificates from outside. */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,

@@ -1,5 +1,5 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
-import { GLOBAL_PULL_SECRET } from '../../runtime/rules/global-pull-secret.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access } from '../shared/system.ts';
 import { CATALOG_STREAM } from './objects.ts';

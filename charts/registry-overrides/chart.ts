@@ -1,9 +1,9 @@
 /** The section `systems.registry-overrides` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import type { MirrorProblem } from '../../runtime/rules/mirrors-collect.ts';
-import { lintMirrors } from '../../runtime/rules/mirrors-lint.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { MirrorProblem } from '../../runtime/rules/mirrors/collect.ts';
+import { lintMirrors } from '../../runtime/rules/mirrors/lint.ts';
 import { dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem, SectionProblem } from '../shared/system.ts';

@@ -3,9 +3,9 @@
  *
  * Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
  */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { collectMirrors } from '../../runtime/rules/mirrors-collect.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { collectMirrors } from '../../runtime/rules/mirrors/collect.ts';
+import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
 import { labels } from '../shared/objects.ts';
 
 /** For which pulls the mirrors of a set serve. */

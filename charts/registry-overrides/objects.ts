@@ -3,8 +3,8 @@
  *
  * Source of the rule: HyperShift's assets for the catalogs, field by field.
  */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import type { Catalog, CatalogPlacement } from '../../runtime/rules/olm-catalogs.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Catalog, CatalogPlacement } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
 
 /** Images by catalog name. */
 export type CatalogImages = Readonly<Record<string, string>>;

@@ -7,7 +7,7 @@
  * `format`. Put `.max()` on every text and list, so that the cost of CEL rules stays bounded.
  */
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {

@@ -4,7 +4,7 @@
  * Source of the rule: the recommended labels `app.kubernetes.io/*`. The selector subset never holds a version, because a
  * selector cannot change.
  */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 
 /** Namespace of our own pods unless the fleet says otherwise. */

@@ -1,5 +1,5 @@
 /** PrometheusRule and ServiceMonitor of the Prometheus Operator: symptoms that are worth waking somebody for. */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 
 /** One alert. Its annotations say what is the case and what to look at. */
 export interface Alert {

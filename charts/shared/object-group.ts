@@ -1,7 +1,7 @@
 /** Plain objects as constructs, so that they compose with everything else of cdk8s. */
 import { ApiObject, type ApiObjectProps } from 'cdk8s';
 import { Construct } from 'constructs';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 
 /**
  * A construct that holds one ApiObject per plain object; its id is `<kind>-<namespace>-<name>`, which stays the same when

@@ -1,5 +1,5 @@
 /** NetworkPolicies and admission policies. */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 
 /** Who may reach the selected pods, on which named or numbered ports. */
 export interface Ingress {

@@ -1,10 +1,14 @@
 /**
  * The kind `PullStatus` (pullwright.dev/v1alpha1): where what has no status of its own reports. What is written into it is
- * built by `runtime/rules/pull-status.ts`; this is the schema that the API server holds it against.
+ * built by `runtime/rules/kubernetes/pull-status.ts`; this is the schema that the API server holds it against.
  */
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { MAX_VERDICTS, PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../runtime/rules/pull-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import {
+  MAX_VERDICTS,
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+} from '../../runtime/rules/kubernetes/pull-status.ts';
 import { CATEGORY, conditionsSchema, crd } from './crd.ts';
 import { labels } from './metadata.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Roles and bindings, as narrow as can be said: Secrets only by name, wildcards not at all.
  */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {

@@ -1,5 +1,5 @@
 /** What is watched of the reconciler itself. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, selectorLabels } from './metadata.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { RECONCILER } from './reconciler.ts';

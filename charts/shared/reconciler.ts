@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { toYaml } from '../../runtime/kube/yaml.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -28,7 +28,7 @@ import {
 } from './objects.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
-/** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/claim-memory.ts`). */
+/** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
 const CLAIM_MEMORY = 'pullwright-hosted-clusters';
 
 /** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */

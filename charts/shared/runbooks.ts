@@ -1,5 +1,5 @@
 /** Where an alert is explained: each rendered alert carries the address of its section in `docs/runbooks`. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 
 /** Where the runbooks of this repository are published; a fleet may name a copy of its own. */
 export const RUNBOOKS = 'https://pullwright.dev/runbooks';

@@ -3,7 +3,7 @@
  * GitOps tool, turns into the Secret.
  */
 import { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { dnsName, duration } from './fields.ts';
 import { labels } from './metadata.ts';
 

@@ -3,7 +3,7 @@
  * that section to objects.
  */
 import type { z } from 'zod';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Alert } from './monitoring.ts';
 import type { PolicyRule } from './rbac.ts';
 

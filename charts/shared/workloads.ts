@@ -1,7 +1,7 @@
 /**
  * Pods and what runs them: typed as far as we render, hardened unless said otherwise.
  */
-import type { KubeObject, ObjectMeta } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 
 export interface Container {
   readonly name: string;

@@ -1,8 +1,8 @@
 /** The section `systems.verify` of a fleet, and a construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
-import { pullStatusName } from '../../runtime/rules/pull-status.ts';
-import { VERIFY } from '../../runtime/rules/verify-status.ts';
+import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
+import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { namespace as namespaceObject, OWN_NAMESPACE } from '../shared/objects.ts';

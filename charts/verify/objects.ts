@@ -1,7 +1,8 @@
 /** The CronJob that asks registries about credentials, and the rights that it takes: reading what pods pull with, no more. */
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { pullStatusName } from '../../runtime/rules/pull-status.ts';
-import { VERIFY } from '../../runtime/rules/verify-status.ts';
+
+import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import {
   clusterRole,
   clusterRoleBinding,

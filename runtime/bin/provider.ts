@@ -3,8 +3,8 @@
  * What it does not know (help, version, dry run, wrong flags) is left to the command line, which says the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
-import { type ParsedArguments, parseArguments } from '../credential-provider/options.ts';
-import { runProvider } from '../credential-provider/run.ts';
+import { type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
+import { runProvider } from '../credential-provider/plugin/run.ts';
 import { errnoOf } from '../host/file-errors.ts';
 
 /** Whether `args` were those of a usual run; then it has ended with the process. */

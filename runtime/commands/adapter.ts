@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 import { toYaml } from '../kube/yaml.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/settings.ts';
+import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import { apiOf, BROKER_HELP, BROKER_OPTIONS, consumerOf, oneOf, portOf, seconds } from './broker-flags.ts';
@@ -110,7 +110,7 @@ async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): 
     throw new UsageError('Cannot run on saved answers: wanted --event FILE --api-dir DIR --dry-run');
   }
   const output = oneOf('--output', flags.output, ['yaml', 'json'] as const);
-  const { runOffline } = await import('../pull-secret-adapter/offline.ts');
+  const { runOffline } = await import('../pull-secret-adapter/adapter/offline.ts');
   const result = await runOffline(event, folder, settings, new Date());
   // Through JSON, where what is redacted shows as such.
   const plain: unknown = JSON.parse(JSON.stringify(result));
@@ -121,7 +121,7 @@ async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): 
 }
 
 async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
-  const { runAdapter } = await import('../pull-secret-adapter/adapter-process.ts');
+  const { runAdapter } = await import('../pull-secret-adapter/adapter/process.ts');
   const { createLogger } = await import('../telemetry/logger.ts');
   const { createMetrics } = await import('../telemetry/metrics.ts');
   const { loadConnection } = await import('../kube/kubeconfig.ts');

@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util';
 import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
-import { importObjects } from '../rules/import.ts';
-import type { Imported } from '../rules/import-types.ts';
-import { GRANT_ANNOTATION } from '../rules/pull-secret-profile-grant.ts';
+import { importObjects } from '../rules/import/import.ts';
+import type { Imported } from '../rules/import/types.ts';
+import { GRANT_ANNOTATION } from '../rules/injection/profile-grant.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
 const HELP = `

@@ -122,7 +122,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     serviceAccountDir: values['service-account-dir'],
     once: values.once,
   };
-  const installer = await import('../credential-provider/installer.ts');
+  const installer = await import('../credential-provider/installer/installer.ts');
   return values['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
 }
 

@@ -54,7 +54,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     args: [...args],
     options: { 'dry-run': { type: 'boolean', default: false } },
   });
-  const { runJobProcess } = await import('../pull-secret-adapter/job-process.ts');
+  const { runJobProcess } = await import('../pull-secret-adapter/job/process.ts');
   const code = await runJobProcess({
     env: io.env,
     signal: io.signal,

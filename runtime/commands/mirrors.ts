@@ -12,9 +12,9 @@ import {
   mirrorReport,
   mirrorText,
 } from '../registry-overrides/mirror-report.ts';
+import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { UsageError } from '../rules/errors.ts';
-import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
-import { parseRegistriesConf, type Registry } from '../rules/registries-conf.ts';
+import { parseRegistriesConf, type Registry } from '../rules/mirrors/registries-conf.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { ACCESS_FLAGS, ACCESS_HELP, type AccessValues, registryClient } from './registry-access.ts';
 

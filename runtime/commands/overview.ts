@@ -1,5 +1,5 @@
 /** What the program says when no command was run: the list of commands, and what was probably meant. */
-import { nearWord } from '../rules/near-word.ts';
+import { nearWord } from '../rules/text/near-word.ts';
 import { COMMANDS, type CommandGroup } from './table.ts';
 
 const GROUPS: readonly (readonly [CommandGroup, string])[] = [

@@ -1,7 +1,7 @@
 /** Pods and what holds a pod template: which images they run, and which Secrets they list. */
 import type { ObjectStore } from '../controller/store.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Whose pull is explained. */
 export interface Puller {

@@ -1,7 +1,7 @@
 /** `pullwright provider`, on a node `crio-credential-provider`: the kubelet's image credential provider. */
 import { readFileSync } from 'node:fs';
-import { FLAGS, parseArguments } from '../credential-provider/options.ts';
-import { runProvider } from '../credential-provider/run.ts';
+import { FLAGS, parseArguments } from '../credential-provider/plugin/options.ts';
+import { runProvider } from '../credential-provider/plugin/run.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
@@ -64,7 +64,7 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
     );
     return 0;
   }
-  if (parsed.dryRun) return (await import('../credential-provider/dry-run.ts')).dryRun(parsed, io);
+  if (parsed.dryRun) return (await import('../credential-provider/plugin/dry-run.ts')).dryRun(parsed, io);
   const result = await runProvider(parsed.options, {
     env: io.env,
     signal: io.signal,

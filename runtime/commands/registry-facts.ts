@@ -1,13 +1,13 @@
 /** Answers of registries for reconcilers: whether an image is there, and its digest. */
 import type { Fact, Need } from '../controller/contract.ts';
-import { type LookUp, NOT_ASKED } from '../controller/facts.ts';
+import { type LookUp, NOT_ASKED } from '../controller/lookups.ts';
 import { asPullwrightError } from '../kube/failure.ts';
 import { RegistryClient } from '../registry/client.ts';
 import { probe } from '../registry/probe.ts';
-import type { AuthSource } from '../rules/auth-lookup-kubelet.ts';
+import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
+import { pullSecretSource } from '../rules/docker-config/secret-text.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { SecretObject } from '../rules/kube-object.ts';
-import { pullSecretSource } from '../rules/pull-secret-text.ts';
+import type { SecretObject } from '../rules/kubernetes/object.ts';
 import { sameSecret } from '../rules/redacted.ts';
 import type { CommandIo } from './command.ts';
 import {

@@ -5,16 +5,16 @@ import { toYaml } from '../kube/yaml.ts';
 import type { RegistryClient } from '../registry/client.ts';
 import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
-import { PullwrightError, UsageError } from '../rules/errors.ts';
 import {
   formatImageReference,
   type ImageReference,
   parseImageReference,
   pullTag,
-} from '../rules/image-reference.ts';
-import { compileMirrors, type MirrorIndex, resolveMirrors } from '../rules/mirrors.ts';
-import { collectMirrors } from '../rules/mirrors-collect.ts';
-import { parseOverridesFlag, replaceRegistry } from '../rules/registry-overrides.ts';
+} from '../rules/auth-lookup/image-reference.ts';
+import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { collectMirrors } from '../rules/mirrors/collect.ts';
+import { compileMirrors, type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
+import { parseOverridesFlag, replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { ACCESS_FLAGS, ACCESS_HELP, registryClient } from './registry-access.ts';
 

@@ -1,8 +1,8 @@
 /** `pullwright sentinel`: goes over the clusters of the HyperFleet API and publishes events about those that want work. */
 import { parseArgs } from 'node:util';
 import { DEFAULT_DEPENDENCIES } from '../pull-secret-adapter/plan.ts';
-import type { SentinelSettings } from '../pull-secret-adapter/sentinel.ts';
-import { DEFAULT_AGES } from '../pull-secret-adapter/sentinel-decision.ts';
+import { DEFAULT_AGES } from '../pull-secret-adapter/sentinel/decision.ts';
+import type { SentinelSettings } from '../pull-secret-adapter/sentinel/sentinel.ts';
 import { UsageError } from '../rules/errors.ts';
 import { apiOf, BROKER_HELP, BROKER_OPTIONS, oneOf, portOf, publisherOf, seconds } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -80,8 +80,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const metrics = createMetrics();
   const api = apiOf(flags, io, { name: 'sentinel', metrics });
   const { createLogger } = await import('../telemetry/logger.ts');
-  const { Sentinel } = await import('../pull-secret-adapter/sentinel.ts');
-  const { runSentinel } = await import('../pull-secret-adapter/sentinel-process.ts');
+  const { Sentinel } = await import('../pull-secret-adapter/sentinel/sentinel.ts');
+  const { runSentinel } = await import('../pull-secret-adapter/sentinel/process.ts');
   const level = oneOf('--log-level', flags['log-level'], ['debug', 'info', 'warn', 'error'] as const);
   const logger = createLogger({
     write: (line) => io.stderr.write(line),

@@ -2,10 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
-import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
-import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/pull-status.ts';
 import {
   byUrgency,
   conditionRow,
@@ -15,7 +11,11 @@ import {
   nodesRow,
   renderStatus,
   type StatusRow,
-} from '../rules/status-table.ts';
+} from '../rules/diagnose/status-table.ts';
+import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
+import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/kubernetes/pull-status.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
 import { columnsOf } from './terminal.ts';

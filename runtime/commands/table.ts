@@ -19,7 +19,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     group: 'run',
-    load: async () => (await import('./agent.ts')).command,
+    load: async () => (await import('./agent/agent.ts')).command,
   },
   completion: {
     summary: 'Print a completion script for bash, zsh, fish or kubectl',
@@ -29,12 +29,12 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   doctor: {
     summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
     group: 'ask',
-    load: async () => (await import('./doctor.ts')).command,
+    load: async () => (await import('./doctor/doctor.ts')).command,
   },
   explain: {
     summary: 'Show which credentials are tried for an image, and why not others',
     group: 'ask',
-    load: async () => (await import('./explain.ts')).command,
+    load: async () => (await import('./explain/explain.ts')).command,
   },
   import: {
     summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
@@ -64,7 +64,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   reconcile: {
     summary: 'Keep clusters as declared; with --from, show offline what would change',
     group: 'run',
-    load: async () => (await import('./reconcile.ts')).command,
+    load: async () => (await import('./reconcile/reconcile.ts')).command,
   },
   release: {
     summary: 'Read a release image through the mirrors and print or translate its components',
@@ -84,7 +84,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   synth: {
     summary: 'Render a fleet into files for a GitOps repository',
     group: 'change',
-    load: async () => (await import('./synth.ts')).command,
+    load: async () => (await import('./synth/synth.ts')).command,
   },
   test: {
     summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
@@ -99,12 +99,12 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   validate: {
     summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
     group: 'ask',
-    load: async () => (await import('./validate.ts')).command,
+    load: async () => (await import('./validate/validate.ts')).command,
   },
   verify: {
     summary: 'Ask the registries whether credentials are taken and images are there',
     group: 'ask',
-    load: async () => (await import('./verify.ts')).command,
+    load: async () => (await import('./verify/verify.ts')).command,
   },
   webhook: {
     summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',

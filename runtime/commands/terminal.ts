@@ -1,6 +1,6 @@
 /** What is known about who reads: colours and width. */
 import { styleText } from 'node:util';
-import { type Paint, plain } from '../rules/explain-text.ts';
+import { type Paint, plain } from '../rules/diagnose/explain-text.ts';
 import type { CommandIo } from './command.ts';
 
 /** Colours on a terminal only, and not when NO_COLOR is set. */

@@ -5,12 +5,12 @@ import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
 import { parseYaml } from '../kube/yaml.ts';
+import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
+import { type Expectation, judgeExpectation, readExpectations } from '../rules/diagnose/expectations.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
-import { type Expectation, judgeExpectation, readExpectations } from '../rules/expectations.ts';
-import { parseImageReference } from '../rules/image-reference.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
-import { readFolders } from './explain-folders.ts';
-import { explainIn, findWorld } from './explain-world.ts';
+import { readFolders } from './explain/folders.ts';
+import { explainIn, findWorld } from './explain/world.ts';
 import { type Puller, parsePodName } from './pod-spec.ts';
 
 const HELP = `

@@ -59,7 +59,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const folder = values['cert-dir'];
   if (folder === undefined) throw new UsageError('Cannot serve the webhook: wanted --cert-dir DIR');
   const ports = { webhook: portOf(values.port, '--port'), health: healthPort(values['health-port']) };
-  const { runWebhook } = await import('../pull-secret-injection/webhook-process.ts');
+  const { runWebhook } = await import('../pull-secret-injection/webhook/process.ts');
   return runWebhook(
     {
       certificates: { certificate: `${folder}/tls.crt`, key: `${folder}/tls.key` },

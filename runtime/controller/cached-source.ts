@@ -2,7 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { matchesSelectors } from './selection.ts';
 import { placeOf, type WideSource } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';

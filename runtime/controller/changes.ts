@@ -5,7 +5,7 @@
 import type { Difference } from '../kube/difference.ts';
 import { applied, drift } from '../kube/drift.ts';
 import { plainDrift } from '../kube/plain-patch.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import {
   type Apply,
   type ApplyObject,

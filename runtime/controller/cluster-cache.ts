@@ -3,7 +3,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
 import { leanObject } from '../kube/lean.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { CachedSource } from './cached-source.ts';
 import { isDenied, SharedSource } from './shared-source.ts';
 import type { Selection, Source } from './source.ts';

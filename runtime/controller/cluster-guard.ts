@@ -2,10 +2,10 @@
 import { asPullwrightError } from '../kube/failure.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { ClaimMemory } from './claim-memory.ts';
-import { Claims } from './claims.ts';
 import type { Cluster } from './cluster.ts';
 import { clusterMark, describeMark, isAddress } from './cluster-mark.ts';
+import { Claims } from './cluster-ownership.ts';
+import type { ClaimMemory } from './cluster-ownership-memory.ts';
 import { CLONE_ANNOTATION } from './hosted-kubeconfig.ts';
 
 /** Somebody else looks after the cluster that a kubeconfig leads to. */

@@ -3,7 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { ClusterCache } from './cluster-cache.ts';
-import { FightBreaker } from './fight-breaker.ts';
+import { FightBreaker } from './conflict-breaker.ts';
 
 export interface ClusterParts {
   /** `https://host[:port][/path]` */

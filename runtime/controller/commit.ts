@@ -5,7 +5,7 @@ import { asPullwrightError } from '../kube/failure.ts';
 import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { type Author, authorText, type Change, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';

@@ -7,7 +7,7 @@
  */
 
 import type { Disposition } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
 export type Role = 'hosted' | 'management';

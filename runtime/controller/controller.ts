@@ -1,6 +1,6 @@
 /** One reconciler over one pair of clusters: watches what it reads, keeps its keys in a queue, and works on them. */
 import { jitterMs } from '../kube/back-off.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { ActionRunner } from './actions.ts';
@@ -18,11 +18,11 @@ import {
   type Scope,
   type World,
 } from './contract.ts';
-import type { FactCache } from './facts.ts';
 import { failedStatus, isLasting } from './failed-status.ts';
+import { Readings } from './informers.ts';
+import type { FactCache } from './lookups.ts';
 import { inParallel, neighbours } from './parallel.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
-import { Readings } from './readings.ts';
 import { Reporter } from './reporter.ts';
 import { worldView } from './world.ts';
 

@@ -4,14 +4,14 @@
  */
 import { backOffMs, jitterMs, pause } from '../kube/back-off.ts';
 import { asPullwrightError } from '../kube/failure.ts';
-import { Places } from '../kube/places.ts';
+import { Places } from '../kube/semaphore.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type ClaimMemory, NO_CLAIM_MEMORY } from './claim-memory.ts';
 import type { Cluster } from './cluster.ts';
 import { ClusterGuard, ClusterTaken } from './cluster-guard.ts';
 import { isAddress } from './cluster-mark.ts';
+import { type ClaimMemory, NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
 import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
 import type { Manager } from './manager.ts';

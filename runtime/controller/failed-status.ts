@@ -2,7 +2,7 @@
  * What a reconciler declared as its status is what holds once everything is written. Where a write was refused, "Ready" would be a
  * lie: who looks at the object must see who refused it, without a log at hand.
  */
-import { type Condition, nextConditions } from '../rules/conditions.ts';
+import { type Condition, nextConditions } from '../rules/kubernetes/conditions.ts';
 import type { Problem } from './contract.ts';
 
 /** Refusals that last until a person acts, though they are tried again meanwhile. */

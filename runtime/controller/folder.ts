@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject } from '../rules/kube-object.ts';
+import { describeObject } from '../rules/kubernetes/object.ts';
 import { refOf } from './changes.ts';
 import { withIdentity } from './identity.ts';
 import { type Manifest, type ManifestProblem, parseManifests } from './manifests.ts';

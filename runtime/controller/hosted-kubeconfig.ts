@@ -1,6 +1,6 @@
 /** The kubeconfig of a hosted cluster: one Secret of its control plane namespace, by name; never a list of Secrets. */
 import { PullwrightError } from '../rules/errors.ts';
-import type { SecretObject } from '../rules/kube-object.ts';
+import type { SecretObject } from '../rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Cluster } from './cluster.ts';
 import type { Scope } from './contract.ts';

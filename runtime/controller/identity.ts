@@ -1,6 +1,6 @@
 /** The uid that a server would give, for objects of a folder: the same in every run, and recognisable. */
 import { createHash } from 'node:crypto';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Version digit of a UUID that no API server hands out. */
 const MARK = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;

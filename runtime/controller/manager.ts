@@ -4,7 +4,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
 import type { Reconciler, Role, Scope } from './contract.ts';
 import { Controller } from './controller.ts';
-import type { FactCache } from './facts.ts';
+import type { FactCache } from './lookups.ts';
 import type { QueueClock } from './queue.ts';
 
 export interface ManagerOptions {

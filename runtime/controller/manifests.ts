@@ -5,8 +5,8 @@
 import { LineCounter, parseDocument } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
 import { KUBERNETES_SCHEMA } from '../kube/yaml-schema.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { yamlMistake } from '../rules/yaml-mistake.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import { shapeFault } from './object-shape.ts';
 
 /** An object, and where it stands. */

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { withManager } from '../kube/managed-fields.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { type Author, type Change, changesOf, fieldManager, keyText, refOf, resultOf } from './changes.ts';
 import type {
   Action,

@@ -1,8 +1,8 @@
 /** What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding. */
 import { type ApiError, isApiError } from '../kube/api-error.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { immutableText, isReplaceable } from '../rules/immutable-field.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { immutableText, isReplaceable } from '../rules/kubernetes/immutable-field.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { type Author, fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { Ref } from './contract.ts';

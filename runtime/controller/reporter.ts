@@ -1,6 +1,6 @@
 /** The one place where what a pass found becomes log lines, events, metrics and the time of the next pass. */
 import type { EventInput } from '../kube/events.ts';
-import { describeObject } from '../rules/kube-object.ts';
+import { describeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics, ReconcileResult } from '../telemetry/metrics.ts';
 import { type Author, keyText } from './changes.ts';

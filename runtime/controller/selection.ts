@@ -1,5 +1,5 @@
 /** Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster. */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,

@@ -1,5 +1,5 @@
 /** Objects in the order of their places, kept in order one change at a time: a list of thousands is not sorted again for each. */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Where an object stands within its kind. A space cannot occur in either part and sorts before every character that can. */
 export function place(namespace: string | undefined, name: string): string {

@@ -1,6 +1,6 @@
 /** What readers of a cluster's objects see of an informer. */
 import type { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** One collection, with what narrows it. A {@link Read} whose namespace is resolved. */
 export interface Selection {

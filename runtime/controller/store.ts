@@ -1,5 +1,5 @@
 /** Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share. */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { KEY_ANNOTATION, OWNER_LABEL } from './contract.ts';
 import { place, SortedObjects } from './sorted-objects.ts';
 

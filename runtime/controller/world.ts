@@ -1,5 +1,5 @@
 /** A {@link World} over object stores: what one reconciler may see of one scope. */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Fact, Need, Query, Read, Ref, Role, Scope, World } from './contract.ts';
 import { covers } from './selection.ts';
 import { kindKey, type ObjectStore } from './store.ts';

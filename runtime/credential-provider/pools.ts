@@ -4,10 +4,10 @@ import {
   machineConfigName,
 } from '../../charts/credential-provider/machine-config.ts';
 import type { World } from '../controller/contract.ts';
-import type { Condition } from '../rules/conditions.ts';
-import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { readSelector, selects } from '../rules/label-selector.ts';
+import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
+import type { Condition } from '../rules/kubernetes/conditions.ts';
+import { readSelector, selects } from '../rules/kubernetes/label-selector.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** A pool that the Machine Config Operator brings; others take the configs of `worker`. */
 const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';

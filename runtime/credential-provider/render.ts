@@ -5,12 +5,12 @@ import {
   variableDropIn,
 } from '../../charts/credential-provider/machine-config.ts';
 import { toYaml } from '../kube/yaml.ts';
-import type { CredentialProviderConfig } from '../rules/credential-provider-config.ts';
+import type { CredentialProviderConfig } from '../rules/credential-provider/config.ts';
 import {
   CREDENTIAL_PROVIDER,
   kubeletFlags,
   type PlatformFile,
-} from '../rules/credential-provider-platform.ts';
+} from '../rules/credential-provider/platform.ts';
 
 /** The text, as the Machine Config Operator writes it: keys sorted, lists not indented, single quotes. */
 export function configText(config: CredentialProviderConfig): string {

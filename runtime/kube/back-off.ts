@@ -1,6 +1,6 @@
 /** Waiting times: exponential, bounded, with jitter, so that many clients do not knock in step. */
 
-export { retryAfterMs } from '../rules/retry-after.ts';
+export { retryAfterMs } from '../http/retry-after.ts';
 
 export interface BackOff {
   readonly firstMs: number;

@@ -2,7 +2,7 @@
  * What the program wants of an API server: raw JSON objects, Secrets already wrapped. Every failure is a `PullwrightError`
  * whose text is safe to show.
  */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Collection, ObjectRef } from './resources.ts';
 
 /** Narrows a list or a watch. */

@@ -3,7 +3,7 @@
  * become text again.
  */
 import { hash } from 'node:crypto';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -1,6 +1,6 @@
 /** What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped. */
 
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, keyValue, listKeys } from './list-keys.ts';

@@ -3,7 +3,7 @@
  * nothing when nothing differs, and offline to show what would be sent.
  */
 
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';

@@ -1,6 +1,6 @@
 /** {@link KubeClient} over a transport: paths, headers, retries, and errors that hold no body. */
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
@@ -13,9 +13,9 @@ import type {
 } from './client.ts';
 import { decodeObject, encodeObject } from './decode.ts';
 import { jsonLines } from './lines.ts';
-import { Places } from './places.ts';
 import { Requester, type RequesterOptions } from './requester.ts';
 import { type Collection, type ObjectRef, objectRef, type Resource, ResourceMap } from './resources.ts';
+import { Places } from './semaphore.ts';
 
 /**
  * Applies under way at once. Hundreds of keys that all have something to write would open hundreds of connections and gain

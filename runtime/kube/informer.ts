@@ -3,7 +3,7 @@
  * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
  */
 import type { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
 import { type BackOff, backOffMs, pause } from './back-off.ts';
 import type { KubeClient, Selector, WatchEvent } from './client.ts';

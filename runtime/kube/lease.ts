@@ -3,7 +3,7 @@
  * whole duration, by its own clock, takes it.
  */
 import type { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
 import { jitterMs } from './back-off.ts';
 import type { KubeClient } from './client.ts';

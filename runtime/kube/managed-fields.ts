@@ -3,7 +3,7 @@
  * (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`).
  */
 
-import type { KubeObject, ManagedFieldsEntry } from '../rules/kube-object.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 import { Redacted } from '../rules/redacted.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
 import { own } from './own.ts';

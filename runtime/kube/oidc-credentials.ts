@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { dirname, resolve } from 'node:path';
-import { credentialExpiry } from '../rules/credential-expiry.ts';
+import { credentialExpiry } from '../rules/docker-config/expiry.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Connection, Credentials } from './connection.ts';

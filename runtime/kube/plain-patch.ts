@@ -2,7 +2,7 @@
  * Objects that are wholly ours, without server-side apply: which of their fields differ, and the merge patch that mends them. The
  * field manager is recorded either way, so that apply can take over at any time.
  */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Difference } from './difference.ts';
 import { drift } from './drift.ts';
 import { givenUp, type Step, writtenBy } from './managed-fields.ts';

@@ -1,5 +1,5 @@
 /** From kinds to URLs: what a cluster serves, asked once per API version and again when a kind is not known. */
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Names an object for a request. */
 export interface ObjectRef {

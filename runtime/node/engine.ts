@@ -1,13 +1,20 @@
 /**
  * Keeps one file of a node true: looks, lets the rollout machine decide, takes the step, and stores the journal before and
- * after it. Everything that is decided here is decided by runtime/rules/rollout.ts.
+ * after it. Everything that is decided here is decided by runtime/rules/rollout/rollout.ts.
  */
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import type { Clock } from '../host/clock.ts';
 import type { Systemd } from '../host/systemd.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
-import { after, type Decision, decide, type Ended, type Policy, type Step } from '../rules/rollout.ts';
-import type { Journal } from '../rules/rollout-journal.ts';
+import type { Journal } from '../rules/rollout/journal.ts';
+import {
+  after,
+  type Decision,
+  decide,
+  type Ended,
+  type Policy,
+  type Step,
+} from '../rules/rollout/rollout.ts';
 import { type NodeEvent, type NodeState, stateOf } from './events.ts';
 import {
   attemptRestart,
@@ -16,7 +23,7 @@ import {
   recoverUnit,
   type UnitHealth,
 } from './restart.ts';
-import type { Slots } from './slots.ts';
+import type { Slots } from './restart-semaphore.ts';
 import type { StateFolder, Stored } from './state-folder.ts';
 import type { Ledger, Look, NodeTask } from './task.ts';
 

@@ -1,7 +1,8 @@
 /** What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it. */
-import { type ConditionInput, readiness } from '../rules/conditions.ts';
+
 import { describeError, type PullwrightError } from '../rules/errors.ts';
-import type { Step } from '../rules/rollout.ts';
+import { type ConditionInput, readiness } from '../rules/kubernetes/conditions.ts';
+import type { Step } from '../rules/rollout/rollout.ts';
 import type { Look } from './task.ts';
 
 /** One thing that happened. */

@@ -3,9 +3,9 @@ import type { Clock } from '../host/clock.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import type { NodeEngine } from './engine.ts';
 import type { NodeState } from './events.ts';
-import { type Hold, takeSingle } from './single.ts';
+import { type Hold, takeSingle } from './lock.ts';
+import type { Wake } from './mount-watcher.ts';
 import type { StateFolder } from './state-folder.ts';
-import type { Wake } from './wake.ts';
 
 export interface LoopOptions {
   readonly folder: StateFolder;

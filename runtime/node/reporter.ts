@@ -6,7 +6,7 @@ import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EventInput, EventRecorder } from '../kube/events.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { NodeEvent, NodeState } from './events.ts';
 
 /** The node, as references to it need it. */

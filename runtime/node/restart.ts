@@ -2,7 +2,7 @@
 import type { Clock } from '../host/clock.ts';
 import type { Systemd, UnitState } from '../host/systemd.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
-import type { FailureKind } from '../rules/rollout-breaker.ts';
+import type { FailureKind } from '../rules/rollout/breaker.ts';
 
 /** What is restarted, and when it counts as up. */
 export interface RestartOptions {

@@ -5,7 +5,7 @@ import { type FileContent, readWhole, removeFile, replaceFile, sweepLeftovers } 
 import { fileError } from '../host/file-errors.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact, reveal } from '../rules/redacted.ts';
-import { EMPTY_JOURNAL, type Journal, parseJournal } from '../rules/rollout-journal.ts';
+import { EMPTY_JOURNAL, type Journal, parseJournal } from '../rules/rollout/journal.ts';
 import type { Ledger } from './task.ts';
 
 /**

@@ -2,7 +2,7 @@
 import type { FileContent } from '../host/atomic-file.ts';
 import type { PullwrightError } from '../rules/errors.ts';
 import type { Redacted } from '../rules/redacted.ts';
-import type { Wanted } from '../rules/rollout.ts';
+import type { Wanted } from '../rules/rollout/rollout.ts';
 
 /** Which entries of the file are ours: entry to digests of what we wrote. Kept by the engine, understood by the task. */
 export type Ledger = Readonly<Record<string, readonly string[]>>;

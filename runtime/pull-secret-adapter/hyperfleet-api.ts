@@ -3,9 +3,9 @@
  * requirement (POST).
  */
 import { PullwrightError } from '../rules/errors.ts';
+import type { StatusBody } from './adapter/status-report.ts';
 import { type AdapterStatus, type Cluster, readAdapterStatus, readCluster } from './cluster.ts';
 import { type Answer, callHyperfleet, type HyperfleetOptions, refused } from './hyperfleet-http.ts';
-import type { StatusBody } from './status-report.ts';
 
 export type { HyperfleetOptions } from './hyperfleet-http.ts';
 

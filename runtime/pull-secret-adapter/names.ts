@@ -1,6 +1,7 @@
 /** Names, labels and annotations of everything that the adapter makes. Source: the requirement and its historic configuration. */
+
+import type { AdapterSettings } from './adapter/settings.ts';
 import type { Cluster } from './cluster.ts';
-import type { AdapterSettings } from './settings.ts';
 
 export const ADAPTER = 'pullsecret';
 export const CLUSTER_LABEL = 'hyperfleet.io/cluster-id';

@@ -5,7 +5,11 @@
  * in part would be reported as available.
  */
 import { createHash } from 'node:crypto';
-import { type ConfigProblem, type DockerConfigEntry, parseDockerConfig } from '../rules/docker-config.ts';
+import {
+  type ConfigProblem,
+  type DockerConfigEntry,
+  parseDockerConfig,
+} from '../rules/docker-config/docker-config.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
 
 /** Largest payload that Secret Manager takes. */

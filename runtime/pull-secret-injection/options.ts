@@ -1,5 +1,5 @@
 /** What the operator of a cluster decides about injection and distribution. */
-import { DEFAULT_TRUSTED_KEYS } from '../rules/pull-secret-profile-grant.ts';
+import { DEFAULT_TRUSTED_KEYS } from '../rules/injection/profile-grant.ts';
 
 export interface InjectionOptions {
   /** Namespace of our own pods: never injected into. */

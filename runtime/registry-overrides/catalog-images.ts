@@ -1,8 +1,9 @@
 /** Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it. */
 import type { Need, World } from '../controller/contract.ts';
-import { NOT_ASKED } from '../controller/facts.ts';
-import { GLOBAL_PULL_SECRET } from '../rules/global-pull-secret.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import { NOT_ASKED } from '../controller/lookups.ts';
+import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { Verdict } from '../rules/kubernetes/pull-status.ts';
 import {
   absenceFromError,
   type Catalog,
@@ -14,8 +15,7 @@ import {
   chooseCatalogImages,
   IS_REGISTRY_OVERRIDES,
   parseCatalogOverrides,
-} from '../rules/olm-catalogs.ts';
-import type { Verdict } from '../rules/pull-status.ts';
+} from '../rules/registry-overrides/olm-catalogs.ts';
 
 export interface Chosen {
   /** Images by catalog name: what is known so far. */

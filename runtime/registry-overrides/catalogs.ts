@@ -9,12 +9,12 @@ import {
   TRIGGERS_ANNOTATION,
 } from '../../charts/registry-overrides/objects.ts';
 import type { Apply, Need, Ref, World } from '../controller/contract.ts';
-import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { type Catalog, catalogsOf } from '../rules/olm-catalogs.ts';
-import { catalogStreamWanted } from '../rules/olm-catalogs-stream.ts';
-import type { Verdict } from '../rules/pull-status.ts';
+import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { Verdict } from '../rules/kubernetes/pull-status.ts';
+import { type Catalog, catalogsOf } from '../rules/registry-overrides/olm-catalogs.ts';
 import { type Chosen, type ClusterSpec, choose, pinned, versionOf } from './catalog-images.ts';
+import { catalogStreamWanted } from './catalog-stream.ts';
 import { deploymentRef } from './deployments.ts';
 
 export interface CatalogPlan {

@@ -3,10 +3,10 @@
  * where somebody else takes it away again, we stop rather than fight.
  */
 import type { Apply, Ref, World } from '../controller/contract.ts';
-import { type OwnershipMode, observedIn } from '../rules/hypershift-operators.ts';
-import type { KubeObject, ManagedFieldsEntry } from '../rules/kube-object.ts';
-import type { Verdict } from '../rules/pull-status.ts';
-import { OVERRIDES_ENV } from '../rules/registry-overrides.ts';
+import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
+import type { Verdict } from '../rules/kubernetes/pull-status.ts';
+import { OVERRIDES_ENV } from '../rules/registry-overrides/registry-overrides.ts';
 
 /** Deployments that get the variable; each has a container of its own name. */
 export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];

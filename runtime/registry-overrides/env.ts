@@ -1,5 +1,9 @@
 /** The one environment variable by which a component without a container runtime learns of the mirrors. */
-import { formatImageOverrides, OVERRIDES_ENV, type OverrideMap } from '../rules/registry-overrides.ts';
+import {
+  formatImageOverrides,
+  OVERRIDES_ENV,
+  type OverrideMap,
+} from '../rules/registry-overrides/registry-overrides.ts';
 
 export interface EnvVariable {
   readonly name: string;

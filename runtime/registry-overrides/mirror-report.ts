@@ -1,9 +1,14 @@
 /** What `mirrors IMAGE` answers, as a value and as text. */
-import { formatImageReference, type ImageReference, pullTag } from '../rules/image-reference.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { compileMirrors, type Resolution, type RuleOrigin, resolveMirrors } from '../rules/mirrors.ts';
-import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors-collect.ts';
-import type { Registry } from '../rules/registries-conf.ts';
+import { formatImageReference, type ImageReference, pullTag } from '../rules/auth-lookup/image-reference.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
+import {
+  compileMirrors,
+  type Resolution,
+  type RuleOrigin,
+  resolveMirrors,
+} from '../rules/mirrors/mirrors.ts';
+import type { Registry } from '../rules/mirrors/registries-conf.ts';
 
 /** One line of the answer. */
 export interface MirrorLine {

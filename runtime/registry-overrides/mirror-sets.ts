@@ -1,20 +1,24 @@
 /** The management cluster's mirror sets as one hosted cluster follows them: rules, texts, and what their authors should know. */
 import type { Read, World } from '../controller/contract.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import type { MirrorRule } from '../rules/mirrors.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { Verdict } from '../rules/kubernetes/pull-status.ts';
 import {
   collectMirrors,
   MIRROR_SET_KINDS,
   type MirrorProblem,
   readMirrorEntries,
-} from '../rules/mirrors-collect.ts';
-import { mirrorProblem, sourceProblem } from '../rules/mirrors-syntax.ts';
-import type { Verdict } from '../rules/pull-status.ts';
-import { formatImageOverrides, OVERRIDES_ENV, type OverrideMap } from '../rules/registry-overrides.ts';
-import { collectOverrideMap } from '../rules/registry-overrides-collect.ts';
-import { overridesDocument } from '../rules/registry-overrides-document.ts';
-import { type Selection, selectEntries } from '../rules/registry-overrides-selection.ts';
+} from '../rules/mirrors/collect.ts';
+import type { MirrorRule } from '../rules/mirrors/mirrors.ts';
+import { mirrorProblem, sourceProblem } from '../rules/mirrors/syntax.ts';
+import {
+  formatImageOverrides,
+  OVERRIDES_ENV,
+  type OverrideMap,
+} from '../rules/registry-overrides/registry-overrides.ts';
+import { collectOverrideMap } from './collect.ts';
+import { overridesDocument } from './document.ts';
 import type { RegistryOverridesOptions } from './options.ts';
+import { type Selection, selectEntries } from './selection.ts';
 
 /** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
 export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({

@@ -1,6 +1,6 @@
 /** Options of the registry overrides reconciler, read from the configuration of `reconcile`. */
 import { UsageError } from '../rules/errors.ts';
-import type { OwnershipMode } from '../rules/hypershift-operators.ts';
+import type { OwnershipMode } from '../rules/kubernetes/hypershift-operators.ts';
 
 export interface RegistryOverridesOptions {
   /** `auto` observes the Deployments that HyperShift's operators are seen to write, else owns. @default {'auto'} */

@@ -17,15 +17,15 @@ import {
   type Ref,
   type World,
 } from '../controller/contract.ts';
-import type { OwnershipMode } from '../rules/hypershift-operators.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
-import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, type Verdict } from '../rules/pull-status.ts';
-import { readSelection, type Selection } from '../rules/registry-overrides-selection.ts';
+import type { OwnershipMode } from '../rules/kubernetes/hypershift-operators.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, type Verdict } from '../rules/kubernetes/pull-status.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSets, readMirrorSets, SET_READS } from './mirror-sets.ts';
 import { type OptionsByScope, parseOptions, type RegistryOverridesOptions } from './options.ts';
 import { report, statusRef } from './report.ts';
+import { readSelection, type Selection } from './selection.ts';
 
 const NAME = 'registry-overrides';
 export const CONFIG_MAP = 'registry-overrides';

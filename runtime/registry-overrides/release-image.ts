@@ -2,9 +2,9 @@
 import { type RegistryClient } from '../registry/client.ts';
 import { imageConfig, imageFiles, imageManifest } from '../registry/image.ts';
 import { RegistryError } from '../registry/registry-error.ts';
-import { type ImageReference, parseImageReference } from '../rules/image-reference.ts';
-import { type MirrorIndex, resolveMirrors } from '../rules/mirrors.ts';
-import { replaceRegistry } from '../rules/registry-overrides.ts';
+import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
+import { type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
+import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
 
 const REFERENCES = 'release-manifests/image-references';
 /** A real one has about 200 entries in 120 KB. */
@@ -92,7 +92,7 @@ export interface Translation {
  *
  * @example
  * ```ts
- * import { compileMirrors } from '../rules/mirrors.ts';
+ * import { compileMirrors } from '../rules/mirrors/mirrors.ts';
  * import { translateImage } from './release-image.ts';
  * import assert from 'node:assert/strict';
  *

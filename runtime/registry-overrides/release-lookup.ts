@@ -1,6 +1,7 @@
 /** Finds a release image through the mirrors: each in order, then the image itself. What reads an image is an argument. */
-import { type OverrideMap, replaceRegistry } from '../rules/registry-overrides.ts';
-import { releaseCandidates } from '../rules/registry-overrides-lookup.ts';
+
+import { releaseCandidates } from '../rules/registry-overrides/lookup.ts';
+import { type OverrideMap, replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
 
 /** For whom a release is looked up. What runs on nodes stays canonical: CRI-O mirrors by itself there. */
 export type Plane = 'control-plane' | 'user';

@@ -1,14 +1,14 @@
 /** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
 import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../controller/contract.ts';
-import { type ConditionInput, readiness } from '../rules/conditions.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import { type ConditionInput, readiness } from '../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatus,
   pullStatusName,
   type Verdict,
-} from '../rules/pull-status.ts';
+} from '../rules/kubernetes/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
 export interface ReportInput {

@@ -6,10 +6,11 @@
  *
  * Source of the rule: the OCI distribution specification 1.1 and the distribution token specification.
  */
-import type { ImageReference } from '../rules/image-reference.ts';
-import { pullTag } from '../rules/image-reference.ts';
+
+import { retryAfterMs } from '../http/retry-after.ts';
+import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
+import { pullTag } from '../rules/auth-lookup/image-reference.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import { retryAfterMs } from '../rules/retry-after.ts';
 import { type Challenge, parseChallenge } from './challenge.ts';
 import { checkedBytes, readLimited, streamChecked } from './digest.ts';
 import { RegistryError } from './registry-error.ts';

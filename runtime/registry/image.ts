@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import type { ImageReference } from '../rules/image-reference.ts';
+import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import type { Manifest, RegistryClient } from './client.ts';
 import { RegistryError } from './registry-error.ts';
 import { readTar } from './tar.ts';

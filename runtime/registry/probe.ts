@@ -1,5 +1,5 @@
 /** Asks registries whether images are there: in parallel up to a limit, each with its own deadline. */
-import { parseImageReference } from '../rules/image-reference.ts';
+import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import type { RegistryClient } from './client.ts';
 import { RegistryError, type RegistryFailure } from './registry-error.ts';
 

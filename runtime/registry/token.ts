@@ -1,7 +1,7 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
+import { retryAfterMs } from '../http/retry-after.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
-import { retryAfterMs } from '../rules/retry-after.ts';
 import type { Challenge } from './challenge.ts';
 import { readLimited } from './digest.ts';
 import { RegistryError } from './registry-error.ts';

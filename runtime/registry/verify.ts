@@ -1,5 +1,5 @@
 /** Asks registries what they think of credentials: each credential at each place once, in parallel up to a limit. */
-import { parseImageReference } from '../rules/image-reference.ts';
+import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { RegistryClient } from './client.ts';
 import { HostMemory } from './host-memory.ts';
 import { eachOf, type ProbeResult, probe } from './probe.ts';

@@ -7,7 +7,7 @@ import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { nameOf, type Removal, type UninstallPlan } from './plan.ts';
 
 /** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */

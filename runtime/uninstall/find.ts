@@ -4,9 +4,9 @@ import { OWNER_LABEL } from '../controller/contract.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient, Selector } from '../kube/client.ts';
 import type { Collection } from '../kube/resources.ts';
-import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
+import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kube-object.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { PART_OF } from './plan.ts';
 
 const BY_LABEL: readonly string[] = [PART_OF, OWNER_LABEL].map((label) =>

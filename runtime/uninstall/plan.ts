@@ -6,8 +6,8 @@
  * while their Secrets are still there, so that a change under way can be finished.
  */
 import { OWNER_LABEL } from '../controller/contract.ts';
-import { CREDENTIAL_PROVIDER } from '../rules/credential-provider-platform.ts';
-import { describeObject, type KubeObject } from '../rules/kube-object.ts';
+import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
+import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 
 export const STAGES = [
   'programs and policies',

@@ -3,14 +3,14 @@
  * this process can.
  */
 import type { Key, Outcome, Read, Reconciler, Ref, Sample, World } from '../controller/contract.ts';
+import { VERIFY, verdictsOf } from '../rules/diagnose/verify-status.ts';
 import { UsageError } from '../rules/errors.ts';
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
   type Verdict,
-} from '../rules/pull-status.ts';
-import { VERIFY, verdictsOf } from '../rules/verify-status.ts';
+} from '../rules/kubernetes/pull-status.ts';
 
 const NAME = pullStatusName('CronJob', VERIFY);
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InstallerMetrics } from '../../runtime/credential-provider/installer-metrics.ts';
+import { InstallerMetrics } from '../../runtime/credential-provider/installer/metrics.ts';
 import { authFileAge, NodeMetrics } from '../../runtime/node/metrics.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';

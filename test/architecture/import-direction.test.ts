@@ -14,16 +14,41 @@ const SYSTEMS = [
   'pull-secret-adapter',
   'credential-provider',
 ];
-const CORE = ['rules', 'kube', 'controller', 'host', 'node', 'telemetry', 'webhook', 'brokers', 'registry'];
+const CORE = [
+  'rules',
+  'http',
+  'kube',
+  'controller',
+  'host',
+  'node',
+  'telemetry',
+  'webhook',
+  'brokers',
+  'registry',
+];
+
+/** The system whose folder a file lies in. A shelf of the rules has the name of a system and is none. */
+function systemOf(file: string): string | undefined {
+  const [top, folder] = file.split('/');
+  return top === 'runtime' || top === 'charts' ? SYSTEMS.find((system) => system === folder) : undefined;
+}
 
 /** Folder (the longest match wins) to the folders and packages it may import. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'runtime/rules': ['runtime/rules'],
   'runtime/telemetry': ['runtime/rules', 'prom-client'],
-  'runtime/kube': ['runtime/rules', 'runtime/telemetry', '@kubernetes/client-node', 'openid-client', 'yaml'],
+  'runtime/http': ['runtime/rules'],
+  'runtime/kube': [
+    'runtime/rules',
+    'runtime/http',
+    'runtime/telemetry',
+    '@kubernetes/client-node',
+    'openid-client',
+    'yaml',
+  ],
   'runtime/host': ['runtime/rules', 'dbus-next'],
   'runtime/node': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
-  'runtime/registry': ['runtime/rules', 'runtime/telemetry'],
+  'runtime/registry': ['runtime/rules', 'runtime/http', 'runtime/telemetry'],
   'runtime/webhook': ['runtime/rules', 'runtime/telemetry', 'runtime/kube'],
   'runtime/brokers': ['runtime/rules', 'runtime/telemetry', 'rabbitmq-client', '@google-cloud/pubsub'],
   'runtime/controller': ['runtime/kube', 'runtime/telemetry', 'runtime/rules', 'yaml'],
@@ -41,7 +66,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 function sources(): string[] {
-  const found = globSync(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts'], { cwd: root }).sort();
+  const found = globSync(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts', 'build/**/*.ts'], {
+    cwd: root,
+  }).sort();
   assert.ok(found.includes('runtime/rules/errors.ts'), 'the sources are not found');
   return found;
 }
@@ -101,25 +128,22 @@ test('rules import no side effect: nothing of Node but what is pure', () => {
 test('a system imports no other system', () => {
   const wrong: string[] = [];
   for (const file of sources()) {
-    const own = SYSTEMS.find((system) => file.includes(`/${system}/`));
+    const own = systemOf(file);
     if (own === undefined) continue;
     for (const target of importsOf(file)) {
-      const other = SYSTEMS.find((system) => system !== own && target.includes(`/${system}/`));
-      if (other !== undefined) wrong.push(`${file} imports ${target}`);
+      const other = systemOf(target);
+      if (other !== undefined && other !== own) wrong.push(`${file} imports ${target}`);
     }
   }
   assert.deepEqual(wrong, []);
 });
 
-test('nothing imports commands, bin or main.ts but themselves', () => {
+test('nothing imports commands, bin, build or main.ts but themselves', () => {
   const wrong = sources()
-    .filter(
-      (file) =>
-        file !== 'main.ts' && !file.startsWith('runtime/commands/') && !file.startsWith('runtime/bin/'),
-    )
+    .filter((file) => file !== 'main.ts' && !/^(runtime\/(commands|bin)|build)\//.test(file))
     .flatMap((file) =>
       importsOf(file)
-        .filter((target) => /^(runtime\/(commands|bin)\/|main\.ts)/.test(target))
+        .filter((target) => /^(runtime\/(commands|bin)\/|build\/|main\.ts)/.test(target))
         .map((target) => `${file} imports ${target}`),
     );
   assert.deepEqual(wrong, []);
@@ -130,9 +154,29 @@ test('the core knows none of the five systems', () => {
     .filter((file) => CORE.some((folder) => file.startsWith(`runtime/${folder}/`)))
     .flatMap((file) =>
       importsOf(file)
-        .filter((target) => SYSTEMS.some((system) => target.includes(`/${system}/`)))
+        .filter((target) => systemOf(target) !== undefined)
         .map((target) => `${file} imports ${target}`),
     );
+  assert.deepEqual(wrong, []);
+});
+
+test('nothing that ships imports what builds it', () => {
+  const wrong = sources()
+    .filter((file) => !file.startsWith('build/'))
+    .flatMap((file) => importsOf(file).filter((target) => target.startsWith('build/')));
+  assert.deepEqual(wrong, []);
+});
+
+test('each shelf of the rules has 4 to 15 files, and its mod.ts names every one', () => {
+  const wrong: string[] = [];
+  for (const shelf of globSync('runtime/rules/*/', { cwd: root })) {
+    const files = globSync('*.ts', { cwd: join(root, shelf) }).filter((name) => name !== 'mod.ts');
+    if (files.length < 4 || files.length > 15) wrong.push(`${shelf} has ${files.length} files`);
+    const contents = readFileSync(join(root, shelf, 'mod.ts'), 'utf8');
+    const named = [...contents.matchAll(/^ \* - `([^`]+)`:/gm)].map((match) => match[1]);
+    if (named.toSorted().join() !== files.toSorted().join())
+      wrong.push(`${shelf}mod.ts names ${named.join()}`);
+  }
   assert.deepEqual(wrong, []);
 });
 

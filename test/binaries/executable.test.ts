@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compile } from '../../runtime/bin/compile.ts';
+import { compile } from '../../build/compile.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildImage } from '../../runtime/bin/image/build.ts';
+import { buildImage } from '../../build/image/build.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildLibrary } from '../../runtime/bin/library.ts';
+import { buildLibrary } from '../../build/library.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 

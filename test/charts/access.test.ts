@@ -4,14 +4,14 @@ import { renderCluster } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import type { PolicyRule } from '../../charts/shared/objects.ts';
 import { SYSTEMS } from '../../charts/systems.ts';
-import { RECONCILERS } from '../../runtime/commands/reconcilers.ts';
+import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Read,
   type Role,
 } from '../../runtime/controller/contract.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('RBAC of the reconciler');

@@ -9,8 +9,8 @@ import {
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
 import type { PodSpec } from '../../charts/shared/objects.ts';
-import { parseAgentFlags } from '../../runtime/commands/agent-flags.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { parseAgentFlags } from '../../runtime/commands/agent/flags.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('global pull secret objects');

@@ -17,7 +17,7 @@ import fc from 'fast-check';
 import { parse, parseAllDocuments } from 'yaml';
 import { type ManifestTree, pathOf, renderTree, yamlOf } from '../../charts/output.ts';
 import { compareTree, headerOf, writeTree } from '../../charts/output-files.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('renderTree(), writeTree()');

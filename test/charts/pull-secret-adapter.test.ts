@@ -10,7 +10,7 @@ import { type PullSecretJobInput, pullSecretJob } from '../../charts/pull-secret
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { golden } from '../support/golden.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -1,7 +1,7 @@
 // deadline: 900 s
 /** `pullwright explain` against an API server, with the rights that it declares and with one fewer. */
 import assert from 'node:assert/strict';
-import { kindsFor, nextKindsFor } from '../../runtime/commands/explain-world.ts';
+import { kindsFor, nextKindsFor } from '../../runtime/commands/explain/world.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { plantedAuth } from '../support/canary.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Imported } from '../../runtime/rules/import-types.ts';
+import type { Imported } from '../../runtime/rules/import/types.ts';
 import { runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
 

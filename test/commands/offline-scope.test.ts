@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { hostedPairs } from '../../runtime/commands/offline-scope.ts';
+import { hostedPairs } from '../../runtime/commands/reconcile/offline-scope.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 
 import { verifyObjects } from '../../charts/verify/objects.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { reconcilers } from '../../runtime/verify/reconciler.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';

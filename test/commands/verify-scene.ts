@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { VerifyReport } from '../../runtime/rules/verify-report.ts';
+import type { VerifyReport } from '../../runtime/rules/diagnose/verify-report.ts';
 import { scratch } from '../registry/docker-registry.ts';
 import { certificates, stopServers } from '../registry/https-server.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';

@@ -4,8 +4,8 @@
  * input and nothing is excused.
  */
 
-import { platformFile } from '../../runtime/rules/credential-provider-platform.ts';
-import { patternsMeet } from '../../runtime/rules/glob-algebra.ts';
+import { patternsMeet } from '../../runtime/rules/credential-provider/glob-algebra.ts';
+import { platformFile } from '../../runtime/rules/credential-provider/platform.ts';
 import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
 import { ADAPTER_DEVIATIONS } from './adapter-deviations.ts';
 import type { Deviation } from './suite.ts';

@@ -1,7 +1,7 @@
 /** Claims: a cluster is nobody's twice, whatever the order in which names and kubeconfigs come, change and go. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import { Claims } from '../../runtime/controller/claims.ts';
+import { Claims } from '../../runtime/controller/cluster-ownership.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('Claims');

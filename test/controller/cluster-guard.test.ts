@@ -1,9 +1,9 @@
 /** ClusterGuard: by what clusters are told apart, what is said, and what is remembered. */
 import assert from 'node:assert/strict';
-import type { ClaimMemory } from '../../runtime/controller/claim-memory.ts';
-import type { Remembered } from '../../runtime/controller/claims.ts';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { ClusterGuard, ClusterTaken } from '../../runtime/controller/cluster-guard.ts';
+import type { Remembered } from '../../runtime/controller/cluster-ownership.ts';
+import type { ClaimMemory } from '../../runtime/controller/cluster-ownership-memory.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { suite } from '../support/suite.ts';

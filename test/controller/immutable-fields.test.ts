@@ -2,13 +2,13 @@
 /** Fields that cannot be changed in place, on a real API server: ours are made again; of others it is said what to do, once. */
 import assert from 'node:assert/strict';
 import type { CommandIo } from '../../runtime/commands/command.ts';
-import { openKubeconfig } from '../../runtime/commands/live-clusters.ts';
+import { openKubeconfig } from '../../runtime/commands/reconcile/live-clusters.ts';
 import { type Change, fieldManager, marked } from '../../runtime/controller/changes.ts';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { type Committed, commit } from '../../runtime/controller/commit.ts';
 import type { Ref } from '../../runtime/controller/contract.ts';
 import { decodeObject, digestObject } from '../../runtime/kube/decode.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { plantedAuth } from '../support/canary.ts';

@@ -3,7 +3,7 @@ import type { Key, Outcome, Reconciler, Ref, Role, Scope, World } from '../../ru
 import { folderOf } from '../../runtime/controller/folder.ts';
 import { runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('runOffline()');

@@ -5,7 +5,7 @@ import type { Selection, Source } from '../../runtime/controller/source.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 

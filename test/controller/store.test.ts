@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('ObjectStore');

@@ -1,7 +1,7 @@
 /** Answers of an HTTP/1.1 server, in whatever pieces they arrive. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { AnswerReader } from '../../runtime/credential-provider/http-answer.ts';
+import { AnswerReader } from '../../runtime/credential-provider/plugin/http-answer.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('AnswerReader');

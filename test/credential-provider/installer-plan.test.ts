@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { parse } from 'yaml';
-import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer-managed.ts';
+import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import {
   type InstallInput,
   kubeletPointers,
   planInstall,
   planUninstall,
-} from '../../runtime/credential-provider/installer-plan.ts';
-import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
+} from '../../runtime/credential-provider/installer/plan.ts';
+import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
 import { suite, table } from '../support/suite.ts';
 
 const UNIT = {

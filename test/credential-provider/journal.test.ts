@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { baseRuntime } from '../../runtime/bin/base.ts';
+import { baseRuntime } from '../../build/base.ts';
 import { suite } from '../support/suite.ts';
 import { call, IMAGE, leave, MEMBER, place, removeProgram } from './support/compiled-run.ts';
 import { pullSecret, requestFor, tokenFor } from './support/node-double.ts';

@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../runtime/credential-provider/registries.ts';
-import { parseImageReference } from '../../runtime/rules/image-reference.ts';
-import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
-import { type PullSource, pullSources } from '../../runtime/rules/pull-sources.ts';
-import type { Registry } from '../../runtime/rules/registries-conf.ts';
+import { registriesFor } from '../../runtime/credential-provider/plugin/registries.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
+import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
+import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors/mirrors.ts';
+import { type PullSource, pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
+import type { Registry } from '../../runtime/rules/mirrors/registries-conf.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('pull sources and mirror rules');

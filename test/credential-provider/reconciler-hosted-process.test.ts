@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
 import { hostedClusterAccess } from '../../charts/credential-provider/reconciler-access.ts';
-import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import type { Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import type { Outcome } from '../../runtime/controller/contract.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
-import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler-options.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import type { Verdict } from '../../runtime/rules/pull-status.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
 

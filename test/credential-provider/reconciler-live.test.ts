@@ -2,7 +2,7 @@
 /** What the reconciler wants is taken by a real API server with the real definitions: MachineConfigs, and the status. */
 import assert from 'node:assert/strict';
 import { credentialProviderConfig, credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { suite } from '../support/suite.ts';

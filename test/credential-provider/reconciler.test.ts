@@ -1,13 +1,13 @@
 /** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
 import assert from 'node:assert/strict';
 import type { Outcome } from '../../runtime/controller/contract.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler.ts';
 import {
   parseReconcilerOptions,
   type ReconcilerOptions,
-} from '../../runtime/credential-provider/reconciler-options.ts';
-import type { Condition } from '../../runtime/rules/conditions.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+} from '../../runtime/credential-provider/reconciler/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
+import type { Condition } from '../../runtime/rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';

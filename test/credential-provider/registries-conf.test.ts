@@ -4,11 +4,15 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { readConfFiles } from '../../runtime/credential-provider/conf-files.ts';
-import { pullSources } from '../../runtime/rules/pull-sources.ts';
-import { parseRegistriesConf, type Registry } from '../../runtime/rules/registries-conf.ts';
-import { findInPlain, parsePlain } from '../../runtime/rules/registries-conf-plain.ts';
-import { findRegistry, mergeRegistries, possiblePrefixes } from '../../runtime/rules/registry-prefix.ts';
+import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
+import { parseRegistriesConf, type Registry } from '../../runtime/rules/mirrors/registries-conf.ts';
+import { findInPlain, parsePlain } from '../../runtime/rules/mirrors/registries-conf-plain.ts';
+import {
+  findRegistry,
+  mergeRegistries,
+  possiblePrefixes,
+} from '../../runtime/rules/mirrors/registry-prefix.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { oracleSources } from './support/crio-oracle.ts';
 import { makeNode } from './support/node-double.ts';

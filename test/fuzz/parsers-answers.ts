@@ -1,20 +1,20 @@
 /** What the programs in a cluster are asked and answered: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
 
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { describeSecretValue } from '../../runtime/commands/reconcile/secret-summary.ts';
 import { jsonLines } from '../../runtime/kube/lines.ts';
 import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
-import { GcpError } from '../../runtime/pull-secret-adapter/gcp-error.ts';
-import { callGoogleApi } from '../../runtime/pull-secret-adapter/google-api.ts';
 import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-http.ts';
+import { GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
+import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/google-api.ts';
 import { readJobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { planCluster } from '../../runtime/pull-secret-adapter/plan.ts';
 import { judgePullSecret } from '../../runtime/pull-secret-adapter/pull-secret.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { parseCatalogOverrides } from '../../runtime/rules/olm-catalogs.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
-import { describeSecretValue } from '../../runtime/rules/secret-summary.ts';
+import { parseCatalogOverrides } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import { answerText, readReview } from '../../runtime/webhook/admission-review.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';

@@ -2,18 +2,25 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { apiClient } from '../../runtime/credential-provider/api-client.ts';
-import { AnswerReader } from '../../runtime/credential-provider/http-answer.ts';
-import { kubeletPointers } from '../../runtime/credential-provider/installer-plan.ts';
-import { readRecord } from '../../runtime/credential-provider/installer-record.ts';
-import { parseArguments } from '../../runtime/credential-provider/options.ts';
-import { readSecrets, referencedSecrets } from '../../runtime/credential-provider/secrets.ts';
-import { pullerOf } from '../../runtime/credential-provider/token.ts';
+import { kubeletPointers } from '../../runtime/credential-provider/installer/plan.ts';
+import { readRecord } from '../../runtime/credential-provider/installer/record.ts';
+import { apiClient } from '../../runtime/credential-provider/plugin/api-client.ts';
+import { AnswerReader } from '../../runtime/credential-provider/plugin/http-answer.ts';
+import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
+import { readSecrets, referencedSecrets } from '../../runtime/credential-provider/plugin/secrets.ts';
+import { pullerOf } from '../../runtime/credential-provider/plugin/token.ts';
 import type { Bus, BusCall } from '../../runtime/host/bus.ts';
 import { systemdOverBus } from '../../runtime/host/systemd.ts';
 import { StateFolder } from '../../runtime/node/state-folder.ts';
-import { authFile, NO_GLOBAL_AUTH, parseGlobalAuth } from '../../runtime/rules/namespace-auth-file.ts';
-import { chooseCredentials, collectOffers } from '../../runtime/rules/namespace-credentials.ts';
+import {
+  authFile,
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+} from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import {
+  chooseCredentials,
+  collectOffers,
+} from '../../runtime/rules/credential-provider/namespace-credentials.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';

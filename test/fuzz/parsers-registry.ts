@@ -1,14 +1,14 @@
 /** What registries and their token services answer: headers, tokens, manifests, layers. All of it is chosen by whoever runs them. */
 import { createHash } from 'node:crypto';
+import { retryAfterMs } from '../../runtime/http/retry-after.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { imageConfig, imageFiles, imageManifest } from '../../runtime/registry/image.ts';
 import { readTar } from '../../runtime/registry/tar.ts';
 import { credentialsOf, fetchToken } from '../../runtime/registry/token.ts';
 import type { RegistryTransport, Request, Response } from '../../runtime/registry/transport.ts';
 import { parseReferences } from '../../runtime/registry-overrides/release-image.ts';
-import { parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
-import { retryAfterMs } from '../../runtime/rules/retry-after.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { jsonOf } from './corpus.ts';
 import { holds, type Parser } from './parser.ts';

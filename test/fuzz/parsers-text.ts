@@ -2,42 +2,42 @@
 import { parse as parseToml } from 'smol-toml';
 import { parseFleet } from '../../charts/fleet.ts';
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
-import { parseReconcileConfig } from '../../runtime/commands/reconcile-config.ts';
+import { parseReconcileConfig } from '../../runtime/commands/reconcile/config.ts';
 import { parseManifests } from '../../runtime/controller/manifests.ts';
-import { parseRequest } from '../../runtime/credential-provider/request.ts';
-import { parseDocument } from '../../runtime/global-pull-secret/agent-document.ts';
+import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
+import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { parseChallenge } from '../../runtime/registry/challenge.ts';
-import { kubeletKey } from '../../runtime/rules/auth-lookup-kubelet.ts';
-import { credentialExpiry } from '../../runtime/rules/credential-expiry.ts';
-import { decodeCredentialProviderConfig } from '../../runtime/rules/credential-provider-config.ts';
-import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
-import { parseDockerConfig } from '../../runtime/rules/docker-config.ts';
-import { canonicalDockerConfig } from '../../runtime/rules/docker-config-canonical.ts';
-import { readExpectations } from '../../runtime/rules/expectations.ts';
-import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go-duration.ts';
-import { parseGoUrl } from '../../runtime/rules/go-url.ts';
-import { formatImageReference, parseImageReference } from '../../runtime/rules/image-reference.ts';
-import { parseSelectorText } from '../../runtime/rules/label-selector.ts';
-import { matchesImage, matchImageFault } from '../../runtime/rules/match-images.ts';
-import { readGrant } from '../../runtime/rules/pull-secret-profile-grant.ts';
+import { overridesDocument, parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
+import {
+  formatImageReference,
+  parseImageReference,
+} from '../../runtime/rules/auth-lookup/image-reference.ts';
+import { kubeletKey } from '../../runtime/rules/auth-lookup/kubelet.ts';
+import { matchesImage, matchImageFault } from '../../runtime/rules/auth-lookup/match-images.ts';
+import { decodeCredentialProviderConfig } from '../../runtime/rules/credential-provider/config.ts';
+import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
+import { readExpectations } from '../../runtime/rules/diagnose/expectations.ts';
+import { canonicalDockerConfig } from '../../runtime/rules/docker-config/canonical.ts';
+import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
+import { credentialExpiry } from '../../runtime/rules/docker-config/expiry.ts';
+import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
+import { validateDockerConfig } from '../../runtime/rules/docker-config/validate.ts';
+import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go/duration.ts';
+import { parseGoUrl } from '../../runtime/rules/go/url.ts';
+import { readGrant } from '../../runtime/rules/injection/profile-grant.ts';
+import { parseSelectorText } from '../../runtime/rules/kubernetes/label-selector.ts';
+import { parseRegistriesConf } from '../../runtime/rules/mirrors/registries-conf.ts';
+import { parsePlain } from '../../runtime/rules/mirrors/registries-conf-plain.ts';
 import { Redacted, redact, reveal } from '../../runtime/rules/redacted.ts';
-import { parseRegistriesConf } from '../../runtime/rules/registries-conf.ts';
-import { parsePlain } from '../../runtime/rules/registries-conf-plain.ts';
-import { registryKey } from '../../runtime/rules/registry-key.ts';
+import { splitReference } from '../../runtime/rules/registry-overrides/reference.ts';
 import {
   formatImageOverrides,
   parseImageOverrides,
   parseOverridesFlag,
-} from '../../runtime/rules/registry-overrides.ts';
-import {
-  overridesDocument,
-  parseOverridesDocument,
-} from '../../runtime/rules/registry-overrides-document.ts';
-import { splitReference } from '../../runtime/rules/registry-overrides-reference.ts';
-import { parseJournal } from '../../runtime/rules/rollout-journal.ts';
-import { validateDockerConfig } from '../../runtime/rules/validate-pull-secret.ts';
+} from '../../runtime/rules/registry-overrides/registry-overrides.ts';
+import { parseJournal } from '../../runtime/rules/rollout/journal.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import {
   AUTHS,

@@ -4,10 +4,10 @@ import {
   type AgentDocument,
   parseDocument,
   wantedDocument,
-} from '../../runtime/global-pull-secret/agent-document.ts';
+} from '../../runtime/global-pull-secret/agent/document.ts';
+import { mergeThreeWays } from '../../runtime/global-pull-secret/reconciler/three-way-merge.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
-import { mergeThreeWays } from '../../runtime/rules/three-way-merge.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

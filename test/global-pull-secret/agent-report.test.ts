@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentRbac } from '../../charts/global-pull-secret/objects.ts';
-import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent-report.ts';
+import { eventOf, eventOfState, nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/events.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';

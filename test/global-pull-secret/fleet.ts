@@ -1,9 +1,9 @@
 /** A hosted cluster and its management cluster in memory, with planted secrets, for tests of the global pull secret. */
 import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import { reconcilers } from '../../runtime/global-pull-secret/reconciler.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
-import type { KubeObject, SecretObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 

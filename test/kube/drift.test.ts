@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { applied, drift } from '../../runtime/kube/drift.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

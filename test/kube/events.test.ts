@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { type EventInput, EventRecorder } from '../../runtime/kube/events.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('EventRecorder');

@@ -4,7 +4,7 @@ import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import { Informer, type InformerSink, type InformerState } from '../../runtime/kube/informer.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
 import { LeaderElection, type LeaseClock } from '../../runtime/kube/lease.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('LeaderElection');

@@ -1,7 +1,7 @@
 /** Merge patches of objects that are wholly ours, and what the real API server makes of them. */
 import assert from 'node:assert/strict';
 import { plainDrift, plainPatch } from '../../runtime/kube/plain-patch.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { suite, table } from '../support/suite.ts';

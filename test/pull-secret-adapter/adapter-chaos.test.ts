@@ -8,7 +8,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { publishRabbitMq } from '../../runtime/brokers/rabbitmq.ts';
 import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
-import { eventFor } from '../../runtime/pull-secret-adapter/sentinel.ts';
+import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';

@@ -4,10 +4,13 @@ import type { Handler } from '../../runtime/brokers/broker.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { openTransport } from '../../runtime/kube/transport.ts';
-import { runAdapter } from '../../runtime/pull-secret-adapter/adapter-process.ts';
+import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
+import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
+import {
+  type AdapterSettings,
+  DEFAULT_SETTINGS,
+} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { look } from '../../runtime/pull-secret-adapter/look.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
 import { eventually } from '../control-plane/eventually.ts';

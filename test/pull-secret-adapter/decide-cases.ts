@@ -1,7 +1,8 @@
 /** What is there, and what the adapter then does and reports: one row per situation in the life of a cluster. */
+
+import type { Decision } from '../../runtime/pull-secret-adapter/adapter/decision.ts';
+import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import type { AdapterStatus, Cluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import type { Decision } from '../../runtime/pull-secret-adapter/decision.ts';
-import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/observe.ts';
 import type { Case } from '../support/suite.ts';
 import { cluster, failedJob, HASH, job, own, READY, report, SECRET } from './decide-parts.ts';
 

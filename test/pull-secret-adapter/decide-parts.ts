@@ -1,9 +1,9 @@
 /** What `decide` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
 import assert from 'node:assert/strict';
+import { contentHash } from '../../runtime/pull-secret-adapter/adapter/decision.ts';
+import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { type AdapterStatus, type Cluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { contentHash } from '../../runtime/pull-secret-adapter/decision.ts';
 import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
-import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/observe.ts';
 import { pullSecret } from './run-job.ts';
 
 export const NOW: Date = new Date('2026-01-01T01:00:00Z');

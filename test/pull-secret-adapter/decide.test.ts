@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { decide } from '../../runtime/pull-secret-adapter/adapter/decide.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import type { AdapterStatus } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { decide } from '../../runtime/pull-secret-adapter/decide.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
 import { findPlanted } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 import { DECIDE_CASES } from './decide-cases.ts';

@@ -5,9 +5,12 @@ import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-a
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { openTransport } from '../../runtime/kube/transport.ts';
-import { runAdapter } from '../../runtime/pull-secret-adapter/adapter-process.ts';
+import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
+import {
+  type AdapterSettings,
+  DEFAULT_SETTINGS,
+} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';

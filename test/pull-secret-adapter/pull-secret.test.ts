@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { judgePullSecret, MAX_PULL_SECRET_BYTES } from '../../runtime/pull-secret-adapter/pull-secret.ts';
+import { validateDockerConfig } from '../../runtime/rules/docker-config/validate.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
-import { validateDockerConfig } from '../../runtime/rules/validate-pull-secret.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runJobProcess } from '../../runtime/pull-secret-adapter/job-process.ts';
+import { runJobProcess } from '../../runtime/pull-secret-adapter/job/process.ts';
 import type { JobResult } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';

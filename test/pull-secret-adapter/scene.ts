@@ -4,11 +4,14 @@ import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { openTransport } from '../../runtime/kube/transport.ts';
-import { eventHandler } from '../../runtime/pull-secret-adapter/handle-event.ts';
+import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
+import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
+import { Looks } from '../../runtime/pull-secret-adapter/adapter/looks.ts';
+import {
+  type AdapterSettings,
+  DEFAULT_SETTINGS,
+} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi, type HyperfleetOptions } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { look } from '../../runtime/pull-secret-adapter/look.ts';
-import { Looks } from '../../runtime/pull-secret-adapter/looks.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/settings.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';

@@ -1,6 +1,6 @@
 /** The metrics of secrets, as a scrape shows them. */
 import assert from 'node:assert/strict';
-import { SecretMetrics } from '../../runtime/pull-secret-adapter/secret-metrics.ts';
+import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/secret-metrics.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';
 

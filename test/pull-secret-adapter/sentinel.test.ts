@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import {
   Sentinel,
   type SentinelCount,
   type SentinelSettings,
-} from '../../runtime/pull-secret-adapter/sentinel.ts';
-import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel-process.ts';
+} from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';

@@ -2,11 +2,11 @@
 /** What a real API server makes of pods: with the compiled policy, with the webhook over TLS, and with neither. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mergeImagePullSecrets } from '../../runtime/rules/image-pull-secrets.ts';
-import { type PullSecretProfile, readProfile } from '../../runtime/rules/pull-secret-profile.ts';
-import { injectionPlan, planInjection } from '../../runtime/rules/pull-secret-profile-plan.ts';
-import { compileInjectionPolicy } from '../../runtime/rules/pull-secret-profile-policy.ts';
-import { readSidecarSet, type SidecarSet } from '../../runtime/rules/sidecar-set.ts';
+import { mergeImagePullSecrets } from '../../runtime/rules/injection/image-pull-secrets.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
+import { injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
+import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-policy.ts';
+import { readSidecarSet, type SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { type PullSecretProfile, readProfile } from '../../runtime/rules/pull-secret-profile.ts';
-import { injectionPlan } from '../../runtime/rules/pull-secret-profile-plan.ts';
+import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
+import { injectionPlan } from '../../runtime/rules/injection/profile-plan.ts';
 import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
-} from '../../runtime/rules/pull-secret-profile-policy.ts';
+} from '../../runtime/rules/injection/profile-policy.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
 

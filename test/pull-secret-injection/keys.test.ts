@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Ref } from '../../runtime/controller/contract.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 import { namespace, PROFILE, profile, source, worldOf } from './scene.ts';
 

@@ -11,7 +11,7 @@ import {
   sidecarSetConsentPolicy,
 } from '../../charts/pull-secret-injection/objects.ts';
 import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
-import { RECONCILERS } from '../../runtime/commands/reconcilers.ts';
+import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';

@@ -6,8 +6,8 @@ import { ObjectStore } from '../../runtime/controller/store.ts';
 import { worldView } from '../../runtime/controller/world.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler.ts';
-import type { KubeObject, SecretObject } from '../../runtime/rules/kube-object.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 

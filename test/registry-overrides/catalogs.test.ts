@@ -1,8 +1,8 @@
 /** Catalogs of hosted clusters: what is asked of registries, and what is written of the answers. */
 import assert from 'node:assert/strict';
 import type { Fact } from '../../runtime/controller/contract.ts';
-import { NOT_ASKED } from '../../runtime/controller/facts.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import { NOT_ASKED } from '../../runtime/controller/lookups.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import {

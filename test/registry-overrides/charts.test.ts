@@ -4,9 +4,9 @@ import { parse as parseToml } from 'smol-toml';
 import { registryOverridesSystem, schema } from '../../charts/registry-overrides/chart.ts';
 import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
 import type { Access } from '../../charts/shared/system.ts';
-import type { MirrorRule } from '../../runtime/rules/mirrors.ts';
-import { formatRegistriesConf } from '../../runtime/rules/mirrors-conf.ts';
-import { parseRegistriesConf } from '../../runtime/rules/registries-conf.ts';
+import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
+import type { MirrorRule } from '../../runtime/rules/mirrors/mirrors.ts';
+import { parseRegistriesConf } from '../../runtime/rules/mirrors/registries-conf.ts';
 import { suite, table } from '../support/suite.ts';
 import { mirrorSet } from './mirror-set.ts';
 

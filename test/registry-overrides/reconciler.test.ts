@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
 import { parseOptions } from '../../runtime/registry-overrides/options.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import { parseOverridesDocument } from '../../runtime/rules/registry-overrides-document.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite, table } from '../support/suite.ts';
 import {
   after,

@@ -4,8 +4,8 @@ import { runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
 import { parseOptions } from '../../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
-import type { PullStatusTarget, Verdict } from '../../runtime/rules/pull-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { PullStatusTarget, Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
 
 export const NAMESPACE = 'clusters-prod';
 export const SCOPE: Scope = {

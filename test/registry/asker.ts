@@ -6,7 +6,7 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { credentialsOf, type RegistryCredentials } from '../../runtime/registry/token.ts';
 import { RegistryTransport } from '../../runtime/registry/transport.ts';
-import { type ImageReference, parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { type ImageReference, parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { certificates } from './https-server.ts';

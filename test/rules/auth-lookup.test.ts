@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { lookupForContainers } from '../../runtime/rules/auth-lookup-containers.ts';
+import { lookupForContainers } from '../../runtime/rules/auth-lookup/containers.ts';
 import {
   type AuthSource,
   kubeletKeyring,
   lookupForKubelet,
-} from '../../runtime/rules/auth-lookup-kubelet.ts';
-import { matchesImage } from '../../runtime/rules/match-images.ts';
+} from '../../runtime/rules/auth-lookup/kubelet.ts';
+import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';

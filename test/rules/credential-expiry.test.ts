@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type CredentialExpiry, credentialExpiry } from '../../runtime/rules/credential-expiry.ts';
+import { type CredentialExpiry, credentialExpiry } from '../../runtime/rules/docker-config/expiry.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';

@@ -1,8 +1,8 @@
 /** What the kubelet says to its own file; compared with the kubelet on random files in test/oracle/kubernetes. */
 import assert from 'node:assert/strict';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { kubeletRefusal } from '../../runtime/rules/credential-provider-config-check.ts';
-import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go-duration.ts';
+import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
+import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go/duration.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('the kubelet about its credential provider file');

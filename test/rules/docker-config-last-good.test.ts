@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
+import { mergePullSecrets } from '../../runtime/rules/docker-config/merge.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { suite } from '../support/suite.ts';
 import { config, PLATFORM, TENANT } from './merge-case.ts';

@@ -1,6 +1,6 @@
 /** The platform's part of the merge: its keys, its broken entries, its unreadable document. */
 import assert from 'node:assert/strict';
-import { mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
+import { mergePullSecrets } from '../../runtime/rules/docker-config/merge.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { suite } from '../support/suite.ts';
 import { config, merge, TENANT, users } from './merge-case.ts';

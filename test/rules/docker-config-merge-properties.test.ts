@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
+import { mergePullSecrets } from '../../runtime/rules/docker-config/merge.ts';
+import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
-import { registryKey } from '../../runtime/rules/registry-key.ts';
 import { suite } from '../support/suite.ts';
 import { config, merge, PLATFORM, TENANT, users } from './merge-case.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import { mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
+import { mergePullSecrets } from '../../runtime/rules/docker-config/merge.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { suite, table } from '../support/suite.ts';
 import { config, merge, PLATFORM, TENANT } from './merge-case.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { parseDockerConfig } from '../../runtime/rules/docker-config.ts';
-import { canonicalDockerConfig } from '../../runtime/rules/docker-config-canonical.ts';
+import { canonicalDockerConfig } from '../../runtime/rules/docker-config/canonical.ts';
+import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';

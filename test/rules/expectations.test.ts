@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { judgeExpectation, readExpectations } from '../../runtime/rules/expectations.ts';
-import { explainImage } from '../../runtime/rules/explain.ts';
-import { parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
+import { judgeExpectation, readExpectations } from '../../runtime/rules/diagnose/expectations.ts';
+import { explainImage } from '../../runtime/rules/diagnose/explain.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { suite, table } from '../support/suite.ts';
 

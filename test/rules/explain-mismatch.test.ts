@@ -1,6 +1,6 @@
 /** Keys with stars that were meant for a host and do not match it. */
 import assert from 'node:assert/strict';
-import { explainMismatch } from '../../runtime/rules/explain-mismatch.ts';
+import { explainMismatch } from '../../runtime/rules/diagnose/explain-mismatch.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('explainMismatch() and stars');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { AuthSource } from '../../runtime/rules/auth-lookup-kubelet.ts';
-import { type ExplainInput, explainImage, type ListedSecret } from '../../runtime/rules/explain.ts';
-import { explanationMermaid, explanationText } from '../../runtime/rules/explain-text.ts';
-import { parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
+import type { AuthSource } from '../../runtime/rules/auth-lookup/kubelet.ts';
+import { type ExplainInput, explainImage, type ListedSecret } from '../../runtime/rules/diagnose/explain.ts';
+import { explanationMermaid, explanationText } from '../../runtime/rules/diagnose/explain-text.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';

@@ -1,6 +1,6 @@
 /** Durations are read and written as Go does. The expected numbers are those of Go 1.26's `time.ParseDuration`. */
 import assert from 'node:assert/strict';
-import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go-duration.ts';
+import { formatGoDuration, parseGoDuration } from '../../runtime/rules/go/duration.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('Go durations');

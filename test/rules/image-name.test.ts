@@ -1,7 +1,7 @@
 /** Hints about names of images that cannot be read. */
 import assert from 'node:assert/strict';
-import { imageHint, isShortName } from '../../runtime/rules/image-name.ts';
-import { parseImageReference } from '../../runtime/rules/image-reference.ts';
+import { imageHint, isShortName } from '../../runtime/rules/auth-lookup/image-name.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('names of images');

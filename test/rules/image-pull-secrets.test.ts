@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { mergeImagePullSecrets, patchImagePullSecrets } from '../../runtime/rules/image-pull-secrets.ts';
-import { readSidecarSet } from '../../runtime/rules/sidecar-set.ts';
-import { injectSidecarSets } from '../../runtime/rules/sidecar-set-injection.ts';
+import {
+  mergeImagePullSecrets,
+  patchImagePullSecrets,
+} from '../../runtime/rules/injection/image-pull-secrets.ts';
+import { readSidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
+import { injectSidecarSets } from '../../runtime/rules/injection/sidecar-set-injection.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('imagePullSecrets');

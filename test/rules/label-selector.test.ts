@@ -5,7 +5,7 @@ import {
   readSelector,
   selectorKeys,
   selects,
-} from '../../runtime/rules/label-selector.ts';
+} from '../../runtime/rules/kubernetes/label-selector.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('label selectors');

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
-import { matchesImage, matchImageFault, matchImageHint } from '../../runtime/rules/match-images.ts';
+import {
+  matchesImage,
+  matchImageFault,
+  matchImageHint,
+} from '../../runtime/rules/auth-lookup/match-images.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('matchImages');

@@ -1,8 +1,8 @@
 /** What the tests of the merge share. */
 import assert from 'node:assert/strict';
-import { lookupForContainers } from '../../runtime/rules/auth-lookup-containers.ts';
-import { kubeletKeyring, lookupForKubelet } from '../../runtime/rules/auth-lookup-kubelet.ts';
-import { type MergeResult, mergePullSecrets } from '../../runtime/rules/docker-config-merge.ts';
+import { lookupForContainers } from '../../runtime/rules/auth-lookup/containers.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../runtime/rules/auth-lookup/kubelet.ts';
+import { type MergeResult, mergePullSecrets } from '../../runtime/rules/docker-config/merge.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 

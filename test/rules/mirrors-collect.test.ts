@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { collectMirrors } from '../../runtime/rules/mirrors-collect.ts';
-import { mergeOrders } from '../../runtime/rules/mirrors-order.ts';
-import { mirrorProblem, sourceProblem } from '../../runtime/rules/mirrors-syntax.ts';
+import { collectMirrors } from '../../runtime/rules/mirrors/collect.ts';
+import { mergeOrders } from '../../runtime/rules/mirrors/order.ts';
+import { mirrorProblem, sourceProblem } from '../../runtime/rules/mirrors/syntax.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('collectMirrors');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/rules/mirrors.ts';
-import { findRegistry } from '../../runtime/rules/registry-prefix.ts';
+import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/rules/mirrors/mirrors.ts';
+import { findRegistry } from '../../runtime/rules/mirrors/registry-prefix.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('resolveMirrors');

@@ -5,8 +5,8 @@ import {
   globalCovers,
   NO_GLOBAL_AUTH,
   parseGlobalAuth,
-} from '../../runtime/rules/namespace-auth-file.ts';
-import type { Choice } from '../../runtime/rules/namespace-credentials.ts';
+} from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import type { Choice } from '../../runtime/rules/credential-provider/namespace-credentials.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';

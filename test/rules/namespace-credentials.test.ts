@@ -3,7 +3,7 @@ import {
   chooseCredentials,
   collectOffers,
   type PullSecret,
-} from '../../runtime/rules/namespace-credentials.ts';
+} from '../../runtime/rules/credential-provider/namespace-credentials.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { catalogCandidates, catalogsOf } from '../../runtime/rules/olm-catalogs.ts';
+import { catalogCandidates, catalogsOf } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('catalogs of a release');

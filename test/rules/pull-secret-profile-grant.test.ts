@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { grants, readGrant } from '../../runtime/rules/pull-secret-profile-grant.ts';
+import { grants, readGrant } from '../../runtime/rules/injection/profile-grant.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('grants of a source Secret');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { readProfile } from '../../runtime/rules/pull-secret-profile.ts';
-import { exemption, injectionPlan, planInjection } from '../../runtime/rules/pull-secret-profile-plan.ts';
-import { readSidecarSet } from '../../runtime/rules/sidecar-set.ts';
+import { readProfile } from '../../runtime/rules/injection/profile.ts';
+import { exemption, injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
+import { readSidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('injection plan');

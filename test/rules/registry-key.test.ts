@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registryKey } from '../../runtime/rules/registry-key.ts';
+import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('registryKey');

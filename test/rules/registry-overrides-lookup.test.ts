@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { metadataCandidates, releaseCandidates } from '../../runtime/rules/registry-overrides-lookup.ts';
+import { metadataCandidates, releaseCandidates } from '../../runtime/rules/registry-overrides/lookup.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('overrides in look-ups');

@@ -6,7 +6,7 @@ import {
   opened,
   retryInMs,
   withoutBreaker,
-} from '../../runtime/rules/rollout-breaker.ts';
+} from '../../runtime/rules/rollout/breaker.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('rollout breaker');

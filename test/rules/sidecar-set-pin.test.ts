@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
-import { readSidecarSet, type SidecarSet, type SidecarSetRevision } from '../../runtime/rules/sidecar-set.ts';
-import { pinContent } from '../../runtime/rules/sidecar-set-injection.ts';
+import {
+  readSidecarSet,
+  type SidecarSet,
+  type SidecarSetRevision,
+} from '../../runtime/rules/injection/sidecar-set.ts';
+import { pinContent } from '../../runtime/rules/injection/sidecar-set-injection.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('pinned revisions of a SidecarSet');

@@ -1,6 +1,11 @@
 /** Rows of `status`: Deployments that do not run, urgency, and many rows that are in order. */
 import assert from 'node:assert/strict';
-import { byUrgency, deploymentRow, foldReady, type StatusRow } from '../../runtime/rules/status-table.ts';
+import {
+  byUrgency,
+  deploymentRow,
+  foldReady,
+  type StatusRow,
+} from '../../runtime/rules/diagnose/status-table.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('rows of status');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mergeThreeWays, ownedAlso } from '../../runtime/rules/three-way-merge.ts';
+import { mergeThreeWays, ownedAlso } from '../../runtime/global-pull-secret/reconciler/three-way-merge.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('mergeThreeWays');

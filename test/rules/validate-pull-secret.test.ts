@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { SecretObject } from '../../runtime/rules/kube-object.ts';
+import { validateDockerConfig, validateSecret } from '../../runtime/rules/docker-config/validate.ts';
+import type { SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
-import { validateDockerConfig, validateSecret } from '../../runtime/rules/validate-pull-secret.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
 

@@ -1,7 +1,7 @@
 /** What `verify` prints where a table cannot be read, and what it says beside the end of a credential. */
 import assert from 'node:assert/strict';
-import type { VerifyReport } from '../../runtime/rules/verify-report.ts';
-import { verifyText } from '../../runtime/rules/verify-text.ts';
+import type { VerifyReport } from '../../runtime/rules/diagnose/verify-report.ts';
+import { verifyText } from '../../runtime/rules/diagnose/verify-text.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('verifyText()');

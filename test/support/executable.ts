@@ -8,8 +8,8 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Arch } from '../../runtime/bin/base.ts';
-import { compile } from '../../runtime/bin/compile.ts';
+import type { Arch } from '../../build/base.ts';
+import { compile } from '../../build/compile.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const folder = join(tmpdir(), `pullwright-executables-${userInfo().uid}`);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import type { KubeObject } from '../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { nodesToGo } from '../../runtime/uninstall/carry-out.ts';
 import { nameOf, planUninstall, STAGES } from '../../runtime/uninstall/plan.ts';
 import { type Case, suite, table } from '../support/suite.ts';

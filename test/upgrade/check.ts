@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../runtime/rules/errors.ts';
-import { textTable } from '../../runtime/rules/text-table.ts';
+import { textTable } from '../../runtime/rules/text/table.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { clusterChecks } from './check-cluster.ts';

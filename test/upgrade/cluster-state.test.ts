@@ -7,9 +7,9 @@ import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { parseDocument } from '../../runtime/global-pull-secret/agent-document.ts';
+import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
+import { parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
-import { parseOverridesDocument } from '../../runtime/rules/registry-overrides-document.ts';
 import { NODE } from '../reconcile/process.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agentTask } from '../../runtime/global-pull-secret/agent-task.ts';
+import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
 import type { Clock } from '../../runtime/host/clock.ts';
 import type { Systemd, UnitState } from '../../runtime/host/systemd.ts';
 import { NodeEngine } from '../../runtime/node/engine.ts';

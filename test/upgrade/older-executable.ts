@@ -22,7 +22,7 @@ export function buildOlder(commit: string, folder: string, outfile: string): voi
   const bin = join(folder, 'bin');
   execFileSync(
     join(tree, 'node_modules/.bin/node'),
-    ['runtime/bin/build.ts', '--arch', process.arch, '--to', bin],
+    ['build/build.ts', '--arch', process.arch, '--to', bin],
     { cwd: tree, stdio: ['ignore', 'ignore', 'inherit'] },
   );
   copyFileSync(join(bin, 'pullwright'), outfile);

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { credentialProviderCrd } from '../../../charts/credential-provider/crd.ts';
 import { installerObjects } from '../../../charts/credential-provider/installer.ts';
-import { planInstall } from '../../../runtime/credential-provider/installer-plan.ts';
+import { planInstall } from '../../../runtime/credential-provider/installer/plan.ts';
 import { sha256Hex } from '../../../runtime/host/sha256.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { eventually } from '../../control-plane/eventually.ts';

@@ -1,6 +1,6 @@
 /** A cluster with the Machine Config Operator's kinds, as the reconciler sees it. */
 import type { Query, Ref, World } from '../../../runtime/controller/contract.ts';
-import type { KubeObject } from '../../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
 
 export interface ClusterShape {
   /** Null: no Infrastructure object. */

@@ -6,16 +6,26 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../../runtime/credential-provider/registries.ts';
-import { lookupForContainers } from '../../../runtime/rules/auth-lookup-containers.ts';
-import { formatImageReference, parseImageReference } from '../../../runtime/rules/image-reference.ts';
-import { compileMirrors, resolveMirrors } from '../../../runtime/rules/mirrors.ts';
-import { authFile, NO_GLOBAL_AUTH, parseGlobalAuth } from '../../../runtime/rules/namespace-auth-file.ts';
-import { chooseCredentials, collectOffers } from '../../../runtime/rules/namespace-credentials.ts';
-import { pullSources } from '../../../runtime/rules/pull-sources.ts';
+import { registriesFor } from '../../../runtime/credential-provider/plugin/registries.ts';
+import { lookupForContainers } from '../../../runtime/rules/auth-lookup/containers.ts';
+import {
+  formatImageReference,
+  parseImageReference,
+} from '../../../runtime/rules/auth-lookup/image-reference.ts';
+import {
+  authFile,
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+} from '../../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import {
+  chooseCredentials,
+  collectOffers,
+} from '../../../runtime/rules/credential-provider/namespace-credentials.ts';
+import { compileMirrors, resolveMirrors } from '../../../runtime/rules/mirrors/mirrors.ts';
+import { pullSources } from '../../../runtime/rules/mirrors/pull-sources.ts';
+import { parseRegistriesConf } from '../../../runtime/rules/mirrors/registries-conf.ts';
+import { parsePlain } from '../../../runtime/rules/mirrors/registries-conf-plain.ts';
 import { redact, reveal } from '../../../runtime/rules/redacted.ts';
-import { parseRegistriesConf } from '../../../runtime/rules/registries-conf.ts';
-import { parsePlain } from '../../../runtime/rules/registries-conf-plain.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';

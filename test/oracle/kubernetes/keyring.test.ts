@@ -2,20 +2,24 @@
 /** Keyrings, matching, image names, base64 and documents against the Go code that they follow, answer for answer. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { kubeletCredentialHash } from '../../../runtime/rules/auth-lookup-hash.ts';
+import { kubeletCredentialHash } from '../../../runtime/rules/auth-lookup/hash.ts';
+import {
+  kubeletImageError,
+  parseImageReference,
+  pullTag,
+} from '../../../runtime/rules/auth-lookup/image-reference.ts';
 import {
   type AuthSource,
   kubeletKeyring,
   lookupForKubelet,
-} from '../../../runtime/rules/auth-lookup-kubelet.ts';
-import { decodeForKubelet } from '../../../runtime/rules/docker-config-go.ts';
-import { unmarshalMap } from '../../../runtime/rules/docker-config-upstream.ts';
-import { decodeGoBase64 } from '../../../runtime/rules/go-base64.ts';
-import { parseGoJson } from '../../../runtime/rules/go-json.ts';
-import { encodeGoJson } from '../../../runtime/rules/go-json-encode.ts';
-import { kubeletImageError, parseImageReference, pullTag } from '../../../runtime/rules/image-reference.ts';
-import { matchesImage } from '../../../runtime/rules/match-images.ts';
-import { apiServerSecretFault, pullSecretSource } from '../../../runtime/rules/pull-secret-text.ts';
+} from '../../../runtime/rules/auth-lookup/kubelet.ts';
+import { matchesImage } from '../../../runtime/rules/auth-lookup/match-images.ts';
+import { decodeForKubelet } from '../../../runtime/rules/docker-config/go-reader.ts';
+import { apiServerSecretFault, pullSecretSource } from '../../../runtime/rules/docker-config/secret-text.ts';
+import { unmarshalMap } from '../../../runtime/rules/docker-config/upstream.ts';
+import { decodeGoBase64 } from '../../../runtime/rules/go/base64.ts';
+import { parseGoJson } from '../../../runtime/rules/go/json.ts';
+import { encodeGoJson } from '../../../runtime/rules/go/json-encode.ts';
 import { redact, reveal } from '../../../runtime/rules/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
 import { suite } from '../../support/suite.ts';

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLUSTER_LABEL } from '../../../runtime/pull-secret-adapter/names.ts';
 import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
-import type { KubeObject } from '../../../runtime/rules/kube-object.ts';
+import type { KubeObject } from '../../../runtime/rules/kubernetes/object.ts';
 import { kubeconfigText } from '../../control-plane/users.ts';
 import { Authority } from '../../control-plane/x509.ts';
 

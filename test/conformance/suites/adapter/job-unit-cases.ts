@@ -1,6 +1,11 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
-import { GcpError, JobError, retryableStatus } from '../../../../runtime/pull-secret-adapter/gcp-error.ts';
-import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job-config.ts';
+
+import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job/config.ts';
+import {
+  GcpError,
+  JobError,
+  retryableStatus,
+} from '../../../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';
 import { judgePullSecret } from '../../../../runtime/pull-secret-adapter/pull-secret.ts';
 import { backoffMs, retry } from '../../../../runtime/pull-secret-adapter/retry.ts';

@@ -4,7 +4,7 @@ import {
   decideByMaxAge,
   decideToPublish,
   searchByLabels,
-} from '../../../../runtime/pull-secret-adapter/sentinel-decision.ts';
+} from '../../../../runtime/pull-secret-adapter/sentinel/decision.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface Condition {
@@ -118,7 +118,7 @@ export const suite: ConformanceSuite<Input> = {
     );
   },
   mutation: {
-    file: 'runtime/pull-secret-adapter/sentinel-decision.ts',
+    file: 'runtime/pull-secret-adapter/sentinel/decision.ts',
     replace: 'age > limit',
     by: 'age >= limit',
   },

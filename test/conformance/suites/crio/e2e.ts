@@ -54,7 +54,7 @@ export const suite: ConformanceSuite<Input, Outcome> = {
   },
   answer: (input) => (input.args === undefined ? run(input) : flag(input)),
   mutation: {
-    file: 'runtime/credential-provider/decide.ts',
+    file: 'runtime/credential-provider/plugin/decide.ts',
     replace: 'files.length === 0',
     by: 'files.length === 1',
   },

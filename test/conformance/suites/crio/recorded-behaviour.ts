@@ -74,7 +74,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
         inspect(wanted, { depth: 5 }) === inspect(actual[field as keyof Expected], { depth: 5 }),
     ),
   mutation: {
-    file: 'runtime/rules/pull-sources.ts',
+    file: 'runtime/rules/mirrors/pull-sources.ts',
     replace: 'repository: mirror.location + rest',
     by: 'repository: mirror.location',
   },

@@ -1,7 +1,13 @@
 /** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
-import { authFile, parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
-import { chooseCredentials, collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
-import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
+import {
+  authFile,
+  parseGlobalAuth,
+} from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import {
+  chooseCredentials,
+  collectOffers,
+} from '../../../../runtime/rules/credential-provider/namespace-credentials.ts';
+import { pullSources } from '../../../../runtime/rules/mirrors/pull-sources.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -40,7 +46,7 @@ export const suite: ConformanceSuite<Input, Wanted> = {
     return Object.fromEntries(keys.map((key) => [key, auths[key]?.auth ?? null]));
   },
   mutation: {
-    file: 'runtime/rules/namespace-credentials.ts',
+    file: 'runtime/rules/credential-provider/namespace-credentials.ts',
     replace: 'if (offered === undefined) return false;',
     by: 'return false;',
   },

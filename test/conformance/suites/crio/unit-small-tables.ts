@@ -1,17 +1,20 @@
 /** The provider's unit tables: file path, namespace of a token, API server address, node file, secrets, base64, mirrors, runs. */
 import { parse } from 'smol-toml';
-import { serverUrl } from '../../../../runtime/credential-provider/api-server.ts';
-import { readConfFiles } from '../../../../runtime/credential-provider/conf-files.ts';
-import { authFilePath } from '../../../../runtime/credential-provider/provide.ts';
-import { parseRequest } from '../../../../runtime/credential-provider/request.ts';
-import { readSecrets } from '../../../../runtime/credential-provider/secrets.ts';
-import { pullerOf } from '../../../../runtime/credential-provider/token.ts';
-import { credentialOf } from '../../../../runtime/rules/auth-file-entry.ts';
-import { parseGlobalAuth } from '../../../../runtime/rules/namespace-auth-file.ts';
-import { chooseCredentials, collectOffers } from '../../../../runtime/rules/namespace-credentials.ts';
-import { pullSources } from '../../../../runtime/rules/pull-sources.ts';
+import { serverUrl } from '../../../../runtime/credential-provider/plugin/api-server.ts';
+import { readConfFiles } from '../../../../runtime/credential-provider/plugin/conf-files.ts';
+import { authFilePath } from '../../../../runtime/credential-provider/plugin/provide.ts';
+import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
+import { readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
+import { pullerOf } from '../../../../runtime/credential-provider/plugin/token.ts';
+import { credentialOf } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
+import { parseGlobalAuth } from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import {
+  chooseCredentials,
+  collectOffers,
+} from '../../../../runtime/rules/credential-provider/namespace-credentials.ts';
+import { pullSources } from '../../../../runtime/rules/mirrors/pull-sources.ts';
+import { parseRegistriesConf } from '../../../../runtime/rules/mirrors/registries-conf.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
-import { parseRegistriesConf } from '../../../../runtime/rules/registries-conf.ts';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   authFiles,
@@ -49,7 +52,7 @@ export const suite: ConformanceSuite<Input> = {
   },
   answer: ({ table, row }) => tableNamed(table).answer(row),
   mutation: {
-    file: 'runtime/credential-provider/token.ts',
+    file: 'runtime/credential-provider/plugin/token.ts',
     replace: "typeof namespace !== 'string'",
     by: 'false',
   },

@@ -3,13 +3,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { agentTask } from '../../../../runtime/global-pull-secret/agent-task.ts';
+import { agentTask } from '../../../../runtime/global-pull-secret/agent/task.ts';
 import type { Systemd } from '../../../../runtime/host/systemd.ts';
 import { NodeEngine } from '../../../../runtime/node/engine.ts';
 import type { NodeEvent } from '../../../../runtime/node/events.ts';
 import { runLoop } from '../../../../runtime/node/loop.ts';
+import { Wake } from '../../../../runtime/node/mount-watcher.ts';
 import { StateFolder } from '../../../../runtime/node/state-folder.ts';
-import { Wake } from '../../../../runtime/node/wake.ts';
 import { describeError, PullwrightError } from '../../../../runtime/rules/errors.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -46,7 +46,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
     isDeepStrictEqual(actual.sleepsMs, expected.sleepsMs) &&
     (actual.final === expected.final || leftAlone(actual, expected, input)),
   mutation: {
-    file: 'runtime/rules/rollout.ts',
+    file: 'runtime/rules/rollout/rollout.ts',
     replace: '(policy.attempts ?? 3)',
     by: '(policy.attempts ?? 2)',
   },

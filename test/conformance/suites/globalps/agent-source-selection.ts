@@ -1,5 +1,8 @@
 /** Which mounted pull secret the node agent takes. */
-import { choosePullSecret, type MountedFile } from '../../../../runtime/rules/pull-secret-source.ts';
+import {
+  choosePullSecret,
+  type MountedFile,
+} from '../../../../runtime/global-pull-secret/reconciler/source.ts';
 import { redact } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -44,7 +47,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   mutation: {
-    file: 'runtime/rules/pull-secret-source.ts',
+    file: 'runtime/global-pull-secret/reconciler/source.ts',
     replace: "if (global.state === 'unreadable')",
     by: 'if (false as boolean)',
   },

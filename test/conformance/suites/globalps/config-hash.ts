@@ -1,5 +1,5 @@
 /** The hash that existing clusters carry in a pod label. */
-import { configHash } from '../../../../runtime/rules/config-hash.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
 import { redact } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -12,5 +12,9 @@ interface Row {
 export const suite: ConformanceSuite<Row['input'], Row['expected']> = {
   cases: (document) => (document as { cases: readonly Row[] }).cases,
   answer: ({ content }) => ({ hash: configHash(redact(content)) }),
-  mutation: { file: 'runtime/rules/config-hash.ts', replace: "join(' ')", by: "join(',')" },
+  mutation: {
+    file: 'runtime/global-pull-secret/reconciler/config-hash.ts',
+    replace: "join(' ')",
+    by: "join(',')",
+  },
 };

@@ -2,8 +2,8 @@
 
 import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
 import { DEFAULT_PRIORITY_CLASS, HASH_LABEL } from '../../../../charts/global-pull-secret/options.ts';
-import { parseAgentFlags } from '../../../../runtime/commands/agent-flags.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/global-pull-secret.ts';
+import { parseAgentFlags } from '../../../../runtime/commands/agent/flags.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 const FLAGS = parseAgentFlags([], {});
@@ -67,7 +67,7 @@ export const suite: ConformanceSuite<string> = {
   },
   answer: (name) => OURS[name],
   mutation: {
-    file: 'runtime/rules/global-pull-secret.ts',
+    file: 'runtime/rules/kubernetes/global-pull-secret.ts',
     replace: "'additional-pull-secret'",
     by: "'extra-pull-secret'",
   },

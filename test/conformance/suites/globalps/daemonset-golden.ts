@@ -1,8 +1,8 @@
 /** The objects in upstream's shape, field by field: DaemonSet, ServiceAccount and both Secrets. */
 import { isDeepStrictEqual } from 'node:util';
 import { upstreamDaemonSet, upstreamServiceAccount } from '../../../../charts/global-pull-secret/objects.ts';
-import { configHash } from '../../../../runtime/rules/config-hash.ts';
-import { mergeAsUpstream } from '../../../../runtime/rules/docker-config-upstream.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
+import { mergeAsUpstream } from '../../../../runtime/rules/docker-config/upstream.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 

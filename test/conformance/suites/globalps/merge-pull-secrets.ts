@@ -1,6 +1,6 @@
 /** The merge as the existing operator does it. */
-import { configHash } from '../../../../runtime/rules/config-hash.ts';
-import { mergeAsUpstream } from '../../../../runtime/rules/docker-config-upstream.ts';
+import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
+import { mergeAsUpstream } from '../../../../runtime/rules/docker-config/upstream.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -54,7 +54,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     );
   },
   mutation: {
-    file: 'runtime/rules/docker-config-upstream.ts',
+    file: 'runtime/rules/docker-config/upstream.ts',
     replace: '[...tenant.members, ...platform.members]',
     by: '[...platform.members, ...tenant.members]',
   },

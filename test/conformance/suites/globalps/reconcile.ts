@@ -4,10 +4,10 @@ import { type OfflineResult, runOffline } from '../../../../runtime/controller/o
 import { covers } from '../../../../runtime/controller/selection.ts';
 import { ObjectStore } from '../../../../runtime/controller/store.ts';
 import { worldView } from '../../../../runtime/controller/world.ts';
-import { hasAdditional } from '../../../../runtime/global-pull-secret/plan.ts';
-import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler.ts';
+import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
+import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconciler.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
-import type { KubeObject, SecretObject } from '../../../../runtime/rules/kube-object.ts';
+import type { KubeObject, SecretObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -48,7 +48,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   mutation: {
-    file: 'runtime/global-pull-secret/reconciler.ts',
+    file: 'runtime/global-pull-secret/reconciler/reconciler.ts',
     replace: "if (plan.original.act === 'write') {",
     by: 'if (false as boolean) {',
   },

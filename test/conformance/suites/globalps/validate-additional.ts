@@ -1,5 +1,5 @@
 /** The validation of the additional secret as the existing operator does it. */
-import { upstreamAdditionalFault } from '../../../../runtime/rules/docker-config-upstream.ts';
+import { upstreamAdditionalFault } from '../../../../runtime/rules/docker-config/upstream.ts';
 import { redact } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -31,7 +31,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     return { error: upstreamAdditionalFault(Object.fromEntries(texts)) ?? null };
   },
   mutation: {
-    file: 'runtime/rules/docker-config-upstream.ts',
+    file: 'runtime/rules/docker-config/upstream.ts',
     replace: 'entries > 0 ?',
     by: 'entries >= 0 ?',
   },

@@ -1,5 +1,5 @@
 /** The one credential that containers/image takes from an auth file. */
-import { lookupForContainers } from '../../../../runtime/rules/auth-lookup-containers.ts';
+import { lookupForContainers } from '../../../../runtime/rules/auth-lookup/containers.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -60,7 +60,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     );
   },
   mutation: {
-    file: 'runtime/rules/auth-lookup-containers.ts',
+    file: 'runtime/rules/auth-lookup/containers.ts',
     replace: "host === 'docker.io' || host === 'registry-1.docker.io'",
     by: "host === 'docker.io'",
   },

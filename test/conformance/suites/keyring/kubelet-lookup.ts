@@ -1,13 +1,16 @@
 /** Credentials that the kubelet tries, in order. */
 import { isDeepStrictEqual } from 'node:util';
-import { kubeletCredentialHash } from '../../../../runtime/rules/auth-lookup-hash.ts';
+import { kubeletCredentialHash } from '../../../../runtime/rules/auth-lookup/hash.ts';
+import {
+  kubeletImageError,
+  parseImageReference,
+} from '../../../../runtime/rules/auth-lookup/image-reference.ts';
 import {
   type AuthSource,
   kubeletKeyring,
   lookupForKubelet,
-} from '../../../../runtime/rules/auth-lookup-kubelet.ts';
-import { kubeletImageError, parseImageReference } from '../../../../runtime/rules/image-reference.ts';
-import { pullSecretSource } from '../../../../runtime/rules/pull-secret-text.ts';
+} from '../../../../runtime/rules/auth-lookup/kubelet.ts';
+import { pullSecretSource } from '../../../../runtime/rules/docker-config/secret-text.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -54,7 +57,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     return isDeepStrictEqual(inAnyOrder(actual), inAnyOrder(wanted));
   },
   mutation: {
-    file: 'runtime/rules/auth-lookup-kubelet.ts',
+    file: 'runtime/rules/auth-lookup/kubelet.ts',
     replace: 'a.bytes < b.bytes ? 1 : -1',
     by: 'a.bytes < b.bytes ? -1 : 1',
   },

@@ -1,6 +1,9 @@
 /** What the API server takes and what the kubelet can read. */
-import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/rules/auth-lookup-kubelet.ts';
-import { apiServerSecretFault, pullSecretSource } from '../../../../runtime/rules/pull-secret-text.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/rules/auth-lookup/kubelet.ts';
+import {
+  apiServerSecretFault,
+  pullSecretSource,
+} from '../../../../runtime/rules/docker-config/secret-text.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -46,7 +49,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     };
   },
   mutation: {
-    file: 'runtime/rules/docker-config-go.ts',
+    file: 'runtime/rules/docker-config/go-reader.ts',
     replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };',
     by: '',
   },

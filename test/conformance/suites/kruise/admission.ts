@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject } from '../../../../runtime/rules/kube-object.ts';
 import {
   readContent,
   readSidecarSet,
   type SidecarSetRevision,
-} from '../../../../runtime/rules/sidecar-set.ts';
-import { injectSidecarSets, type SidecarSetPod } from '../../../../runtime/rules/sidecar-set-injection.ts';
+} from '../../../../runtime/rules/injection/sidecar-set.ts';
+import {
+  injectSidecarSets,
+  type SidecarSetPod,
+} from '../../../../runtime/rules/injection/sidecar-set-injection.ts';
+import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Expected {
@@ -56,7 +59,7 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
     );
   },
   mutation: {
-    file: 'runtime/rules/sidecar-set-injection.ts',
+    file: 'runtime/rules/injection/sidecar-set-injection.ts',
     replace: 'containers === 0 && options.withoutContainers !== true',
     by: 'containers < 0',
   },

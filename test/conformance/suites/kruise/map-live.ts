@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   admitPullSecrets,
   ENFORCE_MOUNTABLE_SECRETS,
-} from '../../../../runtime/rules/service-account-pull-secrets.ts';
+} from '../../../../runtime/rules/injection/service-account-pull-secrets.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface LiveCase {
@@ -39,7 +39,7 @@ export const suite: ConformanceSuite<LiveInput, Answer> = {
   },
   accepts: (actual, expected) => isDeepStrictEqual(withoutAccount(actual), withoutAccount(expected)),
   mutation: {
-    file: 'runtime/rules/service-account-pull-secrets.ts',
+    file: 'runtime/rules/injection/service-account-pull-secrets.ts',
     replace: 'pod.length > 0 ? pod :',
     by: 'pod.length < 0 ? pod :',
   },

@@ -2,8 +2,8 @@
  * When the kubelet runs the plugin again, by what the response says about caching. It is held against a model of the cache, and
  * for the response that we give the answer must be: always.
  */
-import { EMPTY_RESPONSE } from '../../../../runtime/credential-provider/request.ts';
-import { parseGoDuration } from '../../../../runtime/rules/go-duration.ts';
+import { EMPTY_RESPONSE } from '../../../../runtime/credential-provider/plugin/request.ts';
+import { parseGoDuration } from '../../../../runtime/rules/go/duration.ts';
 import {
   executions,
   kubeletTakes,
@@ -57,7 +57,7 @@ export const suite: ConformanceSuite<Settings, Executed> = {
     };
   },
   mutation: {
-    file: 'runtime/credential-provider/request.ts',
+    file: 'runtime/credential-provider/plugin/request.ts',
     replace: "cacheDuration: '0s'",
     by: "cacheDuration: '1m'",
   },

@@ -1,5 +1,5 @@
 /** The exact bytes that the kubelet writes: image, token and annotations must be what it meant. */
-import { parseRequest } from '../../../../runtime/credential-provider/request.ts';
+import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
 import { reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -29,7 +29,7 @@ export const suite: ConformanceSuite<string, Meaning> = {
     return { image, token: token === undefined ? '' : reveal(token), annotations };
   },
   mutation: {
-    file: 'runtime/credential-provider/request.ts',
+    file: 'runtime/credential-provider/plugin/request.ts',
     replace: "textField(fields, 'serviceAccountToken')",
     by: "textField(fields, 'token')",
   },

@@ -2,7 +2,7 @@
  * Which responses the kubelet takes, judged by a strict decoder of the test's own; and that every response that we can give is
  * one of those.
  */
-import { parseRequest, responseText } from '../../../../runtime/credential-provider/request.ts';
+import { parseRequest, responseText } from '../../../../runtime/credential-provider/plugin/request.ts';
 import { kubeletTakes } from '../../../credential-provider/support/kubelet-response.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -29,7 +29,7 @@ export const suite: ConformanceSuite<string, Verdict> = {
     return { ok: taken !== undefined, keys: taken?.keys, oursAreTaken: oursAreTaken() };
   },
   mutation: {
-    file: 'runtime/credential-provider/request.ts',
+    file: 'runtime/credential-provider/plugin/request.ts',
     replace: "cacheDuration: '0s'",
     by: 'cacheDuration: 0',
   },

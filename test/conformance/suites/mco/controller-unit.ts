@@ -1,6 +1,6 @@
 /** The controller's unit tests, played to the reconciler: which objects appear per pool, and which files are in them. */
-import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler.ts';
-import type { KubeObject } from '../../../../runtime/rules/kube-object.ts';
+import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconciler.ts';
+import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
 import { clusterObjects, worldOf } from '../../../credential-provider/support/world-double.ts';
 import type { ConformanceSuite } from '../../suite.ts';

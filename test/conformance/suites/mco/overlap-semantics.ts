@@ -1,5 +1,5 @@
 /** Which pairs of patterns can match one image, by the kubelet's matching. */
-import { patternsMeet } from '../../../../runtime/rules/glob-algebra.ts';
+import { patternsMeet } from '../../../../runtime/rules/credential-provider/glob-algebra.ts';
 import { scopesConflict } from '../../../credential-provider/support/scope-rule.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -27,5 +27,9 @@ export const suite: ConformanceSuite<Pair, Judged> = {
     kubeletCanMatchBoth: patternsMeet(user, provider),
     mcoSaysConflict: scopesConflict(user, provider),
   }),
-  mutation: { file: 'runtime/rules/glob-algebra.ts', replace: 'left.port !== right.port ||', by: '' },
+  mutation: {
+    file: 'runtime/rules/credential-provider/glob-algebra.ts',
+    replace: 'left.port !== right.port ||',
+    by: '',
+  },
 };

@@ -5,7 +5,7 @@ import {
   parseImageOverrides,
   parseOverridesFlag,
   withFlagOverrides,
-} from '../../../../runtime/rules/registry-overrides.ts';
+} from '../../../../runtime/rules/registry-overrides/registry-overrides.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance, toRecord } from './read.ts';
 
@@ -62,7 +62,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides.ts',
+    file: 'runtime/rules/registry-overrides/registry-overrides.ts',
     replace: "source !== '' && target !== ''",
     by: 'true',
   },

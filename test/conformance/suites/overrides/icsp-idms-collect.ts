@@ -1,5 +1,5 @@
-import type { KubeObject } from '../../../../runtime/rules/kube-object.ts';
-import { collectOverrideMap } from '../../../../runtime/rules/registry-overrides-collect.ts';
+import { collectOverrideMap } from '../../../../runtime/registry-overrides/collect.ts';
+import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, toConformance, toRecord } from './read.ts';
 
@@ -28,7 +28,7 @@ export const suite: ConformanceSuite<Entry> = {
     ),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides-collect.ts',
+    file: 'runtime/registry-overrides/collect.ts',
     replace: 'a.metadata.name < b.metadata.name ? 1 : -1',
     by: 'a.metadata.name < b.metadata.name ? -1 : 1',
   },

@@ -1,4 +1,4 @@
-import { joinReference, splitReference } from '../../../../runtime/rules/registry-overrides-reference.ts';
+import { joinReference, splitReference } from '../../../../runtime/rules/registry-overrides/reference.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
@@ -15,7 +15,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/registry-overrides-reference.ts',
+    file: 'runtime/rules/registry-overrides/reference.ts',
     replace: "|| first === 'localhost'",
     by: '',
   },

@@ -1,5 +1,5 @@
-import { metadataCandidates } from '../../../../runtime/rules/registry-overrides-lookup.ts';
-import { splitReference } from '../../../../runtime/rules/registry-overrides-reference.ts';
+import { metadataCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
+import { splitReference } from '../../../../runtime/rules/registry-overrides/reference.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsErrorHead, readCases, textOf, toConformance } from './read.ts';
 
@@ -26,7 +26,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsErrorHead,
   mutation: {
-    file: 'runtime/rules/registry-overrides-lookup.ts',
+    file: 'runtime/rules/registry-overrides/lookup.ts',
     replace: 'const key = withoutTagAndDigest(source);',
     by: 'const key = source;',
   },

@@ -1,6 +1,10 @@
 import { catalogsRunBesideControlPlane } from '../../../../charts/registry-overrides/objects.ts';
-import { type Catalog, catalogsOf, chooseCatalogImages } from '../../../../runtime/rules/olm-catalogs.ts';
-import { catalogStreamWanted } from '../../../../runtime/rules/olm-catalogs-stream.ts';
+import { catalogStreamWanted } from '../../../../runtime/registry-overrides/catalog-stream.ts';
+import {
+  type Catalog,
+  catalogsOf,
+  chooseCatalogImages,
+} from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
@@ -41,7 +45,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/olm-catalogs.ts',
+    file: 'runtime/rules/registry-overrides/olm-catalogs.ts',
     replace: "!image.includes('@sha256:')",
     by: "image === '-'",
   },

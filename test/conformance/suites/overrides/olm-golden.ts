@@ -5,7 +5,7 @@ import {
   catalogTriggers,
   TRIGGERS_ANNOTATION,
 } from '../../../../charts/registry-overrides/objects.ts';
-import { catalogsOf } from '../../../../runtime/rules/olm-catalogs.ts';
+import { catalogsOf } from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 

@@ -54,7 +54,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts: acceptsNamed,
   mutation: {
-    file: 'runtime/rules/registry-overrides-lookup.ts',
+    file: 'runtime/rules/registry-overrides/lookup.ts',
     replace: 'prefix: source,',
     by: "prefix: source === '' ? '' : 'x',",
   },

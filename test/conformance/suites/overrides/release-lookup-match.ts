@@ -1,4 +1,4 @@
-import { releaseCandidates } from '../../../../runtime/rules/registry-overrides-lookup.ts';
+import { releaseCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
@@ -14,7 +14,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/mirrors.ts',
+    file: 'runtime/rules/mirrors/mirrors.ts',
     replace: 'const rest = reference.slice(length);',
     by: "const rest = '';",
   },

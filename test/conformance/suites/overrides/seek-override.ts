@@ -1,5 +1,5 @@
 import { AvailabilityCache } from '../../../../runtime/registry/availability-cache.ts';
-import { metadataCandidates } from '../../../../runtime/rules/registry-overrides-lookup.ts';
+import { metadataCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, type OverrideCase, readCases, textOf, toConformance, toMap } from './read.ts';
 
@@ -56,7 +56,7 @@ export const suite: ConformanceSuite<Input> = {
   answer: (input) => (input['image'] === undefined ? cache(input) : seek(input)),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/mirrors.ts',
+    file: 'runtime/rules/mirrors/mirrors.ts',
     replace: 'for (const mirror of rule.mirrors) {',
     by: 'for (const mirror of rule.mirrors.toReversed()) {',
   },

@@ -1,0 +1,84 @@
+/**
+ * The runtime that an executable is built on: the Bun package of its architecture, at the version of the lock file.
+ *
+ * The machine's own is in `node_modules`. npm refuses to install another architecture's there, so that one is fetched once
+ * into a cache folder, and taken only when the archive's checksum is the one of `package-lock.json`.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { PullwrightError } from '../runtime/rules/errors.ts';
+import { runTool } from './run-tool.ts';
+
+/** Architectures as Node names them. */
+export type Arch = 'x64' | 'arm64';
+
+const PACKAGE: Readonly<Record<Arch, string>> = {
+  x64: '@oven/bun-linux-x64',
+  arm64: '@oven/bun-linux-aarch64',
+};
+
+interface Locked {
+  readonly version: string;
+  readonly integrity: string;
+}
+
+/** Path of the Bun executable for `arch`. Needs the network at most once per version and architecture. */
+export function baseRuntime(root: string, arch: Arch): string {
+  const own = join(root, 'node_modules', PACKAGE[arch], 'bin', 'bun');
+  if (existsSync(own)) return own;
+  const locked = lockedPackage(root, PACKAGE[arch]);
+  const folder = join(cacheFolder(), `bun-${locked.version}-linux-${arch}`);
+  const cached = join(folder, 'package', 'bin', 'bun');
+  if (!existsSync(cached)) fetchBase(folder, PACKAGE[arch], locked);
+  return cached;
+}
+
+function cacheFolder(): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'pullwright');
+}
+
+function lockedPackage(root: string, name: string): Locked {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, Locked | undefined>>;
+  };
+  const found = lock.packages[`node_modules/${name}`];
+  if (found !== undefined) return found;
+  throw new PullwrightError(
+    `Cannot build: package-lock.json has no "${name}", wanted its version and checksum`,
+    {
+      code: 'BaseNotLocked',
+      disposition: 'terminal',
+    },
+  );
+}
+
+/** The folder appears with a rename, so that what is there has been checked. */
+function fetchBase(folder: string, name: string, locked: Locked): void {
+  mkdirSync(dirname(folder), { recursive: true });
+  const work = mkdtempSync(`${folder}.`);
+  try {
+    const packed = runTool(['npm', 'pack', `${name}@${locked.version}`, '--silent'], work);
+    const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
+    checkArchive(archive, name, locked);
+    runTool(['tar', '-xzf', archive], work);
+    rmSync(archive);
+    if (!existsSync(folder)) renameSync(work, folder);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function checkArchive(archive: string, name: string, locked: Locked): void {
+  const sum = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
+  if (sum === locked.integrity) return;
+  throw new PullwrightError(
+    `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity}`,
+    {
+      code: 'BaseChecksum',
+      disposition: 'terminal',
+      hint: 'Somebody changed the archive on its way: do not build with it',
+    },
+  );
+}

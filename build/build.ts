@@ -1,0 +1,74 @@
+/**
+ * `node build/build.ts [--arch x64|arm64|all] [--to FOLDER]`
+ *
+ * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links this machine's as
+ * `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeError, UsageError } from '../runtime/rules/errors.ts';
+import type { Arch } from './base.ts';
+import { compile } from './compile.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+function main(): void {
+  const { values } = parseArgs({
+    options: {
+      arch: { type: 'string', default: 'all' },
+      to: { type: 'string', default: join(root, 'dist/bin') },
+    },
+  });
+  for (const arch of wantedArchs(values.arch)) {
+    const outfile = join(values.to, `pullwright-linux-${arch}`);
+    compile({ root, arch, outfile });
+    process.stderr.write(`built ${outfile}\n`);
+  }
+  linkOwn(values.to);
+  writeSums(values.to);
+}
+
+function wantedArchs(text: string): readonly Arch[] {
+  if (text === 'all') return ['x64', 'arm64'];
+  if (text === 'x64' || text === 'arm64') return [text];
+  throw new UsageError(`Unknown architecture "${text}": wanted x64, arm64 or all`);
+}
+
+/** The names that people and kubelets call the executable by. */
+const NAMES = ['pullwright', 'crio-credential-provider'];
+
+/** Hard links: the same file under each name. */
+function linkOwn(folder: string): void {
+  const own = join(folder, `pullwright-linux-${process.arch}`);
+  if (!existsSync(own)) return;
+  for (const name of NAMES) {
+    const fresh = join(folder, `.${name}`);
+    rmSync(fresh, { force: true });
+    linkSync(own, fresh);
+    renameSync(fresh, join(folder, name));
+    // Renaming one link of a file onto another link of it does nothing and leaves both names.
+    rmSync(fresh, { force: true });
+  }
+}
+
+function writeSums(folder: string): void {
+  const lines = readdirSync(folder)
+    .filter((name) => name.startsWith('pullwright-linux-'))
+    .sort()
+    .map(
+      (name) =>
+        `${createHash('sha256')
+          .update(readFileSync(join(folder, name)))
+          .digest('hex')}  ${name}\n`,
+    );
+  writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
+}
+
+try {
+  main();
+} catch (error) {
+  process.stderr.write(`${describeError(error)}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

@@ -1,0 +1,68 @@
+/** Compiles `runtime/bin/main.ts` and everything it can reach into one executable. */
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SHORT_LIVED_JIT_POLICY } from '../runtime/bin/tuning.ts';
+import { type Arch, baseRuntime } from './base.ts';
+import { runTool } from './run-tool.ts';
+
+/** What to compile and where to put it. */
+export interface CompileOptions {
+  /** Folder that holds `package.json`. */
+  readonly root: string;
+  readonly arch: Arch;
+  /** The program. @default {'runtime/bin/main.ts' of the root} */
+  readonly entry?: string;
+  /** Path of the executable; replaced by a rename, so that a running copy is not disturbed. */
+  readonly outfile: string;
+}
+
+/**
+ * The flags, each for a reason:
+ * - `--bytecode --format=esm --splitting`: each command is a chunk that is read only when it is asked for;
+ * - `--compile-jit-policy`: see tuning.ts;
+ * - `--no-compile-autoload-*`: a `.env`, `bunfig.toml`, `tsconfig.json` or `package.json` in the working folder must not
+ *   change what a root process does;
+ * - `--external`: optional parts of dbus-next that are never reached with a `unix:` address.
+ */
+const FLAGS: readonly string[] = [
+  '--compile',
+  '--minify',
+  '--bytecode',
+  '--format=esm',
+  '--splitting',
+  `--compile-jit-policy=${SHORT_LIVED_JIT_POLICY}`,
+  '--no-compile-autoload-dotenv',
+  '--no-compile-autoload-bunfig',
+  '--no-compile-autoload-tsconfig',
+  '--no-compile-autoload-package-json',
+  '--external=x11',
+  '--external=usocket',
+];
+
+/** Builds one executable. Offline, but for another architecture's runtime the first time. */
+export function compile(options: CompileOptions): void {
+  const { root, arch, outfile } = options;
+  mkdirSync(dirname(outfile), { recursive: true });
+  const work = mkdtempSync(join(dirname(outfile), '.build-'));
+  // The compiled file knows itself by the name it was built under, so both architectures are built under the same one.
+  const built = join(work, 'pullwright');
+  const compiler = baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
+  try {
+    runTool(
+      [
+        compiler,
+        'build',
+        ...FLAGS,
+        `--target=bun-linux-${arch}`,
+        `--compile-executable-path=${baseRuntime(root, arch)}`,
+        `--outfile=${built}`,
+        options.entry ?? join(root, 'runtime/bin/main.ts'),
+      ],
+      root,
+    );
+    chmodSync(built, 0o755);
+    renameSync(built, outfile);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}

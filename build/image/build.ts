@@ -1,0 +1,123 @@
+/**
+ * `npm run build:image`: the image for amd64 and arm64 as an OCI layout, `dist/image`, without a Docker daemon. Push it with
+ * `skopeo copy --all oci:dist/image:<version> docker://...`.
+ */
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { VERSION } from '../../runtime/rules/version.ts';
+import type { Arch } from '../base.ts';
+import { compile } from '../compile.ts';
+import { runTool } from '../run-tool.ts';
+import { billOfMaterials } from '../sbom.ts';
+import { layBase, NONROOT } from './base.ts';
+import { type Descriptor, ImageLayout } from './layout.ts';
+
+const root = new URL('../..', import.meta.url).pathname;
+const ARCHITECTURES: Readonly<Record<Arch, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+export const LABELS: Readonly<Record<string, string>> = {
+  'org.opencontainers.image.title': 'pullwright',
+  'org.opencontainers.image.description': 'Pull credentials as code for Kubernetes and OpenShift fleets',
+  'org.opencontainers.image.licenses': 'Apache-2.0',
+  'org.opencontainers.image.version': VERSION,
+};
+
+/** Input of {@link buildImage}. */
+export interface ImageOptions {
+  /** Folder of the layout; replaced. */
+  readonly to: string;
+  /** Executables by architecture; those that are missing are compiled. */
+  readonly executables?: Readonly<Partial<Record<Arch, string>>>;
+}
+
+/** Builds the layout and gives the descriptor of the index. The same sources give the same digest. */
+export function buildImage(options: ImageOptions): Descriptor {
+  rmSync(options.to, { recursive: true, force: true });
+  const layout = new ImageLayout(options.to);
+  const images = (Object.keys(ARCHITECTURES) as Arch[]).map((arch) => {
+    const layers = withWork((work) => [
+      baseLayer(work, arch),
+      programLayer(work, arch, options.executables?.[arch]),
+    ]);
+    return layout.image(ARCHITECTURES[arch], layers, {
+      User: `${NONROOT}:${NONROOT}`,
+      Entrypoint: ['/usr/bin/pullwright'],
+      Env: ['PATH=/usr/bin', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+      WorkingDir: '/',
+      Labels: LABELS,
+    });
+  });
+  const sbom = billOfMaterials(root);
+  writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
+  return layout.finish(VERSION, images, LABELS, (index) => [
+    layout.attach(index, 'application/spdx+json', sbom),
+  ]);
+}
+
+function withWork<T>(body: (work: string) => T): T {
+  const work = mkdtempSync(join(tmpdir(), 'pullwright-image-'));
+  try {
+    return body(work);
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+}
+
+function baseLayer(work: string, arch: Arch): Uint8Array {
+  const rootfs = join(work, 'base');
+  mkdirSync(rootfs);
+  layBase(rootfs, arch);
+  return archive(rootfs, work);
+}
+
+/** One file under all its names: what is shared by agent, provider and reconciler is one layer. */
+function programLayer(work: string, arch: Arch, executable: string | undefined): Uint8Array {
+  const rootfs = join(work, 'program');
+  const path = join(rootfs, 'usr/bin/pullwright');
+  mkdirSync(join(rootfs, 'usr/bin'), { recursive: true });
+  if (executable === undefined) compile({ root, arch, outfile: path });
+  else copyFileSync(executable, path);
+  for (const name of ['crio-credential-provider', 'kubectl-pullwright'])
+    symlinkSync('pullwright', join(rootfs, 'usr/bin', name));
+  return archive(rootfs, work);
+}
+
+/** Sorted, owned by root, without times: the same bytes for the same files. */
+function archive(folder: string, work: string): Uint8Array {
+  const file = join(work, 'layer.tar');
+  runTool(
+    [
+      'tar',
+      '--sort=name',
+      '--format=ustar',
+      '--mtime=@0',
+      '--owner=0',
+      '--group=0',
+      '--numeric-owner',
+      '--mode=u+rw,go-w,a+rX',
+      '-cf',
+      file,
+      '-C',
+      folder,
+      '.',
+    ],
+    work,
+  );
+  const bytes = readFileSync(file);
+  rmSync(file);
+  return bytes;
+}
+
+if (import.meta.main) {
+  const index = buildImage({ to: join(root, 'dist/image') });
+  process.stdout.write(`dist/image:${VERSION} ${index.digest}\n`);
+}

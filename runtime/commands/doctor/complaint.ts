@@ -1,0 +1,73 @@
+/** What the kubelet says about the pulls of a pod that does not run. */
+import type { ObjectStore } from '../../controller/store.ts';
+import type { DoctorInput } from '../../rules/diagnose/doctor.ts';
+import { type PullComplaint, pullComplaint } from '../../rules/diagnose/pull-complaint.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+
+interface Said {
+  readonly reason: string;
+  readonly message: string;
+  readonly at: string;
+}
+
+/** The newest complaint of a pod; none when its containers run. */
+export function complaintIn(store: ObjectStore, pod: KubeObject): DoctorInput['complaint'] {
+  if (pod.kind !== 'Pod' || runs(pod)) return undefined;
+  const said = [...waiting(pod), ...eventsOf(store, pod)].toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  for (const one of said) {
+    const cause = pullComplaint(one);
+    if (cause !== undefined) return withImage(cause, one.message);
+  }
+  return undefined;
+}
+
+function withImage(cause: PullComplaint, message: string): DoctorInput['complaint'] {
+  const image = /image "([^"\s]{1,512})"/.exec(message)?.[1];
+  return { cause, ...(image === undefined ? {} : { image }) };
+}
+
+interface ContainerStatus {
+  readonly ready?: boolean;
+  readonly state?: { readonly waiting?: { readonly reason?: string; readonly message?: string } };
+}
+
+/** Lists that are null are none. */
+function statusesOf({ status }: KubeObject): readonly ContainerStatus[] {
+  const { initContainerStatuses, containerStatuses } = (status ?? {}) as Readonly<Record<string, unknown>>;
+  return [initContainerStatuses, containerStatuses]
+    .filter((list) => Array.isArray(list))
+    .flat()
+    .filter((one: unknown) => typeof one === 'object' && one !== null);
+}
+
+function runs(pod: KubeObject): boolean {
+  const { phase } = (pod.status ?? {}) as { readonly phase?: string };
+  return phase === 'Running' && statusesOf(pod).every(({ state }) => state?.waiting === undefined);
+}
+
+/** What a container waits for is newer than any event. */
+function waiting(pod: KubeObject): readonly Said[] {
+  return statusesOf(pod).flatMap(({ state }) => {
+    const { reason = '', message = '' } = state?.waiting ?? {};
+    return reason === '' ? [] : [{ reason, message, at: '~' }];
+  });
+}
+
+function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
+  return ['v1', 'events.k8s.io/v1'].flatMap((apiVersion) =>
+    store.list({ apiVersion, kind: 'Event' }, metadata.namespace).flatMap((event) => {
+      const about = (event['involvedObject'] ?? event['regarding']) as
+        | { kind?: string; name?: string }
+        | undefined;
+      if (about?.kind !== 'Pod' || about.name !== metadata.name) return [];
+      const text = (...fields: readonly string[]): string => {
+        const found = fields
+          .map((field) => event[field])
+          .find((value) => typeof value === 'string' && value !== '');
+        return typeof found === 'string' ? found : '';
+      };
+      const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
+      return [{ reason: text('reason'), message: text('message', 'note'), at }];
+    }),
+  );
+}

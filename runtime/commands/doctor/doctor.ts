@@ -1,0 +1,140 @@
+/** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that mends it. */
+import { parseArgs } from 'node:util';
+import type { ClusterChoice } from '../../kube/kubeconfig.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { type DoctorInput, doctorChain, firstBroken, type Link } from '../../rules/diagnose/doctor.ts';
+import type { Paint } from '../../rules/diagnose/explain-text.ts';
+import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { readFolders } from '../explain/folders.ts';
+import { kindsFor, nextKindsFor } from '../explain/world.ts';
+import { namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
+import { findPod, type Puller, parsePodName } from '../pod-spec.ts';
+import { paintFor } from '../terminal.ts';
+import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './look.ts';
+import { doctorAccess } from './rights.ts';
+
+const HELP = `
+Walks the chain from an image's name to a credential that its registry takes, for a pod that does not pull, and prints the
+first link that is broken with the YAML that mends it. Nothing is changed, and no password is shown.
+
+Usage: pullwright doctor POD [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [--context NAME]
+                         [--output text|json|yaml]
+
+  POD                    a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME
+  -n, --namespace NAME   default: that of the context
+  --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
+  --kubeconfig FILE      the cluster; default: as for kubectl
+  --context NAME         a context of the kubeconfig; default: the current one
+  --output yaml          only the YAML that mends, for kubectl apply --server-side
+
+Exit codes: 0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage.
+
+Example: pullwright doctor deploy/web -n shop
+`;
+
+export const command: Command = {
+  name: 'doctor',
+  summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
+  help: HELP,
+  permissions: {
+    reads: ['<--from>', '<--kubeconfig>'],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces',
+      'list secrets, events, roles, rolebindings, pullstatuses (namespace of the pod)',
+      'get secrets/global-pull-secret, pullstatuses (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'get criocredentialproviderconfigs/cluster',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
+    ],
+  },
+  run,
+};
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      namespace: { type: 'string', short: 'n' },
+      from: { type: 'string', multiple: true },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+      output: { type: 'string', default: 'text' },
+    },
+  });
+  const render = Object.hasOwn(RENDERERS, values.output) ? RENDERERS[values.output] : undefined;
+  if (render === undefined)
+    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or yaml`);
+  const pod = positionals.length === 1 ? parsePodName(positionals[0] ?? '') : undefined;
+  if (pod === undefined || pod.name === '')
+    throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
+  const namespace = await namespaceOf(values, io);
+  const puller: Puller = { namespace, serviceAccount: 'default', pod };
+  const { store, problems } = await read(values, puller, io);
+  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  if (problems.length > 0 && findPod(store, puller) === undefined)
+    throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
+      code: 'PodUnreadable',
+      disposition: 'terminal',
+    });
+  const input = lookAt(store, puller, problems);
+  const links = doctorChain(input);
+  io.stdout.write(render({ input, links, paint: paintFor(io) }));
+  return links.every(({ state }) => state === 'ok') ? 0 : 1;
+}
+
+async function read(
+  { from, ...cluster }: ClusterChoice & { readonly from?: readonly string[] },
+  puller: Puller,
+  io: CommandIo,
+): Promise<SourceObjects> {
+  if (from !== undefined) return withDefaultAccount(await readFolders(from, DOCTOR_FOLDER_KINDS), puller);
+  const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
+  const next = [...nextKindsFor(puller), ...doctorNext(puller)];
+  return readObjects(cluster, kinds, io, next);
+}
+
+/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
+function withDefaultAccount(found: SourceObjects, { namespace }: Puller): SourceObjects {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
+  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
+  return found;
+}
+
+interface Finding {
+  readonly input: DoctorInput;
+  readonly links: readonly Link[];
+  readonly paint: Paint;
+}
+
+const RENDERERS: Readonly<Record<string, (finding: Finding) => string>> = {
+  text: asText,
+  json: ({ input, links }) => `${JSON.stringify({ pod: input.pod, links, unread: input.unread }, null, 2)}\n`,
+  yaml: ({ input, links }) => mendingOf(input, links),
+};
+
+const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
+
+/** The chain up to the first broken link, since nothing behind it can be judged. */
+function asText({ input, links, paint }: Finding): string {
+  const broken = firstBroken(links);
+  const shown = broken === undefined ? links : links.slice(0, links.indexOf(broken) + 1);
+  const lines = shown.map(
+    ({ link, state, message }) =>
+      `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
+  );
+  const advice = broken?.advice === undefined ? [] : ['', broken.advice];
+  const yaml = mendingOf(input, links);
+  const mend = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
+  return `${[paint('bold', input.pod), ...lines, ...advice, ...mend].join('\n')}\n`;
+}
+
+/** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */
+function mendingOf(input: DoctorInput, links: readonly Link[]): string {
+  const broken = firstBroken(links);
+  const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
+  return (broken?.mend ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+}

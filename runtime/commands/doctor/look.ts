@@ -1,0 +1,231 @@
+/** What `doctor` looks at: the pod, what it lists, what would be injected, what reports trouble, and what the kubelet said. */
+import type { ObjectStore } from '../../controller/store.ts';
+import { lookupForContainers } from '../../rules/auth-lookup/containers.ts';
+import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
+import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/auth-lookup/kubelet.ts';
+import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor.ts';
+import type { Explanation } from '../../rules/diagnose/explain.ts';
+import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
+import type { Condition } from '../../rules/kubernetes/conditions.ts';
+import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../../rules/kubernetes/pull-status.ts';
+import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
+import type { NextKinds, SourceKind } from '../object-source.ts';
+import {
+  accountName,
+  findPod,
+  imagesOf,
+  ownSecrets,
+  type PodSpec,
+  type Puller,
+  podSpecIn,
+  podSpecOf,
+} from '../pod-spec.ts';
+import { complaintIn } from './complaint.ts';
+import { notInjectedInto } from './injection.ts';
+import { providerMayRead } from './rights.ts';
+
+const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** Kinds beside those of `explain`. */
+export function doctorKinds({ namespace, pod }: Puller): readonly SourceKind[] {
+  return [
+    { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: `involvedObject.name=${pod?.name ?? ''}` },
+    { apiVersion: 'v1', kind: 'Namespace', name: namespace },
+    { ...PULL_STATUS, namespace },
+    { apiVersion: RBAC, kind: 'Role', namespace },
+    { apiVersion: RBAC, kind: 'RoleBinding', namespace },
+    { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' },
+    { apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet' },
+  ];
+}
+
+/** Kinds of a folder beside those of `explain`. */
+export const DOCTOR_FOLDER_KINDS: readonly string[] = [
+  'Event',
+  'Namespace',
+  PULL_STATUS_KIND,
+  'Role',
+  'RoleBinding',
+  'PullSecretProfile',
+  'SidecarSet',
+];
+
+/** What is named by the pod: its ServiceAccount, and the report of its node. */
+export function doctorNext(puller: Puller): readonly NextKinds[] {
+  return [
+    (store) => {
+      const found = findPod(store, puller);
+      if (found === undefined) return [];
+      const spec = podSpecIn(found);
+      const name = accountName(spec, puller.serviceAccount);
+      const node = nodeOf(spec);
+      return [
+        { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
+        ...(node === undefined
+          ? []
+          : [
+              { ...PULL_STATUS, namespace: GLOBAL_PULL_SECRET.namespace, name: pullStatusName('Node', node) },
+            ]),
+      ];
+    },
+  ];
+}
+
+/**
+ * Gathers.
+ *
+ * @param unread what could not be read
+ * @throws PullwrightError when the pod is not there
+ */
+export function lookAt(store: ObjectStore, puller: Puller, unread: readonly string[]): DoctorInput {
+  const spec = podSpecOf(store, puller) ?? {};
+  const template = findPod(store, puller) as KubeObject;
+  const { namespace } = puller;
+  const isPod = template.kind === 'Pod';
+  const account = accountName(spec, 'default');
+  // The list of a pod that exists is complete: its ServiceAccount no longer counts.
+  const world = findWorld(store, puller, unread.length === 0);
+  const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const complaint = complaintIn(store, template);
+  const mayRead = providerMayRead(store, namespace, account);
+  return {
+    namespace,
+    pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
+    isPod,
+    ownList: ownSecrets(spec).length > 0 && !(isPod && sameList(spec, object)),
+    template,
+    account: { name: account, object, known: unread.length === 0 },
+    images: imagesOf(spec).map((image) => imageIn(store, { world, namespace, image, mayRead })),
+    notInjected: [
+      ...notCopied(spec, { name: account, object }, isPod),
+      ...notInjectedInto(store, template, ownSecrets(spec)),
+    ],
+    troubles: troublesIn(store, namespace, spec),
+    provider: { ...providerIn(store), mayRead },
+    ...(complaint === undefined ? {} : { complaint }),
+    unread,
+  };
+}
+
+/** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
+function notCopied(
+  spec: PodSpec,
+  { name, object }: { readonly name: string; readonly object: KubeObject | undefined },
+  isPod: boolean,
+): DoctorInput['notInjected'] {
+  if (!isPod || ownSecrets(spec).length > 0) return [];
+  const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
+  return ofAccount.map((secret) => ({
+    secret,
+    by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
+  }));
+}
+
+function sameList(spec: PodSpec, account: KubeObject | undefined): boolean {
+  const ofAccount = ownSecrets({ imagePullSecrets: account?.['imagePullSecrets'] });
+  return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
+}
+
+interface ImageLook {
+  readonly world: FoundWorld;
+  readonly namespace: string;
+  readonly image: string;
+  readonly mayRead: boolean;
+}
+
+function imageIn(store: ObjectStore, { world, namespace, image, mayRead }: ImageLook): DoctorImage {
+  const parsed = parseImageReference(image);
+  if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
+  const explanation = explainIn(world, parsed.reference);
+  const listed = new Set(explanation.secrets.map(({ name }) => name));
+  const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
+    const source = pullSecretSource(object as SecretObject);
+    return source === undefined ? [] : [{ name: object.metadata.name, source }];
+  });
+  const { repository } = parsed.reference;
+  return {
+    text: image,
+    explanation,
+    elsewhere: sources
+      .filter(({ name, source }) => !listed.has(name) && matchesFor(source, repository))
+      .map(({ name }) => name),
+    mirrors: bareMirrors(explanation, mayRead).filter((mirror) =>
+      sources.some(({ source }) => lookupForContainers([source], withoutTag(mirror)).found === 'credential'),
+    ),
+  };
+}
+
+function matchesFor(source: AuthSource, repository: string): boolean {
+  const keyring = kubeletKeyring({ secrets: [source] });
+  return keyring.ok && lookupForKubelet(keyring.rings, repository).length > 0;
+}
+
+/** Mirrors that get no credential: none is known, or the provider may not read it. */
+function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string[] {
+  return places
+    .filter(({ kind, crio }) => {
+      if (kind !== 'mirror') return false;
+      return (
+        crio.what === 'nothing' ||
+        (!mayRead && crio.what === 'entry' && crio.entry.source.startsWith('auth file'))
+      );
+    })
+    .map(({ reference }) => reference);
+}
+
+function withoutTag(reference: string): string {
+  const [name = ''] = reference.split('@', 1);
+  const colon = name.lastIndexOf(':');
+  return colon > name.lastIndexOf('/') ? name.slice(0, colon) : name;
+}
+
+function providerIn(store: ObjectStore): {
+  readonly matchImages: readonly string[];
+  readonly present: boolean;
+} {
+  const [config] = store.list({ apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig' });
+  const images = (config?.spec as { readonly matchImages?: unknown } | undefined)?.matchImages;
+  const list: readonly unknown[] = Array.isArray(images) ? images : [];
+  return { present: config !== undefined, matchImages: list.filter((one) => typeof one === 'string') };
+}
+
+function nodeOf(spec: PodSpec): string | undefined {
+  return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
+}
+
+/** Reports that are not in order: those of the namespace about Secrets that are brought here, and that of the node. */
+function troublesIn(store: ObjectStore, namespace: string, spec: PodSpec): DoctorInput['troubles'] {
+  const node = nodeOf(spec);
+  const here = store
+    .list(PULL_STATUS, namespace)
+    .filter(
+      (object) => (object.status as { reporter?: string } | undefined)?.reporter === 'pull-secret-injection',
+    );
+  const ofNode =
+    node === undefined
+      ? undefined
+      : store.get({
+          ...PULL_STATUS,
+          namespace: GLOBAL_PULL_SECRET.namespace,
+          name: pullStatusName('Node', node),
+        });
+  return [
+    ...here.flatMap((object) => troubleOf(object, false)),
+    ...(ofNode === undefined ? [] : troubleOf(ofNode, true)),
+  ];
+}
+
+function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles'] {
+  const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  if (ready?.status !== 'False') return [];
+  const { namespace, name } = object.metadata;
+  return [{ object: describeObject({ kind: object.kind, namespace, name }), message: ready.message, onNode }];
+}

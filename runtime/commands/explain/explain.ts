@@ -1,0 +1,188 @@
+/** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { imageHint } from '../../rules/auth-lookup/image-name.ts';
+import { type ImageReference, parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
+import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
+import type { Explanation } from '../../rules/diagnose/explain.ts';
+import { explanationMermaid, explanationText, type Paint } from '../../rules/diagnose/explain-text.ts';
+import { UsageError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { namespaceOf, readObjects } from '../object-source.ts';
+import { type Puller, parsePodName } from '../pod-spec.ts';
+import { columnsOf, paintFor } from '../terminal.ts';
+import { type ReadWorld, readFolders } from './folders.ts';
+import { explainIn, findWorld, kindsFor, nextKindsFor } from './world.ts';
+
+const HELP = `
+Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at
+every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.
+
+Usage: pullwright explain [IMAGE...] [--pod POD] [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [options]
+
+  --pod POD              a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images
+  -n, --namespace NAME   default: that of the context
+  --service-account SA   without --pod; default: default
+  --node NODE            the node that pulls: whether the pull secret is synced to it
+  --node-config FILE     a copy of the node's /var/lib/kubelet/config.json
+  --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
+  --kubeconfig FILE      the cluster; default: as for kubectl
+  --context NAME         a context of the kubeconfig; default: the current one
+  --output FORMAT        text (default), json, mermaid
+
+Exit codes: 0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage.
+
+Example: pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/
+`;
+
+export const command: Command = {
+  name: 'explain',
+  summary: 'Show which credentials are tried for an image, and why not others',
+  help: HELP,
+  permissions: {
+    reads: ['<--from>', '<--node-config>', '<--kubeconfig>'],
+    writes: [],
+    hosts: ['the API server of the kubeconfig; none with --from'],
+    api: [
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, nodes',
+      'list secrets (namespace of the pod)',
+      'get secrets/global-pull-secret (kube-system)',
+      'get secrets/pull-secret (openshift-config)',
+      'get criocredentialproviderconfigs/cluster',
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+    ],
+  },
+  run,
+};
+
+const OPTIONS = {
+  pod: { type: 'string' },
+  namespace: { type: 'string', short: 'n' },
+  'service-account': { type: 'string', default: 'default' },
+  node: { type: 'string' },
+  'node-config': { type: 'string' },
+  from: { type: 'string', multiple: true },
+  kubeconfig: { type: 'string' },
+  context: { type: 'string' },
+  output: { type: 'string', default: 'text' },
+} as const;
+
+type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  if (!['text', 'json', 'mermaid'].includes(values.output)) {
+    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or mermaid`);
+  }
+  // Before anything is asked: a name that cannot be read needs no cluster.
+  positionals.forEach(imageOf);
+  const puller = pullerOf(values, await namespaceOf(values, io));
+  const { store, problems, places } = await readWorld(values, puller, io);
+  const world = findWorld(store, puller, problems.length === 0);
+  const names = positionals.length > 0 ? positionals : world.images;
+  const images = names.map((written) => ({ written, image: imageOf(written) }));
+  if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  const given = await nodeConfig(values['node-config']);
+  // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
+  const unread = values.from === undefined ? problems.length : 0;
+  const explanations = images.map(({ written, image }) =>
+    withUnread(explainIn(world, image, { given, written }), unread),
+  );
+  for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
+  io.stdout.write(
+    rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
+  );
+  const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
+  return failed ? 1 : 0;
+}
+
+/** "Anonymous" is no answer where the Secrets could not be read. */
+function withUnread(explanation: Explanation, unread: number): Explanation {
+  if (unread === 0) return explanation;
+  const what = unread === 1 ? 'One thing' : `${unread} things`;
+  const finding = {
+    severity: 'warning',
+    message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
+    fix: 'Grant what is named there, or explain from a dump',
+  } as const;
+  const errors = explanation.findings.filter(({ severity }) => severity === 'error');
+  const rest = explanation.findings.filter(({ severity }) => severity !== 'error');
+  return { ...explanation, findings: [...errors, finding, ...rest] };
+}
+
+function pullerOf(values: Values, namespace: string): Puller {
+  const base = {
+    namespace,
+    serviceAccount: values['service-account'] ?? 'default',
+    ...(values.node === undefined ? {} : { node: values.node }),
+  };
+  if (values.pod === undefined) return base;
+  const pod = parsePodName(values.pod);
+  if (pod === undefined || pod.name === '') {
+    throw new UsageError(
+      `Cannot read --pod "${values.pod}": wanted a name, or a kind and a name as in deploy/web`,
+    );
+  }
+  return { ...base, pod };
+}
+
+async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
+  if (values.from === undefined) {
+    const { kubeconfig, context } = values;
+    const flags = { kubeconfig, context };
+    return { ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))), places: new Map() };
+  }
+  return readFolders(values.from);
+}
+
+function imageOf(text: string): ImageReference {
+  const parsed = parseImageReference(text);
+  if (parsed.ok) return parsed.reference;
+  const hint = imageHint(text);
+  throw new UsageError(
+    `Cannot read image "${text}": ${parsed.goText}${hint === undefined ? '' : `; ${hint}`}`,
+  );
+}
+
+async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": wanted a readable docker config`);
+  });
+  return { name: path, format: 'config.json', text: redact(text) };
+}
+
+interface Look {
+  readonly paint: Paint;
+  readonly places: ReadonlyMap<string, string>;
+  readonly columns: number | undefined;
+}
+
+function rendered(explanations: readonly Explanation[], output: string, look: Look): string {
+  const { paint, places, columns } = look;
+  if (output === 'json') {
+    const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
+    return `${JSON.stringify(located.length === 1 ? located[0] : located, null, 2)}\n`;
+  }
+  if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
+  const locate = (source: string): string | undefined => places.get(source);
+  const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
+  return explanations.map((one) => explanationText(one, text)).join('\n');
+}
+
+/** Where the sources of an explanation stand. */
+function filesOf(
+  explanation: Explanation,
+  places: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const { tried, unused, blockedBy } = explanation.kubelet;
+  const sources = new Set([...tried, ...unused].map((entry) => entry.source));
+  if (blockedBy !== undefined) sources.add(blockedBy.source);
+  return Object.fromEntries(
+    [...sources].flatMap((source) => {
+      const place = places.get(source);
+      return place === undefined ? [] : [[source, place]];
+    }),
+  );
+}

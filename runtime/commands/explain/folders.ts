@@ -1,0 +1,32 @@
+/** The folders that `explain` and `test` look into, as one store. */
+import { readFolder } from '../../controller/folder.ts';
+import { ObjectStore } from '../../controller/store.ts';
+import { describeObject } from '../../rules/kubernetes/object.ts';
+import { FOLDER_KINDS } from './world.ts';
+
+export interface ReadWorld {
+  readonly store: ObjectStore;
+  readonly problems: readonly string[];
+  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+/** Reads all of `dirs`; of an object that is given twice the last counts. `more` are kinds beside those of pulls. */
+export async function readFolders(dirs: readonly string[], more: readonly string[] = []): Promise<ReadWorld> {
+  const kinds = new Set([...FOLDER_KINDS, ...more]);
+  const store = new ObjectStore();
+  const problems: string[] = [];
+  const places = new Map<string, string>();
+  for (const dir of dirs) {
+    const folder = await readFolder(dir, kinds);
+    // A single file is its own folder.
+    const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
+    problems.push(...folder.problems.map(({ file, line, message }) => `${path(file)}:${line}: ${message}`));
+    for (const { object, file, line } of folder.manifests) {
+      const { name, namespace } = object.metadata;
+      places.set(describeObject({ kind: object.kind, namespace, name }), `${path(file)}:${line}`);
+    }
+    for (const object of folder.store) store.set(object);
+  }
+  return { store, problems, places };
+}

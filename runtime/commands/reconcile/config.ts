@@ -1,0 +1,76 @@
+/** Configuration file of `reconcile`: which systems run, and with which options. */
+
+import type { Reconciler } from '../../controller/contract.ts';
+import { parseYaml as parse } from '../../kube/yaml.ts';
+import { UsageError } from '../../rules/errors.ts';
+import { RECONCILERS } from './reconcilers.ts';
+
+/**
+ * Options by system; a system that is `false` does not run. `only` belongs to every system: the hosted clusters that it works
+ * on, where one process serves several and not all of them have every system.
+ */
+export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unknown>> | false>>;
+
+/**
+ * Reads the text of a configuration file. Without `systems`, every system runs with its defaults; with it, those that it names
+ * run and no other, so that a process never reads what it was given no right to.
+ *
+ * @throws UsageError that lists every wrong place
+ */
+export function parseReconcileConfig(text: string): SystemsConfig {
+  const value: unknown = text.trim() === '' ? {} : parseYaml(text);
+  if (!isMap(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
+  const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
+  const systems = value['systems'] ?? allSystems();
+  if (!isMap(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
+  const problems = [
+    ...wrong.map((key) => `unknown field "${key}"`),
+    ...Object.entries(systems).flatMap(([name, options]) => {
+      if (!Object.hasOwn(RECONCILERS, name))
+        return [`systems.${name}: no such system, wanted one of ${Object.keys(RECONCILERS).join(', ')}`];
+      if (options === false) return [];
+      if (!isMap(options)) return [`systems.${name}: wanted a map of options or false`];
+      return isNames(options['only'])
+        ? []
+        : [`systems.${name}.only: wanted a list of "<namespace>/<name>" of HostedClusters`];
+    }),
+  ];
+  if (problems.length > 0) throw new UsageError(`Cannot read the configuration: ${problems.join('; ')}`);
+  return systems as SystemsConfig;
+}
+
+/** Imports and makes the reconcilers that `config` switches on, in the order of the table. */
+export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
+  const loaded: Reconciler[] = [];
+  for (const [name, load] of Object.entries(RECONCILERS)) {
+    const section = config[name] ?? false;
+    if (section === false) continue;
+    const { only, ...options } = section;
+    const reconcilers = (await load())(options);
+    const scopes = only === undefined ? undefined : new Set(only as readonly string[]);
+    loaded.push(
+      ...(scopes === undefined ? reconcilers : reconcilers.map((one) => ({ ...one, only: scopes }))),
+    );
+  }
+  return loaded;
+}
+
+function allSystems(): SystemsConfig {
+  return Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, {}]));
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    throw new UsageError('Cannot read the configuration: it is not valid YAML');
+  }
+}
+
+function isNames(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

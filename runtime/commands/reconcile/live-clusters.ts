@@ -1,0 +1,54 @@
+/** Opens the clusters that the flags of `reconcile` name. */
+import { Cluster } from '../../controller/cluster.ts';
+import { ClusterCache } from '../../controller/cluster-cache.ts';
+import type { Connection } from '../../kube/connection.ts';
+import { EventRecorder } from '../../kube/events.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import type { InformerTiming } from '../../kube/informer.ts';
+import { loadConnection } from '../../kube/kubeconfig.ts';
+import { proxyFor } from '../../kube/proxy.ts';
+import { openTransport } from '../../kube/transport.ts';
+import { redact } from '../../rules/redacted.ts';
+import { VERSION } from '../../rules/version.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { CommandIo } from '../command.ts';
+
+export interface ClusterOpener {
+  readonly io: CommandIo;
+  readonly metrics: Metrics;
+  /** Pod name, for events. */
+  readonly instance: string;
+  readonly mayWrite: () => boolean;
+  readonly timing?: Partial<InformerTiming>;
+}
+
+/** The cluster of a kubeconfig, or of the pod. */
+export async function openKubeconfig(file: string | undefined, opener: ClusterOpener): Promise<Cluster> {
+  return openCluster(await loadConnection(file, opener.io.env), opener);
+}
+
+/** The cluster at the other end of `connection`. */
+export async function openCluster(connection: Connection, opener: ClusterOpener): Promise<Cluster> {
+  const { metrics, io } = opener;
+  const proxy = connection.proxy === undefined ? proxyFor(connection.server, io.env) : undefined;
+  const proxied = proxy === undefined ? connection : { ...connection, proxy: redact(proxy) };
+  const { host } = new URL(connection.server);
+  const client = new HttpKubeClient({
+    connection: proxied,
+    transport: await openTransport(proxied),
+    userAgent: `pullwright/${VERSION}`,
+    onRequest: (seen) => metrics.request({ ...seen, host }),
+  });
+  return new Cluster({
+    server: connection.server,
+    client,
+    cache: new ClusterCache(client, opener.timing),
+    events: new EventRecorder({
+      client,
+      controller: 'pullwright.dev/reconciler',
+      instance: opener.instance,
+      now: () => Date.now(),
+    }),
+    mayWrite: opener.mayWrite,
+  });
+}

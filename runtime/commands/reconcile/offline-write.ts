@@ -1,0 +1,106 @@
+/** Writes the objects that an offline run made to a folder: one file each, Secret values as keyed digests unless asked otherwise. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type ObjectResult, withoutBookkeeping } from '../../controller/offline.ts';
+import { encodeObject } from '../../kube/decode.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { Redacted, reveal } from '../../rules/redacted.ts';
+
+/** Names the files that an earlier run wrote, so that stale ones go and foreign ones stay. */
+const INDEX = '.pullwright-reconcile';
+
+export interface WriteOptions {
+  readonly to: string;
+  readonly withSecrets: boolean;
+  /** Key of the digests; a new one when absent. */
+  readonly digestKey?: Redacted<string>;
+  readonly reconcilers: readonly string[];
+}
+
+/**
+ * Writes `<to>/<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that is there after the run.
+ *
+ * @returns the files written, relative to `to`
+ * @throws PullwrightError when real values were asked for inside a git work tree, or the folder cannot be written
+ */
+export async function writeObjects(
+  results: readonly ObjectResult[],
+  options: WriteOptions,
+): Promise<readonly string[]> {
+  const to = resolve(options.to);
+  if (options.withSecrets) refuseWorkTree(to);
+  const key = options.digestKey === undefined ? randomBytes(32) : Buffer.from(reveal(options.digestKey));
+  const files = new Map<string, string>();
+  for (const { ref, after } of results) {
+    if (after === undefined) continue;
+    const bare = withoutBookkeeping(after, options.reconcilers);
+    const content = options.withSecrets ? encodeObject(bare) : digested(bare, key);
+    files.set(fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
+  }
+  await removeStale(to, files);
+  for (const [file, text] of files) {
+    await mkdir(dirname(join(to, file)), { recursive: true });
+    await writeFile(join(to, file), text, { mode: options.withSecrets ? 0o600 : 0o644 });
+  }
+  await mkdir(to, { recursive: true });
+  await writeFile(join(to, INDEX), `${[...files.keys()].sort().join('\n')}\n`);
+  return [...files.keys()].sort();
+}
+
+function fileOf(role: string, object: KubeObject): string {
+  const { namespace, name } = object.metadata;
+  return `${role}/${namespace ?? '_cluster'}/${object.kind.toLowerCase()}-${name.replaceAll(/[^A-Za-z0-9.-]/g, '_')}.yaml`;
+}
+
+/** A digest is no base64, so that nobody can apply it as a credential. */
+function digested(value: unknown, key: Uint8Array): unknown {
+  if (value instanceof Redacted) {
+    const digest = createHmac('sha256', key)
+      .update(reveal(value as Redacted<string>))
+      .digest('hex');
+    return `hmac-sha256:${digest.slice(0, 32)}`;
+  }
+  if (Array.isArray(value)) return value.map((element) => digested(element, key));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, digested(child, key)]));
+}
+
+function refuseWorkTree(to: string): void {
+  for (let dir = to; ; dir = dirname(dir)) {
+    if (existsSync(join(dir, '.git'))) {
+      throw new PullwrightError(
+        `Cannot write Secret values to "${to}": it is inside the git work tree "${dir}"`,
+        {
+          code: 'InsideWorkTree',
+          disposition: 'terminal',
+          hint: 'Choose a folder outside, or leave --with-secrets out',
+        },
+      );
+    }
+    if (dir === dirname(dir)) return;
+  }
+}
+
+async function removeStale(to: string, files: ReadonlyMap<string, string>): Promise<void> {
+  if (!existsSync(join(to, INDEX))) {
+    const present = existsSync(to) ? await readdir(to) : [];
+    const clash = present.filter((name) => name === 'hosted' || name === 'management');
+    if (clash.length === 0) return;
+    throw new PullwrightError(
+      `Cannot write to "${to}": it holds "${clash.join('", "')}", which no earlier run wrote`,
+      {
+        code: 'FolderNotOurs',
+        disposition: 'terminal',
+        hint: 'Choose an empty folder',
+      },
+    );
+  }
+  const earlier = (await readFile(join(to, INDEX), 'utf8'))
+    .split('\n')
+    .filter((file) => file !== '' && !file.includes('..'));
+  for (const file of earlier) if (!files.has(file)) await rm(join(to, file), { force: true });
+}

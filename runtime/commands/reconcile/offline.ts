@@ -1,0 +1,141 @@
+/** `reconcile --from`: reads folders, runs the engine without a cluster, prints and writes the result. */
+import { statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Reconciler, Scope } from '../../controller/contract.ts';
+import { type Folder, folderOf, readFolder } from '../../controller/folder.ts';
+import { type OfflineResult, runOffline } from '../../controller/offline.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import type { CommandIo, ExitCode } from '../command.ts';
+import { loadReconcilers, parseReconcileConfig } from './config.ts';
+import { parseFacts } from './offline-facts.ts';
+import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
+import { writeObjects } from './offline-write.ts';
+import type { ReconcileFlags } from './reconcile.ts';
+import { type Report, renderReport, reportOf } from './report.ts';
+
+export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
+  if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets goes with --to');
+  const reconcilers = await loadReconcilers(
+    parseReconcileConfig(flags.config === undefined ? '' : await text(flags.config)),
+  );
+  const read = inputReader(
+    [...reconcilers.flatMap((reconciler) => reconciler.reads.map((one) => one.kind)), ...SCOPE_KINDS],
+    io,
+  );
+  const pairs = await inputPairs(flags, read);
+  if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
+  const facts = flags.facts === undefined ? undefined : parseFacts(await text(flags.facts));
+  const runs = pairs.map(({ scope, hosted, management }) => ({
+    scope,
+    result: runOffline({
+      reconcilers,
+      scope,
+      stores: { hosted: hosted.store, management: management.store },
+      now: new Date(),
+      ...(facts === undefined ? {} : { facts }),
+    }),
+  }));
+  const reports = runs.map((run) => reportOf(run.scope.name, run.result));
+  io.stdout.write(rendered(reports, flags));
+  if (flags.to !== undefined && !flags['dry-run']) await write(runs, flags, reconcilers, io);
+  return reports.some((report) => report.problems.some((problem) => problem.disposition === 'terminal'))
+    ? 1
+    : 0;
+}
+
+interface InputPair {
+  readonly scope: Scope;
+  readonly hosted: Folder;
+  readonly management: Folder;
+}
+
+async function inputPairs(
+  flags: ReconcileFlags,
+  read: (path: string) => Promise<Folder>,
+): Promise<readonly InputPair[]> {
+  const from = flags.from ?? '';
+  if (flags.management === undefined) {
+    const alone = await read(from);
+    return [{ scope: LOCAL_SCOPE, hosted: alone, management: alone }];
+  }
+  const management = await read(flags.management);
+  const pairs: InputPair[] = [];
+  for (const { scope, hostedDir } of hostedPairs(management.store, from, flags['hosted-cluster'], isDir)) {
+    pairs.push({ scope, hosted: await read(hostedDir), management });
+  }
+  return pairs;
+}
+
+function isDir(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Parses only what somebody reads: a dump of a cluster holds far more. */
+function inputReader(kinds: readonly string[], io: CommandIo): (path: string) => Promise<Folder> {
+  const wanted = new Set(kinds);
+  return (path) => inputFolder(path, wanted, io);
+}
+
+async function inputFolder(path: string, kinds: ReadonlySet<string>, io: CommandIo): Promise<Folder> {
+  if (path !== '-') return readFolder(path, kinds);
+  const chunks: Buffer[] = [];
+  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
+  return folderOf([{ file: 'standard input', text: Buffer.concat(chunks).toString('utf8') }], kinds);
+}
+
+/** A document that cannot be read could be the very secret that is looked for, so nothing is judged without it. */
+function readable(folders: readonly Folder[], io: CommandIo): boolean {
+  const problems = folders.flatMap((folder) => folder.problems);
+  for (const problem of problems) io.stderr.write(`${problem.file}:${problem.line}: ${problem.message}\n`);
+  if (problems.length > 0)
+    io.stderr.write(
+      `Cannot reconcile: ${problems.length} ${problems.length === 1 ? 'document' : 'documents'} cannot be read\n`,
+    );
+  return problems.length === 0;
+}
+
+function rendered(reports: readonly Report[], flags: ReconcileFlags): string {
+  const data = reports.length === 1 ? reports[0] : reports;
+  if (flags.output === 'json') return `${JSON.stringify(data, null, 2)}\n`;
+  if (flags.output === 'yaml') return toYaml(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
+  return reports.map((report) => renderReport(report, { verbose: flags.verbose })).join('\n');
+}
+
+interface Run {
+  readonly scope: Scope;
+  readonly result: OfflineResult;
+}
+
+async function write(
+  runs: readonly Run[],
+  flags: ReconcileFlags,
+  reconcilers: readonly Reconciler[],
+  io: CommandIo,
+): Promise<void> {
+  const key = flags['digest-key-file'];
+  for (const { scope, result } of runs) {
+    const to = runs.length === 1 ? (flags.to ?? '') : `${flags.to}/${scope.name}`;
+    const files = await writeObjects(result.objects, {
+      to,
+      withSecrets: flags['with-secrets'],
+      reconcilers: reconcilers.map((reconciler) => reconciler.name),
+      ...(key === undefined ? {} : { digestKey: redact(await text(key)) }),
+    });
+    io.stderr.write(
+      `wrote ${files.length} files to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
+    );
+  }
+}
+
+async function text(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new PullwrightError(`Cannot read "${file}": the system answered ${code}`, {
+      code: 'InputUnreadable',
+      disposition: 'terminal',
+      cause: error,
+    });
+  });
+}

@@ -1,0 +1,88 @@
+/** What `synth` prints: short for people, whole for programs. */
+import type { RenderedCluster, TreeDifference } from '../../../charts/mod.ts';
+import type { CommandIo, ExitCode } from '../command.ts';
+
+export interface SynthResult {
+  /** As it was named. */
+  readonly fleet: string;
+  readonly to: string;
+  readonly clusters: readonly RenderedCluster[];
+  readonly difference: TreeDifference;
+  /** Files that a person has to provide and that are not there. */
+  readonly missing: readonly string[];
+}
+
+/** After writing. */
+export function report(result: SynthResult, format: string, io: CommandIo): void {
+  printMissing(result, io);
+  if (format === 'json') return printJson(result, io);
+  const { added, changed, stale, unchanged } = result.difference;
+  io.stdout.write(`Fleet ${result.fleet} to ${result.to}\n`);
+  for (const line of clusterLines(result)) io.stdout.write(`  ${line}\n`);
+  const counts = [
+    count(added, 'added'),
+    count(changed, 'changed'),
+    count(stale, 'removed'),
+    `${unchanged} unchanged`,
+  ];
+  const total = added.length + changed.length + unchanged;
+  io.stdout.write(`${total} files: ${counts.filter((text) => text !== '').join(', ')}\n`);
+}
+
+/** After comparing: exit code 1 when anything differs. */
+export function reportCheck(result: SynthResult, format: string, io: CommandIo): ExitCode {
+  const { added, changed, stale, inTheWay, unchanged } = result.difference;
+  const differs = added.length + changed.length + stale.length + inTheWay.length > 0;
+  printMissing(result, io);
+  if (format === 'json') {
+    printJson(result, io);
+    return differs ? 1 : 0;
+  }
+  const groups = { added, changed, stale, 'in the way': inTheWay };
+  for (const [word, paths] of Object.entries(groups))
+    for (const path of paths) io.stdout.write(`${word} ${path}\n`);
+  if (differs)
+    io.stdout.write(`${result.to} differs from fleet ${result.fleet}: run "pullwright synth" and commit\n`);
+  else io.stdout.write(`${result.to} is up to date: ${unchanged} files\n`);
+  return differs ? 1 : 0;
+}
+
+const SHOWN = 12;
+
+function clusterLines(result: SynthResult): readonly string[] {
+  const { clusters } = result;
+  const width = Math.max(0, ...clusters.slice(0, SHOWN).map((cluster) => cluster.name.length));
+  const lines = clusters.slice(0, SHOWN).map((cluster) => {
+    const objects = cluster.objects.length;
+    const what =
+      objects === 0
+        ? 'nothing in git, the reconciler applies it'
+        : `${objects} ${objects === 1 ? 'object' : 'objects'} in ${cluster.path}`;
+    return `${cluster.name.padEnd(width)}  ${what}`;
+  });
+  return clusters.length > SHOWN ? [...lines, `and ${clusters.length - SHOWN} more clusters`] : lines;
+}
+
+function count(paths: readonly string[], word: string): string {
+  return paths.length === 0 ? '' : `${paths.length} ${word}`;
+}
+
+function printMissing(result: SynthResult, io: CommandIo): void {
+  for (const path of result.missing) {
+    const [, namespace = '', name = ''] = /([^/]+)\/secret-(.+)\.sops\.yaml$/.exec(path) ?? [];
+    io.stderr.write(
+      `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${name} -n ${namespace} ` +
+        `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${path} /dev/stdin > ${path}"\n`,
+    );
+  }
+}
+
+function printJson(result: SynthResult, io: CommandIo): void {
+  const clusters = result.clusters.map(({ name, path, objects, kept }) => ({
+    name,
+    path,
+    objects: objects.length,
+    kept,
+  }));
+  io.stdout.write(`${JSON.stringify({ ...result, clusters }, null, 2)}\n`);
+}

@@ -1,0 +1,167 @@
+/** `pullwright synth`: renders a fleet into files for a GitOps repository, or says how the files differ from it. */
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import type * as ChartsModule from '../../../charts/mod.ts';
+import type { Fleet, ManifestTree, RenderedCluster } from '../../../charts/mod.ts';
+import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { report, reportCheck, type SynthResult } from './report.ts';
+
+const HELP = `
+Usage: pullwright synth [--fleet FILE] [--to DIR] [options]
+
+Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for
+kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer
+wanted are removed; files that were not rendered stay.
+
+  --fleet FILE      fleet.yaml, or a TypeScript file that exports a fleet as default
+                    (default: fleet.yaml here, else the built-in fleet of one cluster)
+  --to DIR          where to write; "-" prints everything (default: $CDK8S_OUTDIR, else dist/manifests)
+  --check           write nothing; list added, changed and stale files, and exit 1 when there are any
+  --overwrite       replace files that stand where a rendered file belongs
+  --schema          print the JSON Schema of fleet.yaml for editors
+  --output FORMAT   text (default) or json
+
+Exit codes: 0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written,
+2 wrong usage.
+
+Example: pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests
+`;
+
+const FLAGS = {
+  fleet: { type: 'string' },
+  to: { type: 'string' },
+  check: { type: 'boolean', default: false },
+  overwrite: { type: 'boolean', default: false },
+  schema: { type: 'boolean', default: false },
+  output: { type: 'string', default: 'text' },
+} as const;
+
+export const command: Command = {
+  name: 'synth',
+  summary: 'Render a fleet into files for a GitOps repository',
+  help: HELP,
+  permissions: { reads: ['<--fleet>', '<--to>'], writes: ['<--to>'], hosts: ['none'], api: [] },
+  async run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+    const { values } = parseArgs({ args: [...args], options: FLAGS, allowPositionals: false });
+    if (!['text', 'json'].includes(values.output))
+      throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+    const charts = await import('../../../charts/mod.ts');
+    if (values.schema) {
+      io.stdout.write(`${JSON.stringify(charts.fleetJsonSchema(), null, 2)}\n`);
+      return 0;
+    }
+    const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
+    if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
+    const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
+    const { tree, clusters } = charts.renderFleet(fleet);
+    if (to === '-') return print(tree, io);
+    warnOfSops(fleet, clusters, io);
+    const folder = resolve(io.cwd, to);
+    const difference = onDisk(to, () =>
+      values.check
+        ? charts.compareTree(folder, tree)
+        : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
+    );
+    const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
+    const result: SynthResult = { fleet: name, to, clusters, difference, missing };
+    if (values.check) return reportCheck(result, values.output, io);
+    report(result, values.output, io);
+    return 0;
+  },
+};
+
+function print(tree: ManifestTree, io: CommandIo): ExitCode {
+  for (const [path, text] of tree)
+    if (!path.endsWith('kustomization.yaml')) io.stdout.write(`---\n# ${path}\n${text}`);
+  return 0;
+}
+
+function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: CommandIo): void {
+  if (fleet.gitops?.tool !== 'argo-cd' || clusters.every((cluster) => cluster.kept.length === 0)) return;
+  io.stderr.write(
+    'warning: Argo CD does not decrypt SOPS files by itself, so no Application syncs overlays/sops\n',
+  );
+}
+
+type Charts = typeof ChartsModule;
+
+async function loadFleet(
+  charts: Charts,
+  flag: string | undefined,
+  cwd: string,
+): Promise<{ fleet: Fleet; name: string }> {
+  const name = flag ?? (existsSync(resolve(cwd, 'fleet.yaml')) ? 'fleet.yaml' : undefined);
+  if (name === undefined)
+    return { fleet: charts.readFleet(charts.defaultFleet, 'default'), name: 'built-in' };
+  const file = resolve(cwd, name);
+  if (/\.[mc]?[jt]s$/.test(file))
+    return { fleet: charts.readFleet(await importFleet(name, file), name), name };
+  return { fleet: charts.parseFleet(readFleetFile(name, file), name), name };
+}
+
+function readFleetFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw cannotRead(name, reasonOf(error), error);
+  }
+}
+
+async function importFleet(name: string, file: string): Promise<unknown> {
+  if (!existsSync(file)) throw cannotRead(name, 'there is no such file');
+  let module: { readonly default?: unknown };
+  try {
+    module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown };
+  } catch (error) {
+    throw cannotRead(name, error instanceof Error ? error.message : 'it does not load', error);
+  }
+  if (module.default === undefined)
+    throw cannotRead(name, 'it exports no default, wanted a fleet as default export');
+  return module.default;
+}
+
+function cannotRead(name: string, reason: string, cause?: unknown): PullwrightError {
+  return new PullwrightError(`Cannot read fleet "${name}": ${reason}`, {
+    code: 'FleetUnreadable',
+    disposition: 'terminal',
+    cause,
+  });
+}
+
+/** Errors of the file system, in one form. */
+function onDisk<T>(to: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof PullwrightError) throw error;
+    throw new PullwrightError(`Cannot write to "${to}": ${reasonOf(error)}`, {
+      code: 'OutputUnwritable',
+      cause: error,
+    });
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder, wanted a file',
+  ENOTDIR: 'a file stands where a folder is wanted',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left',
+};
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown failure';
+  const code = 'code' in error ? String(error.code) : '';
+  return REASONS[code] ?? error.message;
+}
+
+function keptFiles(clusters: SynthResult['clusters']): readonly string[] {
+  return clusters.flatMap((cluster) =>
+    cluster.kept.map((path) => (cluster.path === '.' ? path : `${cluster.path}/${path}`)),
+  );
+}

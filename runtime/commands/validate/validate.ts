@@ -1,0 +1,182 @@
+/** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
+
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { parseArgs } from 'node:util';
+import { folderOf, readFolder } from '../../controller/folder.ts';
+import type { Manifest } from '../../controller/manifests.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
+import { validateDockerConfig } from '../../rules/docker-config/validate.ts';
+import { UsageError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { type FileProblem, judgeManifests, VALIDATED_KINDS } from './manifests.ts';
+
+const HELP = `
+Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles, CRIOCredentialProviderConfigs, kubelet
+CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.
+
+Usage: pullwright validate FILE... [--strict] [--output text|json]
+
+  FILE           a file or a folder of manifests, a docker config, a fleet.yaml, or - for standard input
+  --strict       warnings fail too
+  --output json  problems for programs
+
+Exit codes: 0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage.
+
+Example: pullwright validate additional-pull-secret.yaml
+`;
+
+export const command: Command = {
+  name: 'validate',
+  summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
+  help: HELP,
+  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+  run,
+};
+
+async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { strict: { type: 'boolean', default: false }, output: { type: 'string', default: 'text' } },
+  });
+  if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
+  if (values.output !== 'text' && values.output !== 'json') {
+    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+  }
+  const inputs: Input[] = [];
+  for (const path of positionals) inputs.push(await readInput(path, io));
+  const problems = await judge(inputs);
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
+  if (values.output === 'json') io.stdout.write(`${JSON.stringify({ judged, problems }, null, 2)}\n`);
+  else io.stdout.write(asText(problems, judged));
+  if (judged === 0) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
+  return errors > 0 || judged === 0 || (values.strict && problems.length > 0) ? 1 : 0;
+}
+
+interface Input {
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly FileProblem[];
+  /** A fleet, to be judged by the charts. */
+  readonly fleet?: { readonly name: string; readonly text: string };
+  /** Number of things that were judged. */
+  readonly judged: number;
+}
+
+async function readInput(path: string, io: CommandIo): Promise<Input> {
+  const text = path === '-' ? await readAll(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
+  if (text !== undefined) return inputOf(path, text);
+  // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
+  const folder = await readFolder(path, VALIDATED_KINDS);
+  const manifests = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
+  const problems = folder.problems
+    .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
+    .map(({ file, line, message, first }) =>
+      unreadable(`${path}/${file}`, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+    );
+  return { manifests, problems, judged: manifests.length };
+}
+
+function inputOf(file: string, text: string): Input {
+  if (isDockerConfig(text)) {
+    const problems = validateDockerConfig(redact(text)).map(({ position, ...rest }) => ({
+      file,
+      ...(position === undefined ? {} : { line: position.line, column: position.column }),
+      subject: '',
+      ...rest,
+    }));
+    return { manifests: [], problems, judged: 1 };
+  }
+  if (isFleet(text)) {
+    return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
+  }
+  // The kubelet's own file: it has no name, so it is no object of a cluster.
+  if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
+    const message = kubeletRefusal(text, parseYaml);
+    const refused = { severity: 'error', code: 'KubeletRefuses', file, subject: '', path: '' } as const;
+    return { manifests: [], problems: message === undefined ? [] : [{ ...refused, message }], judged: 1 };
+  }
+  const folder = folderOf([{ file, text }], VALIDATED_KINDS);
+  const problems = folder.problems.map(({ line, message, first }) =>
+    unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
+  );
+  return { manifests: folder.manifests, problems, judged: folder.manifests.length };
+}
+
+/** A fleet says so, or is no manifest and lists clusters. */
+function isFleet(text: string): boolean {
+  const kind = /^kind:[ \t]*["']?([A-Za-z]+)/m.exec(text)?.[1];
+  return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));
+}
+
+/** A JSON text that is no manifest: what `docker login` writes, or what should have been one. */
+function isDockerConfig(text: string): boolean {
+  return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
+}
+
+function unreadable(file: string, line: number, message: string, code: string): FileProblem {
+  return { severity: 'error', code, file, line, subject: '', path: '', message };
+}
+
+async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> {
+  const problems = inputs.flatMap((input) => input.problems);
+  for (const { fleet } of inputs) if (fleet !== undefined) problems.push(...(await judgeFleet(fleet)));
+  problems.push(...judgeManifests(inputs.flatMap((input) => input.manifests)));
+  return problems.toSorted((a, b) => compare(a, b));
+}
+
+function compare(a: FileProblem, b: FileProblem): number {
+  if (a.file !== b.file) return a.file < b.file ? -1 : 1;
+  return (a.line ?? 0) - (b.line ?? 0);
+}
+
+/** The charts are loaded only for a fleet: they bring their own libraries. */
+async function judgeFleet({
+  name,
+  text,
+}: {
+  readonly name: string;
+  readonly text: string;
+}): Promise<readonly FileProblem[]> {
+  const { parseFleet } = await import('../../../charts/fleet.ts');
+  const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
+  try {
+    parseFleet(text, name);
+    return [];
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return error.problems.map((problem) => ({
+      severity: 'error',
+      code: 'FleetInvalid',
+      file: name,
+      ...(problem.line === undefined ? {} : { line: problem.line }),
+      ...(problem.column === undefined ? {} : { column: problem.column }),
+      subject: '',
+      path: pathText(problem.path),
+      message: problem.text,
+    }));
+  }
+}
+
+function asText(problems: readonly FileProblem[], judged: number): string {
+  const lines = problems.map(({ severity, file, line, column, subject, path, message, code }) => {
+    const place = [file, line, column].filter((part) => part !== undefined).join(':');
+    const what = [subject, path].filter((part) => part !== '').join(' ');
+    return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
+  });
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return `${[...lines, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+async function readAll(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}

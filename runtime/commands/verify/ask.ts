@@ -1,0 +1,79 @@
+/** Puts the questions of `verify` to the registries, and shows how far it is. */
+import { credentialsOf } from '../../registry/token.ts';
+import { type Question, questionKey, verifyAll } from '../../registry/verify.ts';
+import type { PullAttempt } from '../../rules/auth-lookup/pull-attempts.ts';
+import type { AskedImage } from '../../rules/diagnose/verify-report.ts';
+import type { CommandIo } from '../command.ts';
+import { type AccessValues, registryTransport } from '../registry-access.ts';
+import type { ImageInUse } from './world.ts';
+
+export interface AskOptions {
+  readonly flags: AccessValues;
+  readonly concurrency: number;
+  readonly io: CommandIo;
+}
+
+/** Asks for every attempt; the same credential at the same place is asked once. */
+export async function askRegistries(
+  users: readonly ImageInUse[],
+  { flags, concurrency, io }: AskOptions,
+): Promise<readonly AskedImage[]> {
+  const { transport, timeoutMs } = await registryTransport(flags);
+  const asked = users.map((user) => ({
+    user,
+    attempts: user.attempts.map((attempt) => ({ attempt, question: questionOf(attempt) })),
+  }));
+  const questions = asked.flatMap(({ attempts }) => attempts.flatMap(({ question }) => question ?? []));
+  const total = new Set(questions.map(questionKey)).size;
+  const progress = progressOn(io, total);
+  const answers = await verifyAll(questions, {
+    transport,
+    concurrency,
+    timeoutMs,
+    signal: io.signal,
+    onAnswer: progress.show,
+  });
+  transport.close();
+  progress.end();
+  return asked.map(({ user: { image, usedBy, blockedBy }, attempts }) => ({
+    image,
+    usedBy,
+    ...(blockedBy === undefined ? {} : { blockedBy }),
+    attempts: attempts.map(({ attempt, question }) => {
+      const answer = question === undefined ? undefined : answers.get(questionKey(question));
+      return { attempt, ...(answer === undefined ? {} : { answer }) };
+    }),
+  }));
+}
+
+function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
+  if (notAsked !== undefined) return undefined;
+  return { reference, ...(credential === undefined ? {} : { credential: credentialsOf(credential) }) };
+}
+
+const BAR = 30;
+/** Without a terminal, so many lines at most. */
+const LINES = 10;
+
+interface Progress {
+  readonly show: (done: number) => void;
+  readonly end: () => void;
+}
+
+/** A bar that is drawn over on a terminal; some lines elsewhere; nothing for a handful of questions. */
+function progressOn(io: CommandIo, total: number): Progress {
+  const tty = io.stderr.isTTY === true;
+  if (tty)
+    return {
+      show: (done) => {
+        const filled = Math.round((done / total) * BAR);
+        io.stderr.write(`\r[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`);
+      },
+      end: () => void (total > 0 && io.stderr.write('\r\u001b[K')),
+    };
+  const step = Math.max(50, Math.ceil(total / LINES));
+  return {
+    show: (done) => void (done % step === 0 && io.stderr.write(`asked ${done} of ${total}\n`)),
+    end: () => undefined,
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * Notices that somebody else undoes our writes: the same object set to the same content again and again. Two programs that
+ * correct each other load the API server, roll pods, and help nobody; so the younger one gives in and says who it is.
+ */
+
+/** Corrections to one content within {@link WINDOW_MS} that are taken for people's edits. */
+const TOLERATED = 5;
+const WINDOW_MS = 120_000;
+/** After giving in, one more try after this time. */
+const HOLD_MS = 600_000;
+/** Objects remembered before the first look for old ones. */
+const SWEEP_FROM = 1000;
+
+interface Corrections {
+  /** Undefined after the first correction: a second one is rare, and digests of thousands are not free. */
+  readonly digest: string | undefined;
+  readonly times: readonly number[];
+  /** Given in until then. */
+  readonly heldUntil?: number;
+}
+
+/**
+ * @example
+ * ```ts
+ * import { FightBreaker } from './conflict-breaker.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * let now = 0;
+ * const breaker = new FightBreaker(() => now);
+ * const answers = [1, 2, 3, 4, 5, 6].map(() => breaker.allows('DaemonSet/a', () => 'same'));
+ * assert.deepEqual(answers, [true, true, true, true, true, false]);
+ * assert.equal(breaker.allows('DaemonSet/a', () => 'other'), true);
+ * ```
+ */
+export class FightBreaker {
+  readonly #now: () => number;
+  readonly #corrections = new Map<string, Corrections>();
+  #sweepAt = SWEEP_FROM;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whether `object` may be set to the content that `digestOf` tells; counts it if so. */
+  allows(object: string, digestOf: () => string): boolean {
+    const now = this.#now();
+    const known = this.#corrections.get(object);
+    if (known === undefined || !isRecent(known, now)) {
+      this.#corrections.set(object, { digest: undefined, times: [now] });
+      this.#sweep(now);
+      return true;
+    }
+    const digest = digestOf();
+    const isSame = known.digest === undefined || known.digest === digest;
+    const before: Corrections = isSame ? known : { digest, times: [] };
+    if (before.heldUntil !== undefined && now < before.heldUntil) return false;
+    const times = [...before.times.filter((at) => now - at < WINDOW_MS), now];
+    const givesIn = times.length > TOLERATED;
+    const held = givesIn || before.heldUntil !== undefined ? { heldUntil: now + HOLD_MS } : {};
+    this.#corrections.set(object, { digest, times, ...held });
+    return !givesIn;
+  }
+
+  /** Forgets what was long ago, each time the memory has doubled. */
+  #sweep(now: number): void {
+    if (this.#corrections.size < this.#sweepAt) return;
+    for (const [object, corrections] of this.#corrections)
+      if (!isRecent(corrections, now)) this.#corrections.delete(object);
+    this.#sweepAt = Math.max(SWEEP_FROM, 2 * this.#corrections.size);
+  }
+}
+
+/** Held, or held before and back within the hold, or corrected a moment ago. */
+function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
+  if (heldUntil !== undefined) return now < heldUntil + HOLD_MS;
+  return now - (times.at(-1) ?? 0) < WINDOW_MS;
+}

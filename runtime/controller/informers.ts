@@ -1,0 +1,160 @@
+/** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Cluster } from './cluster.ts';
+import type { ClusterCache } from './cluster-cache.ts';
+import {
+  CONTROL_PLANE_NAMESPACE,
+  HOSTED_CLUSTER_NAME,
+  HOSTED_CLUSTER_NAMESPACE,
+  type Read,
+  type Role,
+  type Scope,
+} from './contract.ts';
+import { readName, readNamespace } from './selection.ts';
+import type { Selection, Source } from './source.ts';
+
+export interface ReadingsOptions {
+  readonly reads: readonly Read[];
+  readonly scope: Scope;
+  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly log: Logger;
+  readonly onChange: (role: Role, object: KubeObject, knownTo?: string) => void;
+  /** All has been seen once, or can be read again after it could not. */
+  readonly onReadable: () => void;
+}
+
+interface Reading {
+  readonly read: Read;
+  readonly source: Source;
+}
+
+export class Readings {
+  readonly #options: ReadingsOptions;
+  readonly #readings: Reading[] = [];
+  readonly #ends: (() => unknown)[] = [];
+  readonly #said = new Map<Source, string>();
+  #synced = false;
+
+  constructor(options: ReadingsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether everything has been seen once. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** What cannot be read at the moment. */
+  get waitingFor(): string | undefined {
+    const reading = this.#readings.find((one) => !isSettled(one));
+    if (reading === undefined) return undefined;
+    const { selection, status } = reading.source;
+    return status.error?.message ?? `${selection.kind} is not read yet`;
+  }
+
+  start(): void {
+    const { reads, scope, clusters, onChange } = this.#options;
+    for (const read of reads.filter(({ preview }) => preview !== true)) {
+      const source = sourceOf(clusters[read.role].cache, read, scope);
+      if (source === undefined) continue;
+      this.#readings.push({ read, source });
+      this.#ends.push(
+        source.subscribe((object, knownTo) => {
+          if (this.#synced) onChange(read.role, object, knownTo);
+        }),
+        source.onStatus(() => this.#statusChanged(read, source)),
+      );
+    }
+    this.#checkSynced();
+  }
+
+  stop(): void {
+    for (const end of this.#ends.splice(0)) end();
+  }
+
+  /** Calls `visit` for every object that is there to read. */
+  each(visit: (role: Role, object: KubeObject) => void): void {
+    const { clusters } = this.#options;
+    for (const { read, source } of this.#readings) {
+      const { store } = clusters[read.role].cache;
+      const { apiVersion, kind, namespace, name } = source.selection;
+      const byName = namespace !== undefined && name !== undefined;
+      const one = byName ? store.get({ apiVersion, kind, namespace, name }) : undefined;
+      for (const object of byName ? [one] : store.list(read, namespace))
+        if (object !== undefined) visit(read.role, object);
+    }
+  }
+
+  /** Whether the cluster of `role` serves `kind` (`apiVersion/Kind`), as far as it is read. */
+  serves(role: Role, kind: string): boolean {
+    const { clusters } = this.#options;
+    return this.#readings.some(
+      ({ read, source }) =>
+        clusters[read.role] === clusters[role] &&
+        `${read.apiVersion}/${read.kind}` === kind &&
+        source.status.is === 'synced',
+    );
+  }
+
+  #statusChanged(read: Read, source: Source): void {
+    this.#say(read, source);
+    if (this.#synced && source.status.error === undefined) this.#options.onReadable();
+    else this.#checkSynced();
+  }
+
+  /** Once per change. */
+  #say(read: Read, source: Source): void {
+    const { log } = this.#options;
+    const { is, error } = source.status;
+    const text = error?.message ?? is;
+    if (this.#said.get(source) === text) return;
+    this.#said.set(source, text);
+    const { namespace, name } = source.selection;
+    // With the name: a right may be granted by name, and eight reads of one kind would be eight equal lines.
+    const fields = {
+      kind: read.kind,
+      apiVersion: read.apiVersion,
+      role: read.role,
+      ...(name === undefined ? {} : { resource: namespace === undefined ? name : `${namespace}/${name}` }),
+    };
+    if (error !== undefined)
+      log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
+    else if (is === 'missing')
+      log[read.optional === true ? 'info' : 'warn']('kind is not served by the cluster', fields);
+    else log.debug('watching', fields);
+  }
+
+  #checkSynced(): void {
+    if (this.#synced || !this.#readings.every(isSettled)) return;
+    this.#synced = true;
+    this.#options.log.info('caches are filled');
+    this.#options.onReadable();
+  }
+}
+
+const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
+
+/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once. */
+function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undefined {
+  const { apiVersion, kind, labelSelector, fieldSelector } = read;
+  const namespace = readNamespace(read, scope);
+  const name = readName(read, scope);
+  if (namespace === '-') return undefined;
+  const common: Selection = {
+    apiVersion,
+    kind,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  const named = { ...common, ...(name === undefined ? {} : { name }) };
+  if (namespace === undefined) return cache.source(named);
+  const selection = { ...named, namespace };
+  if (scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
+    return cache.source(selection);
+  return cache.sharedSource(selection, read.name?.includes(HOSTED_CLUSTER_NAME) === true ? common : named);
+}
+
+function isSettled({ read, source }: Reading): boolean {
+  return source.status.is === 'synced' || (source.status.is === 'missing' && read.optional === true);
+}

@@ -1,0 +1,206 @@
+/**
+ * What the installer puts on a node without the Machine Config Operator: one drop-in, one file of an own name, or the reason
+ * why nothing. Pure.
+ *
+ * The file's name holds its digest and the file never changes, so the drop-in decides everything: putting the old drop-in back
+ * puts the whole old state back.
+ */
+import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
+import {
+  type CredentialProviderConfig,
+  decodeCredentialProviderConfig,
+  type YamlParser,
+} from '../../rules/credential-provider/config.ts';
+import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
+import {
+  type MatchImageVerdict,
+  mergeCredentialProviderConfig,
+} from '../../rules/credential-provider/merge.ts';
+import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { type NodeObject, tooOld } from '../pools.ts';
+import { configText, dropIn } from '../render.ts';
+import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
+
+/** Where a kubelet looks for providers by its present command line. */
+export interface KubeletPointers {
+  /** Absent: nowhere. */
+  readonly config?: string;
+  readonly binDir?: string;
+}
+
+export interface InstallInput {
+  /** The Node object of this node. */
+  readonly node: KubeObject;
+  readonly matchImages: readonly string[];
+  readonly annotationKeys?: readonly string[];
+  /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
+  readonly unit: readonly NodeFile[];
+  readonly pointers: KubeletPointers;
+  /** Text of the file at `pointers.config`. */
+  readonly present?: string;
+  /** Text of the drop-in of our name. */
+  readonly presentDropIn?: string;
+  /** Files of the host that show that the Machine Config Operator manages it. @default {[]} */
+  readonly marks?: readonly string[];
+  /** Also where somebody else manages the node, or wrote the drop-in. @default {false} */
+  readonly takeOver?: boolean;
+  /** Folder of our file. */
+  readonly configDir: string;
+  /** Lower-case hexadecimal digest of a text. */
+  readonly digest: (text: string) => string;
+  readonly parseYaml: YamlParser;
+}
+
+export type InstallPlan =
+  | {
+      readonly ok: true;
+      /** Text of the drop-in. */
+      readonly dropIn: string;
+      /** To be there before the drop-in; absent when no entry is left. */
+      readonly config?: NodeFile;
+      /** Where the executable must be before the drop-in. */
+      readonly binDir: string;
+      /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
+      readonly pointedAt?: string;
+      readonly verdicts: readonly MatchImageVerdict[];
+    }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
+
+/** The last value of each flag in the texts that make the kubelet's command line. */
+export function kubeletPointers(texts: readonly string[]): KubeletPointers {
+  const config = lastFlag(texts, 'image-credential-provider-config');
+  const binDir = lastFlag(texts, 'image-credential-provider-bin-dir');
+  return { ...(config === undefined ? {} : { config }), ...(binDir === undefined ? {} : { binDir }) };
+}
+
+function lastFlag(texts: readonly string[], name: string): string | undefined {
+  const pattern = new RegExp(`^(?!\\s*[#;]).*--${name}[= ]["']?([^\\s"']+)`, 'gm');
+  return texts.flatMap((text) => [...text.replace(/\\\n/g, ' ').matchAll(pattern)]).at(-1)?.[1];
+}
+
+/** What takes everything back: a drop-in without effect, whatever the node runs. One of somebody else is not ours to take. */
+export function planUninstall(
+  presentDropIn: string | undefined,
+  binDir: string,
+  takeOver = false,
+): InstallPlan & { readonly ok: true } {
+  const isForeign = presentDropIn !== undefined && !isOwnDropIn(presentDropIn);
+  return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };
+}
+
+/** Decides. */
+export function planInstall(input: InstallInput): InstallPlan {
+  const { presentDropIn, takeOver = false } = input;
+  const manager = takeOver ? undefined : managedBy(input.node, input.marks ?? []);
+  if (manager !== undefined)
+    return refused(
+      'ManagedElsewhere',
+      manager,
+      'Leave this node out of nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs all the same',
+    );
+  // Taking back must work on every node, also on one that could not be installed on.
+  if (input.matchImages.length === 0) return planUninstall(presentDropIn, binDirOf(input), takeOver);
+  if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
+    return refused(
+      'ForeignDropIn',
+      `somebody else wrote the drop-in "${nameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
+      'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
+    );
+  return planEntries(input);
+}
+
+function planEntries(input: InstallInput): InstallPlan {
+  const [old] = tooOld(input.node as NodeObject);
+  if (old !== undefined)
+    return refused(
+      'UnsupportedVersion',
+      `kubelet and CRI-O 1.34 are needed, there is ${old}`,
+      'Upgrade the node: an older kubelet refuses the file and does not start',
+    );
+  const present = presentConfig(input);
+  if (!present.ok) return present;
+  const unitProblem = unitFault(input.unit);
+  if (unitProblem !== undefined) return unitProblem;
+  const binDir = binDirOf(input);
+  const { config, verdicts } = mergeCredentialProviderConfig(
+    present.config,
+    input.matchImages,
+    input.annotationKeys === undefined ? {} : { optionalAnnotationKeys: input.annotationKeys },
+  );
+  if (config === undefined) return { ok: true, dropIn: NEUTRAL, binDir, verdicts };
+  const text = configText(config);
+  const refusal = kubeletRefusal(text, input.parseYaml);
+  if (refusal !== undefined)
+    return refused(
+      'ConfigRefused',
+      `the kubelet would refuse the file: ${refusal}`,
+      'Correct matchImages of the CRIOCredentialProviderConfig',
+    );
+  const path = `${input.configDir}/pullwright-${input.digest(text).slice(0, 16)}.yaml`;
+  const flags = `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
+  const unit = input.unit.map((file) => file.text).join('\n');
+  return {
+    ok: true,
+    dropIn: dropIn(flags, unit),
+    config: { path, text },
+    binDir,
+    ...(input.pointers.config === undefined ? {} : { pointedAt: input.pointers.config }),
+    verdicts,
+  };
+}
+
+function binDirOf({ pointers }: InstallInput): string {
+  return pointers.binDir ?? CREDENTIAL_PROVIDER.binDir;
+}
+
+type Refusal = InstallPlan & { readonly ok: false };
+
+function presentConfig({
+  pointers,
+  present,
+  parseYaml,
+}: InstallInput): { readonly ok: true; readonly config: CredentialProviderConfig | undefined } | Refusal {
+  if (pointers.config === undefined) return { ok: true, config: undefined };
+  const hint = 'Nothing is changed until the file is one that this kubelet takes';
+  if (present === undefined)
+    return refused(
+      'ConfigMissing',
+      `the kubelet is pointed at "${pointers.config}", which is not there`,
+      hint,
+    );
+  const refusal = kubeletRefusal(present, parseYaml);
+  const decoded = decodeCredentialProviderConfig(present, parseYaml);
+  if (refusal === undefined && decoded.ok) return { ok: true, config: decoded.config };
+  return refused(
+    'ConfigInvalid',
+    `the kubelet would refuse its present file "${pointers.config}": ${refusal ?? ''}`,
+    hint,
+  );
+}
+
+function unitFault(unit: readonly NodeFile[]): Refusal | undefined {
+  const command = /^\s*ExecStart=.+$/m;
+  if (!unit.some(({ text }) => command.test(text)))
+    return refused(
+      'NoKubeletUnit',
+      'there is no unit of the kubelet with an ExecStart line',
+      'Set --unit and --unit-path to where it is',
+    );
+  const ours = nameOf(CREDENTIAL_PROVIDER.dropIn);
+  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && /^\s*ExecStart=/m.test(text));
+  if (late === undefined) return undefined;
+  return refused(
+    'DropInOverridden',
+    `"${late.path}" sets ExecStart after "${ours}" does`,
+    'Rename that drop-in to a name before it',
+  );
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function refused(code: string, message: string, hint: string): Refusal {
+  return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
+}

@@ -1,0 +1,191 @@
+/** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
+import { createHash } from 'node:crypto';
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { removeFile, replaceFile, sweepLeftovers } from '../../host/atomic-file.ts';
+import { fileError } from '../../host/file-errors.ts';
+import { sha256Hex } from '../../host/sha256.ts';
+import type { Look } from '../../node/task.ts';
+import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
+import { describeError, PullwrightError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import { ABSENT } from '../../rules/rollout/journal.ts';
+import { VERSION } from '../../rules/version.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { read } from './host.ts';
+import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
+import type { InstallPlan } from './plan.ts';
+import { storeRecord } from './record.ts';
+import { askWanted, dropInFile, type Env, recordFile, type WantedOptions } from './wanted.ts';
+
+export interface SourceOptions extends WantedOptions {
+  /** What is copied to the node. */
+  readonly executable: string;
+}
+
+/** What is wanted, from the API server and the host; the last good answer stays while there is none. */
+export class Source {
+  readonly #options: SourceOptions;
+  readonly #env: Env;
+  readonly #log: Logger;
+  #plan: InstallPlan | PullwrightError | undefined;
+  #copiedTo = '';
+  #said = '';
+
+  constructor(options: SourceOptions, env: Env, log: Logger) {
+    this.#options = options;
+    this.#env = env;
+    this.#log = log;
+  }
+
+  /** The last good plan; undefined when there was none yet. */
+  get plan(): InstallPlan | undefined {
+    return this.#plan instanceof PullwrightError ? undefined : this.#plan;
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      const plan = await askWanted(this.#options, this.#env);
+      this.#prepare(plan);
+      this.#plan = plan;
+    } catch (error) {
+      const problem =
+        error instanceof PullwrightError
+          ? error
+          : new PullwrightError(describeError(error), { code: 'Unknown' });
+      this.#log.warn('Cannot find out what is wanted', { error: describeError(problem) });
+      this.#plan = this.plan ?? problem;
+    }
+  }
+
+  look(present: string | undefined): Look {
+    return lookAt(this.#plan, present);
+  }
+
+  /** Removes what killed runs left. To be called while the lock is held: another installer may be writing until then. */
+  sweep(): void {
+    const { root, configDir } = this.#options;
+    removeConfigs(root + configDir, (name) => OWN_LEFTOVER.test(name));
+    const plan = this.plan;
+    if (plan?.ok !== true || !existsSync(root + plan.binDir)) return;
+    sweepLeftovers(join(root + plan.binDir, CREDENTIAL_PROVIDER.name));
+  }
+
+  /** Files of earlier entries: once the node is in sync nothing points at them. */
+  removeOld(): void {
+    const plan = this.#plan;
+    if (plan === undefined || plan instanceof PullwrightError || !plan.ok) return;
+    try {
+      // The plan may be newer than the drop-in: what that points at stays in any case.
+      const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''}`;
+      removeConfigs(
+        this.#options.root + this.#options.configDir,
+        (name) => OWN_FILE.test(name) && !used.includes(name),
+      );
+    } catch {
+      // It costs a few hundred bytes; the next look tries again.
+    }
+  }
+
+  /** What the drop-in points at is there before the drop-in is. */
+  #prepare(plan: InstallPlan): void {
+    if (!plan.ok) return;
+    this.#sayVerdicts(plan);
+    if (plan.config === undefined) return;
+    const { root } = this.#options;
+    this.#copyExecutable(plan.binDir);
+    const path = root + plan.config.path;
+    makeFolder(dirname(path), 0o755);
+    if (read('', path)?.text !== plan.config.text)
+      replaceFile(path, Buffer.from(plan.config.text), { mode: 0o644 });
+  }
+
+  #copyExecutable(folder: string): void {
+    const { root, executable } = this.#options;
+    const hostPath = join(folder, CREDENTIAL_PROVIDER.name);
+    const path = root + hostPath;
+    if (this.#copiedTo === path && isExecutable(path)) return;
+    makeFolder(dirname(path), 0o755);
+    const sha256 = digestOf(executable);
+    if (!isExecutable(path) || digestOf(path) !== sha256)
+      replaceFile(path, bytesOf(executable), { mode: 0o755 });
+    if (!isExecutable(path)) chmodSync(path, 0o755);
+    const file = recordFile(this.#options);
+    makeFolder(dirname(file), 0o700);
+    storeRecord(file, { path: hostPath, sha256, version: VERSION });
+    this.#copiedTo = path;
+  }
+
+  #sayVerdicts(plan: InstallPlan & { ok: true }): void {
+    const left = plan.verdicts.filter(({ verdict }) => verdict !== 'Rendered');
+    const said = JSON.stringify(left);
+    if (said === this.#said) return;
+    this.#said = said;
+    for (const { pattern, message } of left)
+      this.#log.warn('Entry is left out', { pattern, detail: message });
+  }
+}
+
+/** What the engine is told: the drop-in as it should be, or why nothing is wanted. */
+export function lookAt(plan: InstallPlan | PullwrightError | undefined, present: string | undefined): Look {
+  const digest = present === undefined ? ABSENT : sha256Hex(present);
+  if (plan === undefined || plan instanceof PullwrightError)
+    return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };
+  if (!plan.ok) {
+    const { code, message, hint } = plan;
+    return { present: digest, wanted: undefined, problem: new PullwrightError(message, { code, hint }) };
+  }
+  const isNothing = plan.dropIn === NEUTRAL && present === undefined;
+  const wanted = isNothing ? ABSENT : sha256Hex(plan.dropIn);
+  return {
+    present: digest,
+    from: plan.config?.path ?? '',
+    entries: plan.verdicts.filter(({ verdict }) => verdict === 'Rendered').length,
+    wanted: {
+      digest: wanted,
+      source: wanted,
+      removes: plan.config === undefined,
+      bytes: redact(new Uint8Array(Buffer.from(plan.dropIn))),
+      ledgerDuring: {},
+      ledgerAfter: {},
+    },
+  };
+}
+
+/** Makes a folder and those above it. */
+export function makeFolder(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { recursive: true, mode });
+  } catch (error) {
+    throw fileError('make', path, error);
+  }
+}
+
+/** Removes the files in `folder` for whose names `isOld` holds; a folder that is not there is fine. */
+export function removeConfigs(folder: string, isOld: (name: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) if (isOld(name)) removeFile(join(folder, name));
+}
+
+/** Lower-case hexadecimal SHA-256 of a file's bytes. */
+export function digestOf(path: string): string {
+  return createHash('sha256').update(bytesOf(path)).digest('hex');
+}
+
+function bytesOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw fileError('read', path, error);
+  }
+}
+
+/** Whether there is a file that may be run. */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,116 @@
+/** What the installer wants of a node: API server and host are asked, the plan is made. Writes nothing. */
+
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import { sha256Hex } from '../../host/sha256.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { HttpKubeClient } from '../../kube/http-client.ts';
+import { openTransport } from '../../kube/transport.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { podConnection } from '../../node/pod-connection.ts';
+import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { VERSION } from '../../rules/version.ts';
+import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
+import { read, readEnvironment, readUnit } from './host.ts';
+import { MANAGED_MARKS } from './managed.ts';
+import { type InstallPlan, kubeletPointers, planInstall, planUninstall } from './plan.ts';
+
+/** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
+export interface HostPlaces {
+  readonly root: string;
+  readonly unit: string;
+  readonly unitPath: readonly string[];
+  readonly configDir: string;
+  readonly dropInDir: string;
+  readonly stateDir: string;
+  readonly binDir: string | undefined;
+}
+
+export interface WantedOptions extends HostPlaces {
+  readonly secretAnnotation: boolean;
+  readonly nodeName: string;
+  readonly serviceAccountDir: string;
+  /** Also where somebody else manages the node, or wrote the drop-in. */
+  readonly takeOver: boolean;
+  /** Take everything back; the API server is not asked. */
+  readonly uninstall: boolean;
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Path of the drop-in, with the root before it. */
+export function dropInFile({ root, dropInDir }: HostPlaces): string {
+  return `${root}${dropInDir}/${basename(CREDENTIAL_PROVIDER.dropIn)}`;
+}
+
+/** Path of the record of the copied executable, with the root before it. */
+export function recordFile({ root, stateDir }: HostPlaces): string {
+  return `${root}${stateDir}/installed.json`;
+}
+
+/** Asks, and decides. Rejects with what could not be asked. */
+export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
+  const { root, unit, unitPath, configDir, takeOver } = options;
+  const presentDropIn = read('', dropInFile(options))?.text;
+  if (options.uninstall)
+    return planUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
+  const client = await connect(env, options.serviceAccountDir);
+  const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
+  const files = readUnit({ root, unit, unitPath, ownDropIn: basename(CREDENTIAL_PROVIDER.dropIn) });
+  const pointers = kubeletPointers([...readEnvironment(root, files), ...files.map(({ text }) => text)]);
+  const present = pointers.config === undefined ? undefined : read(root, pointers.config)?.text;
+  return planInstall({
+    node,
+    matchImages,
+    ...(options.secretAnnotation ? { annotationKeys: [SECRETS_ANNOTATION] } : {}),
+    unit: files,
+    pointers: {
+      binDir: options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
+      ...(pointers.config === undefined ? {} : { config: pointers.config }),
+    },
+    ...(present === undefined ? {} : { present }),
+    ...(presentDropIn === undefined ? {} : { presentDropIn }),
+    marks: MANAGED_MARKS.filter((path) => existsSync(root + path)),
+    takeOver,
+    configDir,
+    digest: sha256Hex,
+    parseYaml,
+  });
+}
+
+async function asked(
+  client: KubeClient,
+  name: string,
+): Promise<{ readonly node: KubeObject; readonly matchImages: readonly string[] }> {
+  const node = await client.get({ apiVersion: 'v1', kind: 'Node', name });
+  if (node === undefined)
+    throw new PullwrightError(`Cannot find Node "${name}": the API server has none of this name`, {
+      code: 'NodeMissing',
+      hint: 'Set --node-name to the name of the Node object',
+    });
+  return { node, matchImages: await readMatchImages(client) };
+}
+
+/** The API server, by the token of the pod. */
+export async function connect(env: Env, folder: string): Promise<KubeClient> {
+  const connection = podConnection(env, folder);
+  return new HttpKubeClient({
+    connection,
+    transport: await openTransport(connection),
+    userAgent: `pullwright-installer/${VERSION}`,
+  });
+}
+
+async function readMatchImages(client: KubeClient): Promise<readonly string[]> {
+  const { group, kind, objectName: name } = CREDENTIAL_PROVIDER;
+  for (const version of ['v1', 'v1alpha1']) {
+    const object = await client.get({ apiVersion: `${group}/${version}`, kind, name });
+    if (object !== undefined)
+      return (
+        (object as { readonly spec?: { readonly matchImages?: readonly string[] } }).spec?.matchImages ?? []
+      );
+  }
+  return [];
+}

@@ -1,0 +1,79 @@
+/** Reads the files that hold the node's mirror configuration: the main file, the drop-ins, and the one that overrides both. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { PullwrightError } from '../../rules/errors.ts';
+import type { ProviderOptions } from './options.ts';
+
+export interface ConfFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** The configuration files in the order in which they apply; empty when the node has none. */
+export function readConfFiles(
+  options: Pick<ProviderOptions, 'registriesConf' | 'registriesConfDirs'>,
+  override: string | undefined,
+): readonly ConfFile[] {
+  const main = readIfThere(options.registriesConf);
+  const files = main === undefined ? [] : [main];
+  for (const path of dropIns(options.registriesConfDirs)) {
+    const file = readIfThere(path);
+    if (file !== undefined) files.push(file);
+  }
+  if (override !== undefined && override !== '') files.push(readOrFail(override));
+  return files;
+}
+
+/** Paths of all drop-ins in the order of their names; the first folder that has a name decides which file it is. */
+function dropIns(folders: readonly string[]): readonly string[] {
+  const byName = new Map<string, string>();
+  for (const folder of folders) {
+    for (const name of namesIn(folder))
+      if (name.endsWith('.conf') && !byName.has(name)) byName.set(name, `${folder}/${name}`);
+  }
+  return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
+}
+
+/** What is in a folder; folders in it are passed over, as the runtime does, whatever they are called. */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map(({ name }) => name);
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw unreadable(folder, error);
+  }
+}
+
+function readIfThere(path: string): ConfFile | undefined {
+  try {
+    return { path, text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw unreadable(path, error);
+  }
+}
+
+function readOrFail(path: string): ConfFile {
+  const file = readIfThere(path);
+  if (file === undefined)
+    throw mirrorError(`loading registries configuration: open ${path}: no such file or directory`);
+  return file;
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}
+
+function unreadable(path: string, error: unknown): PullwrightError {
+  const state = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+  return mirrorError(`loading registries configuration: open ${path}: ${state}`);
+}
+
+export function mirrorError(state: string): PullwrightError {
+  return new PullwrightError(`unable to match mirrors: ${state}`, {
+    code: 'RegistriesConfUnusable',
+    disposition: 'terminal',
+    hint: 'The container runtime refuses this file too: correct it or remove it',
+  });
+}

@@ -1,0 +1,177 @@
+/** From a request to the auth file that should be there: the whole decision, without writing anything. */
+
+import {
+  type AuthFile,
+  authFile,
+  type GlobalAuth,
+  globalCovers,
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+} from '../../rules/credential-provider/namespace-auth-file.ts';
+import {
+  type Choice,
+  chooseCredentials,
+  collectOffers,
+  type Offers,
+} from '../../rules/credential-provider/namespace-credentials.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.ts';
+import type { Redacted } from '../../rules/redacted.ts';
+import type { ApiClient } from './api-client.ts';
+import type { ConfFile } from './conf-files.ts';
+import type { Log } from './log.ts';
+import type { ProviderOptions } from './options.ts';
+import { registriesFor } from './registries.ts';
+import { type ProviderRequest, parseRequest } from './request.ts';
+import { readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
+import { type Puller, pullerOf } from './token.ts';
+
+/** What the decision looks at. */
+export interface NodeView {
+  /** Text of stdin. */
+  readonly stdin: () => Promise<string>;
+  readonly confFiles: () => readonly ConfFile[];
+  /** Text of the node's own auth file, if there is one. Throws where it cannot be read. */
+  readonly globalAuth: () => Redacted<string> | undefined;
+  /** Throws when there is no CA to verify the server with. */
+  readonly connect: (token: Redacted<string>) => ApiClient;
+}
+
+export interface Decision {
+  readonly request: ProviderRequest | undefined;
+  readonly puller?: Puller;
+  readonly sources: readonly PullSource[];
+  readonly choice?: Choice;
+  /** The auth file to write; absent: there should be none. */
+  readonly file?: AuthFile;
+  /** Why the namespace's credentials could not be read; the pull may succeed without them. */
+  readonly failure?: unknown;
+  /** Whether the node's own file has something for a source; known only after a failure. */
+  readonly covered?: boolean;
+}
+
+/** Decides. Throws for input that is wrong: the request, the token, the mirror configuration. */
+export async function decide(view: NodeView, options: ProviderOptions, log: Log): Promise<Decision> {
+  const files = view.confFiles();
+  if (files.length === 0) {
+    log.info(`Registries conf path "${options.registriesConf}" does not exist, stopping`);
+    return { request: undefined, sources: [] };
+  }
+  const request = parseRequest(await view.stdin());
+  if (request.image === '') throw refused('unable to match mirrors: request is nil or image is empty');
+  log.about({ image: request.image });
+  const sources = pullSources(await registriesFor(files, request.image), request.image);
+  if (sources.length === 0) {
+    log.info('No mirrors found, will not write any auth file');
+    return { request, sources };
+  }
+  if (request.token === undefined) {
+    log.info(
+      `No service account token for "${request.image}" (a static pod), leaving the pull to the node's own auth file`,
+    );
+    return { request, sources };
+  }
+  const puller = pullerOf(request.token);
+  log.about({ namespace: puller.namespace });
+  log.info(`Got ${sources.length} pull source(s) for "${request.image}" in namespace ${puller.namespace}`);
+  for (const { kind, repository } of sources) log.detail(`Pull source (${kind}): ${repository}`);
+  return {
+    request,
+    puller,
+    sources,
+    ...(await fromSecrets(view, options, { request, puller, sources, log })),
+  };
+}
+
+interface Pull {
+  readonly request: ProviderRequest;
+  readonly puller: Puller;
+  readonly sources: readonly PullSource[];
+  readonly log: Log;
+}
+
+async function fromSecrets(
+  view: NodeView,
+  options: ProviderOptions,
+  pull: Pull,
+): Promise<Pick<Decision, 'choice' | 'file' | 'failure' | 'covered'>> {
+  let choice: Choice;
+  try {
+    choice = await choose(view, options, pull);
+  } catch (failure) {
+    return { failure, covered: globalCovers(readGlobal(view, options, pull.log), pull.sources) };
+  }
+  if (choice.entries.length === 0) return { choice };
+  const global = readGlobal(view, options, pull.log);
+  return { choice, file: authFile(choice, global) };
+}
+
+async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {
+  const { request, puller, sources, log } = pull;
+  const client = view.connect(request.token as Redacted<string>);
+  const found = await readSecrets(client, puller, request, options.secrets);
+  log.info(`Got ${found.secrets.length} secret(s) of namespace ${puller.namespace}`);
+  const byList = found.order === undefined;
+  const choice = await ordered(collectOffers(found.secrets), found.order);
+  if (choice.entries.length > 0 || !byList) return choice;
+  return ordered(collectOffers(await readOtherTypes(client, puller)), undefined);
+
+  /** The choice; pod and service account are read only when there is something to order. */
+  async function ordered(offers: Offers, known: readonly string[] | undefined): Promise<Choice> {
+    let picked = chooseCredentials(offers, sources, known ?? []);
+    if (known === undefined && picked.entries.some(({ passedOver }) => passedOver.length > 0)) {
+      const order = await referencedSecrets(client, puller);
+      if (order === undefined)
+        log.warn('Cannot read the pod or its service account, ordering the secrets by name');
+      picked = chooseCredentials(offers, sources, order ?? []);
+    }
+    reportSkipped([...offers.skipped, ...picked.skipped], log);
+    reportChoice(picked, log);
+    return picked;
+  }
+}
+
+const SHOWN = 3;
+
+function reportSkipped(skipped: readonly string[], log: Log): void {
+  for (const line of skipped.slice(0, SHOWN)) log.warn(`Skipped ${line}`);
+  if (skipped.length > SHOWN) log.warn(`Skipped ${skipped.length - SHOWN} more secrets or entries`);
+  for (const line of skipped.slice(SHOWN)) log.detail(`Skipped ${line}`);
+}
+
+function reportChoice({ entries, keyBySource }: Choice, log: Log): void {
+  const contested = entries.filter(({ passedOver }) => passedOver.length > 0);
+  for (const { key, secret, passedOver } of contested.slice(0, SHOWN)) {
+    const more = passedOver.length > SHOWN ? ` and ${passedOver.length - SHOWN} more` : '';
+    log.warn(
+      `Secrets disagree about "${key}": using "${secret}", not ${quoted(passedOver.slice(0, SHOWN))}${more}`,
+    );
+  }
+  if (contested.length > SHOWN) log.warn(`Secrets disagree about ${contested.length - SHOWN} more keys`);
+  for (const [repository, key] of keyBySource) log.detail(`Using key "${key}" for ${repository}`);
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}
+
+/** The node's own file; one that cannot be used must not take the namespace's credentials down with it. */
+function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Log): GlobalAuth {
+  try {
+    const text = view.globalAuth();
+    if (text === undefined) return NO_GLOBAL_AUTH;
+    const global = parseGlobalAuth(text);
+    if (global !== undefined) return global;
+    log.warn(
+      `Cannot use the node's auth file "${globalAuthFile}": it is no JSON object with "auths", going on without it`,
+    );
+  } catch (error) {
+    const state = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, going on without it`);
+  }
+  return NO_GLOBAL_AUTH;
+}
+
+function refused(message: string): PullwrightError {
+  return new PullwrightError(message, { code: 'RequestUnusable', disposition: 'terminal' });
+}

@@ -1,0 +1,118 @@
+/** One run for the kubelet: decide, write or remove the auth file, answer. */
+import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
+import { replaceFile } from '../../host/atomic-file.ts';
+import { errnoOf, fileError } from '../../host/file-errors.ts';
+import { sha256Hex } from '../../host/sha256.ts';
+import { describeError, PullwrightError } from '../../rules/errors.ts';
+import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { type Decision, decide, type NodeView } from './decide.ts';
+import type { Log } from './log.ts';
+import type { ProviderOptions } from './options.ts';
+import { EMPTY_RESPONSE, responseText } from './request.ts';
+
+export interface ProvideResult {
+  /** Response, or empty on failure. */
+  readonly stdout: string;
+  readonly exitCode: 0 | 1;
+}
+
+/**
+ * Where CRI-O looks for the auth file of an image in a namespace.
+ *
+ * @example
+ * ```ts
+ * import { authFilePath } from './provide.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(
+ *   authFilePath('/etc/crio/auth', 'default', 'docker.io/library/nginx'),
+ *   '/etc/crio/auth/default-7e59ad64326bc321517fb6fc6586de5ee149178394d9edfa2a877176cdf6fad5.json',
+ * );
+ * assert.throws(() => authFilePath('auth', 'default', 'nginx'), /provided "auth" directory is not an absolute path/);
+ * ```
+ */
+export function authFilePath(dir: string, namespace: string, image: string): string {
+  if (!dir.startsWith('/')) throw noPath(`provided "${dir}" directory is not an absolute path`);
+  if (namespace === '') throw noPath('no namespace provided');
+  if (image === '') throw noPath('no image ref provided');
+  const hash = sha256Hex(image);
+  return `${dir.endsWith('/') ? dir.replace(/\/+$/, '') : dir}/${namespace}-${hash}.json`;
+}
+
+function noPath(message: string): PullwrightError {
+  return new PullwrightError(message, { code: 'AuthFilePath', disposition: 'terminal' });
+}
+
+/** Never rejects: what goes wrong is a line in the log and exit code 1, after which the kubelet goes on without us. */
+export async function provide(view: NodeView, options: ProviderOptions, log: Log): Promise<ProvideResult> {
+  log.info('Running credential provider');
+  try {
+    return act(await decide(view, options, log), options, log);
+  } catch (error) {
+    log.error(`Failed to run credential provider: ${describeError(error)}`);
+    return { stdout: '', exitCode: 1 };
+  }
+}
+
+/** Codes of failures that are answers of the API server about this pod. */
+const DENIED: readonly string[] = ['SecretsForbidden', 'TokenRefused', 'SecretsNotFound'];
+
+function act(decision: Decision, options: ProviderOptions, log: Log): ProvideResult {
+  const { request, puller, file, failure } = decision;
+  if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
+  const empty: ProvideResult = { stdout: responseText(request, false), exitCode: 0 };
+  if (puller === undefined) return empty;
+  const path = authFilePath(options.authDir, puller.namespace, request.image);
+  if (file !== undefined) {
+    writeAuthFile(path, options.authDir, file.text);
+    log.info(`Wrote auth file to ${path} with ${file.entries} number of entries`);
+    return { stdout: responseText(request, options.keepImagesPrivate), exitCode: 0 };
+  }
+  if (failure === undefined) {
+    removeLeft(path);
+    log.info(
+      `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
+    );
+    return empty;
+  }
+  // An answer of the server holds; after a break an earlier run's file may still be on its way to its pull.
+  if (failure instanceof PullwrightError && DENIED.includes(failure.code)) removeLeft(path);
+  if (decision.covered !== true) throw failure;
+  log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
+  return empty;
+}
+
+/**
+ * The folder is for root alone, whatever made it; the file appears whole and with mode 0600. It is not read back: CRI-O may
+ * have taken it by then.
+ */
+function writeAuthFile(path: string, dir: string, text: Redacted<string>): void {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
+    const old = lstatSync(path, { throwIfNoEntry: false });
+    if (old !== undefined && (!old.isFile() || (old.mode & 0o777) !== 0o600)) unlinkSync(path);
+    replaceFile(path, new TextEncoder().encode(reveal(text)), {
+      mode: 0o600,
+      durable: 'content',
+      verify: false,
+    });
+  } catch (error) {
+    removeLeft(path);
+    const cause = fileError('write', path, error);
+    throw new PullwrightError(`unable to create auth file: ${cause.message}`, {
+      code: cause.code,
+      ...(cause.hint === undefined ? {} : { hint: cause.hint }),
+      cause,
+    });
+  }
+}
+
+/** A file that no longer says what the namespace has would be used in place of the node's own. */
+function removeLeft(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') return;
+  }
+}

@@ -1,0 +1,110 @@
+/** What the kubelet writes on stdin, and what it expects on stdout. */
+import { PullwrightError } from '../../rules/errors.ts';
+import { type Redacted, redact } from '../../rules/redacted.ts';
+
+/** A `CredentialProviderRequest`. */
+export interface ProviderRequest {
+  readonly apiVersion: string;
+  /** Repository without tag and digest, as a rule. */
+  readonly image: string;
+  /** Absent for static pods. */
+  readonly token: Redacted<string> | undefined;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+const VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1'].map(
+  (version) => `credentialprovider.kubelet.k8s.io/${version}`,
+);
+const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
+
+/**
+ * Reads the first JSON value of `text`. As the kubelet's own decoders do, field names match in any case, unknown fields and
+ * whatever follows the value are passed over.
+ *
+ * @example
+ * ```ts
+ * import { parseRequest } from './request.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(parseRequest('{"image":"docker.io/library/nginx"}\n').image, 'docker.io/library/nginx');
+ * assert.throws(() => parseRequest('{nope'), /from stdin/);
+ * ```
+ */
+export function parseRequest(text: string): ProviderRequest {
+  const value = firstValue(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw unreadable('it is no JSON object');
+  const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field as unknown]));
+  const token = textField(fields, 'serviceAccountToken');
+  const apiVersion = textField(fields, 'apiVersion');
+  return {
+    apiVersion: VERSIONS.includes(apiVersion) ? apiVersion : DEFAULT_VERSION,
+    image: textField(fields, 'image'),
+    token: token === '' ? undefined : redact(token),
+    annotations: annotationsOf(fields.get('serviceaccountannotations')),
+  };
+}
+
+function textField(fields: ReadonlyMap<string, unknown>, name: string): string {
+  const value = fields.get(name.toLowerCase()) ?? '';
+  if (typeof value !== 'string') throw unreadable(`"${name}" is ${typeof value}, wanted a string`);
+  return value;
+}
+
+function annotationsOf(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
+  );
+}
+
+function firstValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const end = endOfObject(text);
+    if (end === -1) throw unreadable(text.trim() === '' ? 'EOF' : 'it is no JSON', error);
+    return firstValue(text.slice(0, end));
+  }
+}
+
+/** Index after the object that `text` starts with, -1 when it never ends or ends with the text. */
+function endOfObject(text: string): number {
+  let depth = 0;
+  for (const { 0: part, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (part === '{') depth += 1;
+    else if (part === '}') depth -= 1;
+    if (part === '}' && depth === 0) return index + 1 === text.length ? -1 : index + 1;
+  }
+  return -1;
+}
+
+function unreadable(state: string, cause?: unknown): PullwrightError {
+  return new PullwrightError(`unable to parse credential provider request from stdin: ${state}`, {
+    code: 'RequestUnreadable',
+    disposition: 'terminal',
+    cause,
+  });
+}
+
+/**
+ * The response. It is never cached, so that every pull of every container gets its own auth file. With `keepPrivate` it holds
+ * an entry for the image with an empty user name: the container runtime ignores it, and the kubelet records that the image was
+ * pulled with credentials, so that other namespaces on the node cannot use it without their own.
+ */
+export function responseText(
+  request: Pick<ProviderRequest, 'apiVersion' | 'image'>,
+  keepPrivate: boolean,
+): string {
+  const response = {
+    kind: 'CredentialProviderResponse',
+    apiVersion: request.apiVersion,
+    cacheKeyType: 'Image',
+    cacheDuration: '0s',
+    ...(keepPrivate ? { auth: { [request.image]: { username: '', password: '' } } } : {}),
+  };
+  return `${JSON.stringify(response)}\n`;
+}
+
+/** What is answered when there is nothing to say, even without a request. */
+export const EMPTY_RESPONSE: string = responseText({ apiVersion: DEFAULT_VERSION, image: '' }, false);

@@ -1,0 +1,96 @@
+/** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
+import { existsSync, readFileSync } from 'node:fs';
+import { errnoOf } from '../../host/file-errors.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import { apiClient } from './api-client.ts';
+import { findApiServer } from './api-server.ts';
+import { readConfFiles } from './conf-files.ts';
+import type { NodeView } from './decide.ts';
+import { exchangeFor } from './exchanges.ts';
+import { sendDatagrams } from './journal.ts';
+import { IDENTIFIER, journalEntry } from './journal-entry.ts';
+import { type CollectedLog, collectingLog, type Log } from './log.ts';
+import type { ProviderOptions } from './options.ts';
+import { type ProvideResult, provide } from './provide.ts';
+
+export interface RunContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly writeError: (line: string) => void;
+}
+
+/** One run for the kubelet. Never rejects. */
+export async function runProvider(options: ProviderOptions, context: RunContext): Promise<ProvideResult> {
+  const budget = new AbortController();
+  const timer = setTimeout(() => budget.abort(), options.budgetMs);
+  const log = collectingLog(options.verbose, ({ text }) => context.writeError(`${text}\n`));
+  const signal = AbortSignal.any([budget.signal, context.signal]);
+  const result = await provide(nodeView(options, { ...context, signal }, log), options, log);
+  clearTimeout(timer);
+  // Takes the connection down, which would keep the process alive.
+  budget.abort();
+  await tellJournal(options.journalSocket, log);
+  return result;
+}
+
+async function tellJournal(socket: string, { lines, subject }: CollectedLog): Promise<void> {
+  if (!existsSync(socket)) return;
+  const entries = lines.map((line) => journalEntry(line, subject, process.pid));
+  if (sendDatagrams(socket, entries) !== undefined) return;
+  // Without datagrams, as a service's stdout would go there: one priority a line, and no fields.
+  const stream = `${socket.slice(0, socket.lastIndexOf('/'))}/stdout`;
+  if (existsSync(stream))
+    await (await import('./journal-stream.ts')).sendToJournal(stream, IDENTIFIER, lines);
+}
+
+/** The node as it is. */
+export function nodeView(
+  options: ProviderOptions,
+  context: Pick<RunContext, 'env' | 'signal'>,
+  log: Log,
+): NodeView {
+  return {
+    stdin: readStdin,
+    confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
+    globalAuth: () => textIfThere(options.globalAuthFile),
+    connect: (token) => {
+      const server = findApiServer(options);
+      log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
+      const exchange = exchangeFor(server, context.env, context.signal);
+      return apiClient(server, token, context.signal, exchange);
+    },
+  };
+}
+
+/** All of stdin, in one call as a rule; a pipe that is set not to block is asked again. */
+async function readStdin(): Promise<string> {
+  for (;;) {
+    try {
+      return readFileSync(0, 'utf8');
+    } catch (error) {
+      if (errnoOf(error) !== 'EAGAIN') throw unreadable(error);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+function unreadable(error: unknown): PullwrightError {
+  return new PullwrightError(
+    `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
+    {
+      code: 'RequestUnreadable',
+      disposition: 'terminal',
+      hint: 'The kubelet writes a CredentialProviderRequest on stdin',
+    },
+  );
+}
+
+function textIfThere(path: string): ReturnType<NodeView['globalAuth']> {
+  try {
+    return redact(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

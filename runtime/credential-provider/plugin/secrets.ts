@@ -1,0 +1,178 @@
+/** Which secrets of the namespace are looked at, and how they are read with as few requests as the permissions allow. */
+
+import { BODY_KEY, type PullSecret } from '../../rules/credential-provider/namespace-credentials.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import { redact } from '../../rules/redacted.ts';
+import type { ApiAnswer, ApiClient } from './api-client.ts';
+import type { ProviderRequest } from './request.ts';
+import type { Puller } from './token.ts';
+
+/** On a ServiceAccount: names of secrets, separated by commas or spaces; handed over by the kubelet when it is told to. */
+export const SECRETS_ANNOTATION = 'pullwright.dev/image-pull-secrets';
+
+export interface FoundSecrets {
+  readonly secrets: readonly PullSecret[];
+  /** Set where the secrets were read by name: their order. */
+  readonly order: readonly string[] | undefined;
+}
+
+const DOCKER_CONFIG_TYPE = 'kubernetes.io/dockerconfigjson';
+/** Everything that is not read already and may hold credentials; the large and the many are left to the server. */
+const OTHER_TYPES = [
+  DOCKER_CONFIG_TYPE,
+  'Opaque',
+  'kubernetes.io/service-account-token',
+  'kubernetes.io/tls',
+  'kubernetes.io/basic-auth',
+  'kubernetes.io/ssh-auth',
+  'helm.sh/release.v1',
+  'bootstrap.kubernetes.io/token',
+]
+  .map((type) => `type!=${type}`)
+  .join(',');
+
+/** The namespace's secrets of the usual type with one request; by name where listing is forbidden. */
+export async function readSecrets(
+  client: ApiClient,
+  puller: Puller,
+  request: Pick<ProviderRequest, 'annotations'>,
+  mode: 'list' | 'named',
+): Promise<FoundSecrets> {
+  if (mode === 'named') return readNamed(client, puller, request, undefined);
+  const answer = await client.get(listPath(puller.namespace, `type=${DOCKER_CONFIG_TYPE}`));
+  if (answer.code === 403) return readNamed(client, puller, request, answer);
+  if (!('body' in answer)) throw notRead(answer);
+  return { secrets: secretsOf(answer.body), order: undefined };
+}
+
+/** The namespace's secrets of the older types, which the usual list leaves out. */
+export async function readOtherTypes(client: ApiClient, puller: Puller): Promise<readonly PullSecret[]> {
+  const answer = await client.get(listPath(puller.namespace, OTHER_TYPES));
+  return 'body' in answer ? secretsOf(answer.body).filter(({ type }) => Object.hasOwn(BODY_KEY, type)) : [];
+}
+
+function listPath(namespace: string, selector: string): string {
+  return `/api/v1/namespaces/${namespace}/secrets?fieldSelector=${encodeURIComponent(selector)}`;
+}
+
+/** Secrets that pod and ServiceAccount name, in that order; undefined where neither may be read. */
+export async function referencedSecrets(
+  client: ApiClient,
+  puller: Puller,
+): Promise<readonly string[] | undefined> {
+  const base = `/api/v1/namespaces/${puller.namespace}`;
+  const [pod, account] = await Promise.all([
+    referencesOf(client, puller.pod && `${base}/pods/${puller.pod}`, 'spec'),
+    referencesOf(
+      client,
+      puller.serviceAccount && `${base}/serviceaccounts/${puller.serviceAccount}`,
+      undefined,
+    ),
+  ]);
+  return pod === undefined && account === undefined
+    ? undefined
+    : unique([...(pod ?? []), ...(account ?? [])]);
+}
+
+async function referencesOf(
+  client: ApiClient,
+  path: string | undefined,
+  within: string | undefined,
+): Promise<readonly string[] | undefined> {
+  if (path === undefined) return undefined;
+  const answer = await client.get(path);
+  if (!('body' in answer)) return undefined;
+  const holder = within === undefined ? answer.body : field(answer.body, within);
+  const references = field(holder, 'imagePullSecrets');
+  if (!Array.isArray(references)) return [];
+  return references.map((reference) => field(reference, 'name')).filter(isSecretName);
+}
+
+async function readNamed(
+  client: ApiClient,
+  puller: Puller,
+  request: Pick<ProviderRequest, 'annotations'>,
+  forbidden: Extract<ApiAnswer, { message: string }> | undefined,
+): Promise<FoundSecrets> {
+  const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isSecretName);
+  const names = listed.length > 0 ? unique(listed) : await referencedSecrets(client, puller);
+  if (names === undefined || (names.length === 0 && forbidden !== undefined))
+    throw needsRole(puller, forbidden);
+  const answers = await Promise.all(
+    names.map((name) => client.get(`/api/v1/namespaces/${puller.namespace}/secrets/${name}`)),
+  );
+  const refused = answers.filter((answer) => answer.code === 403);
+  if (names.length > 0 && refused.length === names.length) throw needsRole(puller, refused[0] as never);
+  return {
+    secrets: answers.flatMap((answer) => ('body' in answer ? [secretOf(answer.body)] : [])),
+    order: names,
+  };
+}
+
+function secretsOf(list: unknown): readonly PullSecret[] {
+  const items = field(list, 'items');
+  return Array.isArray(items) ? items.map(secretOf) : [];
+}
+
+function secretOf(item: unknown): PullSecret {
+  const type = textField(item, 'type') || 'Opaque';
+  const body = field(field(item, 'data'), BODY_KEY[type] ?? '');
+  return {
+    name: textField(field(item, 'metadata'), 'name'),
+    type,
+    body: typeof body === 'string' ? redact(body) : undefined,
+  };
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function textField(value: unknown, name: string): string {
+  const found = field(value, name);
+  return typeof found === 'string' ? found : '';
+}
+
+function isSecretName(name: unknown): name is string {
+  return typeof name === 'string' && name.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name);
+}
+
+function unique(names: readonly string[]): readonly string[] {
+  return [...new Set(names)];
+}
+
+function notRead(answer: { readonly code: number; readonly message: string }): PullwrightError {
+  return new PullwrightError(
+    `unable to get secrets: unable to retrieve secrets: ${answer.message} (HTTP ${answer.code})`,
+    {
+      code: answer.code === 401 ? 'TokenRefused' : answer.code === 404 ? 'SecretsNotFound' : 'ApiError',
+      ...(answer.code === 401
+        ? { hint: 'The API server does not accept the token: check that tokenAttributes names its audience' }
+        : {}),
+    },
+  );
+}
+
+/** Says in one line what to apply. */
+function needsRole(puller: Puller, answer: { readonly message?: string } | undefined): PullwrightError {
+  const account = puller.serviceAccount ?? '<service account>';
+  const role = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    metadata: { name: 'credential-provider-secret-access', namespace: puller.namespace },
+  };
+  const yaml = [
+    { ...role, kind: 'Role', rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }] },
+    {
+      ...role,
+      kind: 'RoleBinding',
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.metadata.name },
+      subjects: [{ kind: 'ServiceAccount', name: account, namespace: puller.namespace }],
+    },
+  ];
+  const state = answer?.message ?? 'no secret is named for the pod';
+  return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
+    code: 'SecretsForbidden',
+    disposition: 'terminal',
+    hint: `Let the ServiceAccount read them: kubectl apply -f - <<< '${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml })}'`,
+  });
+}

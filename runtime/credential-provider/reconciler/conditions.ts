@@ -1,0 +1,77 @@
+/** The conditions of a CRIOCredentialProviderConfig, with the reasons and texts that its readers know. */
+
+import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
+import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
+
+export type ConditionType = 'Validated' | 'MachineConfigRendered';
+
+const SUCCESS: Readonly<Record<ConditionType, string>> = {
+  Validated: 'Succeeded',
+  MachineConfigRendered: 'MachineConfigRenderingSucceeded',
+};
+
+export interface ConditionFacts {
+  /** @default {'MachineConfigRendered'} */
+  readonly type?: ConditionType;
+  /** Absent: the reason of success, or of a failed rendering when there is an error. */
+  readonly reason?: string;
+  readonly error?: string;
+  readonly message?: string;
+}
+
+/**
+ * One condition: true unless there is an error or a reason other than success.
+ *
+ * @example
+ * ```ts
+ * import { conditionOf } from './conditions.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(conditionOf({ type: 'Validated' }).reason, 'Succeeded');
+ * assert.equal(conditionOf({ error: 'boom' }).message, 'Error: boom');
+ * ```
+ */
+export function conditionOf({
+  type = 'MachineConfigRendered',
+  reason,
+  error,
+  message,
+}: ConditionFacts): ConditionInput {
+  const isWell = error === undefined && (reason === undefined || reason === SUCCESS[type]);
+  return {
+    type,
+    status: isWell ? 'True' : 'False',
+    reason: reason ?? (error === undefined ? SUCCESS[type] : 'MachineConfigRenderingFailed'),
+    message: message ?? (error === undefined ? 'Success' : `Error: ${error}`),
+  };
+}
+
+/**
+ * `Validated`: entries that are left out are named. Conflicts are a configuration that is applied in part; when nothing can be
+ * applied because no image can match any entry, validation has failed.
+ */
+export function validated(verdicts: readonly MatchImageVerdict[]): ConditionInput {
+  const named = (verdict: MatchImageVerdict['verdict']): readonly string[] =>
+    verdicts
+      .filter((one) => one.verdict === verdict)
+      .map(({ pattern }) => pattern)
+      .sort();
+  const [conflicts, unusable] = [named('Conflict'), named('Unusable')];
+  const said = [
+    ...(conflicts.length === 0
+      ? []
+      : [
+          `CRIOCredentialProviderConfig has one or multiple entries that overlap with the original credential provider config. Skip rendering entries: [${conflicts.join(' ')}].`,
+        ]),
+    ...verdicts
+      .filter(({ verdict }) => verdict === 'Unusable')
+      .map(({ pattern, message }) => `Entry "${pattern}" can match no image: ${message}.`),
+  ];
+  if (said.length === 0) return conditionOf({ type: 'Validated' });
+  const isNothingLeft = unusable.length > 0 && named('Rendered').length === 0;
+  return conditionOf({
+    type: 'Validated',
+    reason: isNothingLeft ? 'ValidationFailed' : 'ConfigurationPartiallyApplied',
+    message: said.join(' '),
+  });
+}

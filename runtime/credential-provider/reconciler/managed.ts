@@ -1,0 +1,74 @@
+/** Whether another program looks after the object or what is rendered from it. Pure, from what the API server keeps of writers. */
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { fileText } from './ignition-files.ts';
+
+const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
+const OWN_MANAGER = 'pullwright-credential-provider';
+/** Managers under which people write; what they change is put right, not given up. */
+const PEOPLE = /^(kubectl|oc$|oc-|Mozilla)/;
+
+type Writers = NonNullable<KubeObject['metadata']['managedFields']>;
+
+function writersOf(object: KubeObject): Writers {
+  return object.metadata.managedFields ?? [];
+}
+
+/** The program that writes the status of the object, if it is not us. */
+export function statusWriter(object: KubeObject): string | undefined {
+  return writersOf(object).find(
+    ({ subresource, manager }) =>
+      subresource === 'status' && manager !== undefined && manager !== OWN_MANAGER && !PEOPLE.test(manager),
+  )?.manager;
+}
+
+/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen. */
+export function managerElsewhere(
+  mode: 'auto' | 'own' | 'observe',
+  object: KubeObject,
+  rendered: readonly (KubeObject | undefined)[],
+): string | undefined {
+  if (mode === 'own') return undefined;
+  const isMarked = rendered.some((one) => one?.metadata.annotations?.[GENERATED_BY] !== undefined);
+  const other = statusWriter(object);
+  if (mode === 'observe' || isMarked) return other ?? 'machine-config-controller';
+  return other;
+}
+
+const FILES = ['spec', 'config', 'storage', 'files'];
+
+/**
+ * The program that has taken the files of a rendered object over after we wrote them, and holds others in it: to write them
+ * again would be a fight that restarts kubelets. What a person changed is not taken over, it is put right.
+ */
+export function takenBy(present: KubeObject | undefined, wanted: KubeObject): string | undefined {
+  if (present === undefined || sameFiles(present, wanted)) return undefined;
+  const writers = writersOf(present);
+  const ours = writers.filter(({ manager }) => manager === OWN_MANAGER);
+  if (ours.length === 0 || ours.some(({ fieldsV1 }) => holds(fieldsV1, FILES))) return undefined;
+  return writers.find(
+    ({ manager = '', fieldsV1 }) =>
+      manager !== OWN_MANAGER && !PEOPLE.test(manager) && holds(fieldsV1, FILES),
+  )?.manager;
+}
+
+function holds(fields: unknown, path: readonly string[]): boolean {
+  let at = fields;
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null) return false;
+    at = (at as Readonly<Record<string, unknown>>)[`f:${step}`];
+  }
+  return at !== undefined;
+}
+
+/** Whether two MachineConfigs bring the same files with the same text. */
+export function sameFiles(a: KubeObject, b: KubeObject): boolean {
+  const paths = pathsOf(a);
+  return paths.join() === pathsOf(b).join() && paths.every((path) => fileText(a, path) === fileText(b, path));
+}
+
+function pathsOf({ spec }: KubeObject): readonly string[] {
+  const { config } = (spec ?? {}) as {
+    readonly config?: { readonly storage?: { readonly files?: readonly { readonly path?: string }[] } };
+  };
+  return (config?.storage?.files ?? []).map(({ path }) => path ?? '').sort();
+}

@@ -1,0 +1,91 @@
+/** Options of the credential provider's reconciler, read from the configuration of `reconcile`. */
+import { UsageError } from '../../rules/errors.ts';
+
+export interface ReconcilerOptions {
+  /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. @default {'auto'} */
+  readonly mode: 'auto' | 'own' | 'observe';
+  /** Platform type to assume where Infrastructure/cluster is not there or says none. Without it nothing is rendered then. */
+  readonly platform?: string;
+  /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. @default {false} */
+  readonly secretAnnotation: boolean;
+  /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
+  readonly clusters?: ReadonlyMap<string, ReconcilerOptions>;
+}
+
+/** The options for one cluster. */
+export function optionsFor(options: ReconcilerOptions, scope: string): ReconcilerOptions {
+  return options.clusters?.get(scope) ?? options;
+}
+
+/**
+ * Checks a map of options. `clusters` holds such maps by `<namespace>/<name>`; each has the options of all, its own over them.
+ *
+ * @throws UsageError that names every wrong field
+ * @example
+ * ```ts
+ * import { optionsFor, parseReconcilerOptions } from './options.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const options = parseReconcilerOptions({ mode: 'own', clusters: { 'clusters/east': { secretAnnotation: true } } });
+ * assert.equal(optionsFor(options, 'clusters/east').secretAnnotation, true);
+ * assert.equal(optionsFor(options, 'clusters/east').mode, 'own');
+ * assert.equal(optionsFor(options, 'clusters/west').secretAnnotation, false);
+ * ```
+ */
+export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): ReconcilerOptions {
+  const { clusters, ...common } = raw;
+  const problems = [...problemsOf(common), ...clusterProblems(clusters)];
+  if (problems.length > 0)
+    throw new UsageError(`Cannot use the options of credential-provider: ${problems.join('; ')}`);
+  const options = made(common);
+  if (clusters === undefined) return options;
+  const own = Object.entries(clusters as Readonly<Record<string, object>>).map(
+    ([scope, one]): [string, ReconcilerOptions] => [scope, made({ ...common, ...one })],
+  );
+  return { ...options, clusters: new Map(own) };
+}
+
+function made({ mode = 'auto', platform, secretAnnotation = false }: Fields): ReconcilerOptions {
+  return {
+    mode: mode as ReconcilerOptions['mode'],
+    secretAnnotation: secretAnnotation === true,
+    ...(typeof platform === 'string' ? { platform } : {}),
+  };
+}
+
+interface Fields {
+  readonly mode?: unknown;
+  readonly platform?: unknown;
+  readonly secretAnnotation?: unknown;
+}
+
+function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readonly string[] {
+  const { mode = 'auto', platform = 'None', secretAnnotation = false, ...others } = raw;
+  const wanted =
+    prefix === '' ? 'mode, platform, secretAnnotation or clusters' : 'mode, platform or secretAnnotation';
+  return [
+    ...Object.keys(others).map((field) => `${prefix}${field}: no such option, wanted ${wanted}`),
+    ...(mode === 'auto' || mode === 'own' || mode === 'observe'
+      ? []
+      : [`${prefix}mode: wanted auto, own or observe`]),
+    ...(typeof platform === 'string' && platform !== ''
+      ? []
+      : [`${prefix}platform: wanted a platform type such as AWS`]),
+    ...(typeof secretAnnotation === 'boolean' ? [] : [`${prefix}secretAnnotation: wanted true or false`]),
+  ];
+}
+
+function clusterProblems(clusters: unknown): readonly string[] {
+  if (clusters === undefined) return [];
+  if (!isMap(clusters)) return ['clusters: wanted a map by <namespace>/<name> of HostedClusters'];
+  return Object.entries(clusters).flatMap(([scope, one]) => [
+    ...(/^[^/]+\/[^/]+$/.test(scope)
+      ? []
+      : [`clusters: "${scope}" is no <namespace>/<name> of a HostedCluster`]),
+    ...(isMap(one) ? problemsOf(one, `clusters.${scope}.`) : [`clusters.${scope}: wanted a map of options`]),
+  ]);
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

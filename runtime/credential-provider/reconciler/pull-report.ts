@@ -1,0 +1,176 @@
+/** The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool. */
+import type { Ref } from '../../controller/contract.ts';
+import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
+import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  type Verdict,
+} from '../../rules/kubernetes/pull-status.ts';
+import type { Rollout } from '../pools.ts';
+import { contestedCondition } from './contested.ts';
+import { sameFiles } from './managed.ts';
+import { howToRefer, type NodePool } from './node-pools.ts';
+import type { PoolState, ReportInput } from './report.ts';
+
+/** The object to apply, its status, and what that is the status of. */
+export function pullReport(
+  { world, object, states, elsewhere }: ReportInput,
+  own: readonly ConditionInput[],
+  entries: readonly MatchImageVerdict[],
+): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>>; readonly ref: Ref } {
+  const namespace = world.scope.controlPlaneNamespace;
+  const ref: Ref = {
+    role: 'management',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace,
+    name: pullStatusName(object.kind, object.metadata.name),
+  };
+  const { apiVersion, kind, metadata } = object;
+  const made = pullStatus({
+    reporter: 'credential-provider',
+    about: { apiVersion, kind, namespace, name: metadata.name },
+    conditions: [
+      ...readinessOf(states, own),
+      ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
+      ...contestedConditions(object, states),
+    ],
+    verdicts: [
+      ...entries.map(entryVerdict),
+      ...states.map(poolVerdict),
+      ...states.flatMap((state) => state.nodePools.map((pool) => nodePoolVerdict(pool, state))),
+      ...states.flatMap(warningVerdict),
+    ],
+    present: world.get(ref),
+    now: world.now,
+  });
+  return { ...made, ref };
+}
+
+function readinessOf(
+  states: readonly PoolState[],
+  own: readonly ConditionInput[],
+): readonly ConditionInput[] {
+  const failed = own.find(({ status }) => status === 'False');
+  const needed = states.filter(({ files }) => files.length > 0);
+  const unreferred = needed.flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
+  const waiting = needed.filter(({ pool }) => pool.rollout !== 'Done');
+  const stalled =
+    failed ??
+    (unreferred.length === 0
+      ? undefined
+      : {
+          reason: 'NodePoolsNotConfigured',
+          message: `not in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: the verdicts say what to set`,
+        });
+  return readiness({
+    ready: { reason: 'RolledOut', message: 'every pool has the configuration' },
+    ...(stalled === undefined ? {} : { stalled: { reason: stalled.reason, message: stalled.message } }),
+    ...(waiting.length === 0
+      ? {}
+      : {
+          progressing: { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` },
+        }),
+  });
+}
+
+function managedCondition(elsewhere: string, states: readonly PoolState[]): ConditionInput {
+  const drifted = states.filter(
+    ({ present, wanted }) => present?.kind === 'MachineConfig' && !sameFiles(present, wanted),
+  );
+  return {
+    type: 'ManagedElsewhere',
+    status: 'True',
+    reason: drifted.length === 0 ? 'Observing' : 'Drifted',
+    message: `${elsewhere} manages the object, so nothing is written${drifted.length === 0 ? '' : `; pool ${named(drifted)} has other files than we would render`}`,
+  };
+}
+
+function contestedConditions(object: KubeObject, states: readonly PoolState[]): readonly ConditionInput[] {
+  const [first] = states.flatMap(({ pool, hold }) =>
+    hold?.reason === 'Contested' ? [`pool ${pool.name}: ${hold.message}`] : [],
+  );
+  return first === undefined ? [] : [contestedCondition(object, first)];
+}
+
+/** Names of pools. */
+export function named(states: readonly PoolState[]): string {
+  return states.map(({ pool }) => pool.name).join(', ');
+}
+
+/** The first five, and how many more. */
+export function listed(items: readonly string[]): string {
+  return items.length <= 5
+    ? items.join(', ')
+    : `${items.slice(0, 5).join(', ')} and ${items.length - 5} more`;
+}
+
+function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): Verdict {
+  return {
+    subject: pattern,
+    verdict: verdict === 'Rendered' ? 'Accepted' : 'Rejected',
+    reason: verdict,
+    message: verdict === 'Rendered' ? 'the kubelet asks the provider for images that match it' : message,
+  };
+}
+
+const ROLLOUT: Readonly<Record<Rollout, string>> = {
+  Done: 'every node has it',
+  Progressing: 'see the MachineConfigPool',
+  Degraded: 'see the conditions of the MachineConfigPool',
+  Paused: 'the MachineConfigPool is paused (spec.paused), so its nodes stay as they are',
+};
+
+function poolVerdict({ pool, nodePools, files, hold }: PoolState): Verdict {
+  const subject = `pool ${pool.name}`;
+  if (hold?.reason === 'UnsupportedVersion')
+    return { subject, verdict: 'Pending', reason: hold.reason, message: `too old: ${listed(pool.tooOld)}` };
+  if (hold !== undefined) return { subject, verdict: 'Rejected', reason: hold.reason, message: hold.message };
+  if (files.length === 0)
+    return {
+      subject,
+      verdict: 'Accepted',
+      reason: 'NothingToRender',
+      message: "the platform's own file stays",
+    };
+  const isDone = pool.rollout === 'Done';
+  return {
+    subject,
+    verdict: isDone ? 'Accepted' : 'Pending',
+    reason: isDone ? 'RolledOut' : pool.rollout,
+    message: nodePools.length === 0 || isDone ? ROLLOUT[pool.rollout] : 'see the verdicts of the NodePools',
+  };
+}
+
+function nodePoolVerdict(pool: NodePool, { configName, files }: PoolState): Verdict {
+  const subject = `NodePool ${pool.namespace}/${pool.name}`;
+  if (files.length === 0)
+    return { subject, verdict: 'Accepted', reason: 'NothingToRender', message: 'no entry is left to bring' };
+  if (!pool.refers) return { subject, verdict: 'Pending', ...howToRefer(pool, configName) };
+  if (pool.tooOld.length > 0)
+    return {
+      subject,
+      verdict: 'Pending',
+      reason: 'UnsupportedVersion',
+      message: `it refers to ConfigMap ${configName}, and its nodes are too old: ${listed(pool.tooOld)}`,
+    };
+  const isDone = pool.rollout === 'Done';
+  return {
+    subject,
+    verdict: isDone ? 'Accepted' : 'Pending',
+    reason: isDone ? 'RolledOut' : pool.rollout,
+    message: isDone
+      ? 'every node has it'
+      : 'see the conditions UpdatingConfig and ValidMachineConfig of the NodePool',
+  };
+}
+
+function warningVerdict({ pool, warning }: PoolState): readonly Verdict[] {
+  return warning === undefined
+    ? []
+    : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
+}

@@ -1,0 +1,38 @@
+/** What happens on a node, as log lines: one constant message per event, with fields. */
+import type { NodeEvent, NodeState } from '../../node/events.ts';
+import { describeError } from '../../rules/errors.ts';
+import type { Fields, Logger, LogLevel } from '../../telemetry/logger.ts';
+
+const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>> = {
+  written: ['info', 'Pull secret updated'],
+  'write-failed': ['error', 'Cannot write the pull secret'],
+  restarting: ['info', 'Restarting the unit'],
+  restarted: ['info', 'Unit restarted'],
+  recovered: ['warn', 'Unit is up with the old pull secret'],
+  'restart-failed': ['warn', 'Restart of the unit failed'],
+  'recover-failed': ['error', 'Unit does not come up with the old pull secret'],
+  'rolled-back': ['error', 'Unit does not come up with the new pull secret: the old one is back'],
+  'slot-failed': ['warn', 'Cannot ask for a restart slot'],
+  'state-failed': ['error', 'Cannot store the journal'],
+  'journal-damaged': ['warn', 'The journal cannot be read and is started anew'],
+  resumed: ['info', 'A change was interrupted: going on with it'],
+  swept: ['info', 'Removed what a killed run left behind'],
+};
+
+/** Logs an event. */
+export function logEvent(log: Logger, event: NodeEvent): void {
+  const [level, message] = MESSAGES[event.event];
+  const fields = Object.entries(event).map(([name, value]): [string, unknown] => [
+    name,
+    value instanceof Error ? describeError(value) : value,
+  ]);
+  log[level](message, Object.fromEntries(fields));
+}
+
+/** Logs a new state. */
+export function logState(log: Logger, state: NodeState): void {
+  const fields: Fields = { reason: state.reason, detail: state.message };
+  if (state.ready) log.info('Node is in sync', fields);
+  else if (state.busy === true) log.info('Node is being brought in sync', fields);
+  else log.warn('Node is not in sync', fields);
+}

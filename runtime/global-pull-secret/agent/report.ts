@@ -1,0 +1,72 @@
+/** What the API server is told about a node: the state as a PullStatus, what happened as Events on the Node. Pure. */
+import { type NodeEvent, type NodeState, stateConditions } from '../../node/events.ts';
+import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
+import { describeError } from '../../rules/errors.ts';
+import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { pullStatus } from '../../rules/kubernetes/pull-status.ts';
+
+/** Gives the PullStatus of a node and its status. The Node owns it, so that it goes when the Node goes. */
+export function nodeStatus(
+  node: NodeIdentity,
+  state: NodeState,
+  present: KubeObject | undefined,
+  now: Date,
+): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> } {
+  const { object, status } = pullStatus({
+    reporter: 'global-pull-secret-agent',
+    about: { apiVersion: 'v1', kind: 'Node', namespace: GLOBAL_PULL_SECRET.namespace, name: node.name },
+    conditions: stateConditions(state),
+    verdicts: [],
+    present,
+    now,
+  });
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
+  return { object: { ...object, metadata: { ...object.metadata, ownerReferences } }, status };
+}
+
+/** The Event for what happened, or undefined when it is not worth one. */
+export function eventOf(happened: NodeEvent): Said | undefined {
+  switch (happened.event) {
+    case 'written': {
+      const note = `Wrote ${happened.file} from ${happened.from}: ${happened.entries} registries`;
+      return { type: 'Normal', reason: 'PullSecretWritten', action: 'Write', note };
+    }
+    case 'restarted': {
+      const note = happened.byUs
+        ? `Restarted ${happened.unit} (attempt ${happened.attempt})`
+        : `${happened.unit} runs with the new pull secret, restarted by somebody else`;
+      return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
+    }
+    case 'restart-failed': {
+      const note = `Attempt ${happened.attempt}: ${describeError(happened.error)}`;
+      return { type: 'Warning', reason: 'KubeletRestartFailed', action: 'Restart', note };
+    }
+    case 'rolled-back': {
+      const note = `The unit did not come up with the new pull secret: ${ROLLED_BACK[happened.to]} (${happened.file})`;
+      return { type: 'Warning', reason: 'PullSecretRolledBack', action: 'RollBack', note };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const ROLLED_BACK = {
+  saved: 'the old file is back',
+  absent: 'the file is removed, as there was none before',
+  none: 'there was no copy of the old file, so nothing was put back',
+} as const;
+
+/** The Event for a state that was entered, or undefined when its PullStatus says enough. */
+export function eventOfState(state: NodeState): Said | undefined {
+  if (state.reason !== 'BreakerOpen') return undefined;
+  return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: state.message };
+}
+
+export const AGENT_WORDS: NodeWords = {
+  manager: 'pullwright-agent',
+  controller: 'pullwright.dev/global-pull-secret-agent',
+  status: nodeStatus,
+  eventOf,
+  eventOfState,
+};

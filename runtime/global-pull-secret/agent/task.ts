@@ -1,0 +1,128 @@
+/**
+ * The node task of the global pull secret: reads the mounted secrets, and says what should be in the kubelet's file.
+ *
+ * Source of the rule: requirement 1: global-pull-secret when it is present and not empty, else original-pull-secret; an
+ * invalid global one is an error, because falling back would take the tenant's credentials away without a word.
+ */
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import type { FileContent } from '../../host/atomic-file.ts';
+import { errnoOf, fileError } from '../../host/file-errors.ts';
+import type { Ledger, Look, NodeTask } from '../../node/task.ts';
+import { describeError, PullwrightError } from '../../rules/errors.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { ABSENT } from '../../rules/rollout/journal.ts';
+import { choosePullSecret, type MountedFile } from '../reconciler/source.ts';
+import { type AgentDocument, type Foreign, parseDocument, wantedDocument } from './document.ts';
+
+/** Where things are. */
+export interface AgentTaskOptions {
+  readonly globalFile: string;
+  readonly originalFile: string;
+  readonly file: string;
+  readonly unit: string;
+  readonly foreign: Foreign;
+}
+
+/** Larger than any Secret can be. */
+const MAX_BYTES = 4 << 20;
+
+export function agentTask(options: AgentTaskOptions): NodeTask {
+  return {
+    name: 'global-pull-secret',
+    file: options.file,
+    unit: options.unit,
+    look: (present, ledger) => look(options, present, ledger),
+  };
+}
+
+function look(options: AgentTaskOptions, file: FileContent | undefined, ledger: Ledger): Look {
+  const there = file === undefined ? undefined : readable(file.bytes);
+  const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
+  try {
+    const { from, document: source } = chosenSource(options);
+    const wanted = wantedDocument(source, there, { foreign: options.foreign, ledger });
+    return {
+      present,
+      from,
+      entries: wanted.document.entries,
+      foreign: wanted.foreign.length,
+      wanted: {
+        digest: wanted.document.digest,
+        source: source.digest,
+        removes: wanted.removes,
+        bytes: wanted.document.bytes,
+        ledgerDuring: wanted.ledgerDuring,
+        ledgerAfter: wanted.ledgerAfter,
+      },
+    };
+  } catch (error) {
+    const problem =
+      error instanceof PullwrightError
+        ? error
+        : new PullwrightError(describeError(error), { code: 'SourceInvalid' });
+    return { present, wanted: undefined, problem };
+  }
+}
+
+/** Which source counts, and what it says. */
+function chosenSource(options: AgentTaskOptions): { from: 'global' | 'original'; document: AgentDocument } {
+  const sources = { global: readSource(options.globalFile), original: readSource(options.originalFile) };
+  const choice = choosePullSecret(sources.global.file, sources.original.file);
+  const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
+  if (choice.ok)
+    return { from: choice.used, document: parseDocument(sources[choice.used].bytes, subject(choice.used)) };
+  for (const name of ['global', 'original'] as const) {
+    const { error, bytes, file } = sources[name];
+    if (error !== undefined) throw error;
+    // Says in our words what is wrong with it, without a character of the text.
+    if (file.state === 'present' && reveal(bytes).length > 0) parseDocument(bytes, subject(name));
+  }
+  if (sources.original.file.state === 'present') parseDocument(sources.original.bytes, subject('original'));
+  throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
+    code: 'SourceMissing',
+    hint: 'Look whether Secret kube-system/original-pull-secret exists and is mounted',
+  });
+}
+
+interface Source {
+  readonly path: string;
+  readonly file: MountedFile;
+  readonly bytes: Redacted<Uint8Array>;
+  readonly error?: PullwrightError;
+}
+
+/** Follows links, because the kubelet's mounts are made of them. */
+function readSource(path: string): Source {
+  const none = { path, bytes: redact(new Uint8Array()) };
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+    const { size } = fstatSync(fd);
+    if (size > MAX_BYTES) throw tooLarge(path, size);
+    const bytes = readFileSync(fd);
+    const content = redact(bytes.toString('utf8'));
+    return { path, file: { state: 'present', content }, bytes: redact(new Uint8Array(bytes)) };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
+      return { ...none, file: { state: 'absent' } };
+    const failure = fileError('read', path, error);
+    return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+function tooLarge(path: string, size: number): PullwrightError {
+  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, wanted at most ${MAX_BYTES}`, {
+    code: 'SourceInvalid',
+  });
+}
+
+/** A file that nobody could read is replaced; what it says is of no interest. */
+function readable(bytes: Redacted<Uint8Array>): AgentDocument | undefined {
+  try {
+    return parseDocument(bytes, 'the present file');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,175 @@
+/** The node agent's objects in the hosted cluster: applied by us, or expected from git. */
+import {
+  additionalSecretPolicies,
+  agentDaemonSet,
+  agentRbac,
+  POLICY_NAME,
+  upstreamDaemonSet,
+} from '../../../charts/global-pull-secret/objects.ts';
+import { pullStatusCrd } from '../../../charts/shared/pull-status.ts';
+import { refOf } from '../../controller/changes.ts';
+import {
+  type ApplyObject,
+  OWNER_LABEL,
+  type Problem,
+  type Read,
+  type Ref,
+  type World,
+} from '../../controller/contract.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { PULL_STATUS_CRD_NAME } from '../../rules/kubernetes/pull-status.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { configHash } from './config-hash.ts';
+import type { GlobalPullSecretOptions } from './options.ts';
+
+const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
+const OWNED = 'pullwright.dev/owner=global-pull-secret';
+
+const CRD: Ref = {
+  role: 'hosted',
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  name: PULL_STATUS_CRD_NAME,
+};
+
+/** Never pruned: with the kind go all reports of it. */
+export const AGENT_KEPT: readonly Ref[] = [CRD];
+
+export const AGENT_READS: readonly Read[] = [
+  CRD,
+  {
+    role: 'hosted',
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  },
+  {
+    role: 'hosted',
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  },
+  {
+    role: 'hosted',
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: NAMES.namespace,
+    labelSelector: OWNED,
+  },
+  ...[POLICY_NAME, `${POLICY_NAME}-deny`].flatMap((name) =>
+    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
+      (kind): Read => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
+    ),
+  ),
+  ...['ClusterRole', 'ClusterRoleBinding'].map(
+    (kind): Read => ({
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind,
+      name: NAMES.syncer,
+    }),
+  ),
+  ...NAMESPACES.flatMap((namespace): readonly Read[] => [
+    { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name: namespace },
+    {
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      namespace,
+      name: NAMES.syncer,
+    },
+    {
+      role: 'hosted',
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      namespace,
+      name: NAMES.syncer,
+    },
+  ]),
+];
+
+/** What the objects depend on. */
+export interface AgentState {
+  /** Whether there is a merged secret. */
+  readonly merged: boolean;
+  /** Whether the platform's secret can be used: without it there is nothing to bring to nodes. */
+  readonly usable: boolean;
+  /** Base64 of what nodes should have; for the hash of upstream's shape. */
+  readonly value: Redacted<string> | undefined;
+}
+
+/** Objects to apply with `delivery: reconciler`; none with `gitops`. */
+export function agentObjects(
+  world: World,
+  options: GlobalPullSecretOptions,
+  state: AgentState,
+): readonly ApplyObject[] {
+  if (options.delivery === 'gitops') return [];
+  const rbac = agentRbac(options.agent).filter(
+    ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
+  );
+  const workload = state.usable ? [daemonSet(options, state)] : [];
+  // Nobody else brings the kind in which we report to a cluster without GitOps.
+  return [pullStatusCrd(), ...rbac, ...workload, ...additionalSecretPolicies(options.enforce)]
+    .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
+    .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
+}
+
+/**
+ * Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. A definition that
+ * somebody installed by hand stays theirs too.
+ */
+function isFromGit(object: KubeObject | undefined): boolean {
+  const labels = object?.metadata.labels;
+  if (object?.kind === CRD.kind) return labels?.[OWNER_LABEL] === undefined;
+  return labels?.['app.kubernetes.io/part-of'] === 'pullwright' && labels[OWNER_LABEL] === undefined;
+}
+
+/** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */
+function isAdoptable(object: KubeObject): boolean {
+  return ['DaemonSet', 'ServiceAccount', 'Role', 'RoleBinding'].includes(object.kind);
+}
+
+function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObject {
+  if (options.agent.shape !== 'upstream' || state.value === undefined) return agentDaemonSet(options.agent);
+  return upstreamDaemonSet(options.agent, {
+    merged: state.merged,
+    configHash: configHash(redact(Buffer.from(reveal(state.value), 'base64').toString('utf8'))),
+  });
+}
+
+/** A plain Kubernetes cluster has no `openshift-config`. A folder without any Namespace says nothing about them. */
+function hasNamespace(world: World, name: string): boolean {
+  const known = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  return (
+    known.length === 0 ||
+    known.some(
+      (namespace) => namespace.metadata.name === name && namespace.metadata.deletionTimestamp === undefined,
+    )
+  );
+}
+
+/** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
+export function missingAgent(world: World, options: GlobalPullSecretOptions): readonly Problem[] {
+  const ref: Ref = {
+    role: 'hosted',
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    namespace: NAMES.namespace,
+    name: NAMES.syncer,
+  };
+  if (options.delivery === 'reconciler' || world.get(ref) !== undefined) return [];
+  return [
+    {
+      disposition: 'waiting',
+      afterMs: 60_000,
+      code: 'DaemonSetMissing',
+      message: `Cannot bring pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} is not there and git is to bring it`,
+      hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
+      regarding: ref,
+    },
+  ];
+}

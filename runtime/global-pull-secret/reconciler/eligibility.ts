@@ -1,0 +1,125 @@
+/**
+ * Which nodes run the sync DaemonSet: those of NodePools that are replaced on upgrade, on platforms where nothing else writes
+ * the kubelet's `config.json`. Level-based: the label also comes off.
+ *
+ * Source: requirement 1, "Platform and NodePool eligibility" (AWS and Azure, Replace only; InPlace never, because the Machine
+ * Config Daemon works on the same file).
+ */
+import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
+
+/** Platforms on which nodes are eligible unless told otherwise. */
+export const ELIGIBLE_PLATFORMS: readonly string[] = ['AWS', 'Azure'];
+
+/** A NodePool, as far as it matters here. */
+export interface PoolTraits {
+  /** `spec.platform.type`: `AWS`, `Azure`, `KubeVirt`, ... */
+  readonly platform: string;
+  /** `spec.management.upgradeType`: `Replace` or `InPlace`. */
+  readonly upgradeType: string;
+}
+
+export interface Eligibility {
+  readonly eligible: boolean;
+  /** CamelCase: `ReplaceOnEligiblePlatform`, `InPlace`, `PlatformNotEligible`. */
+  readonly reason: string;
+}
+
+/**
+ * Judges a pool.
+ *
+ * @param platforms platforms to accept; {@link ELIGIBLE_PLATFORMS} is upstream's list, others are an opt-in
+ *
+ * @example
+ * ```ts
+ * import { poolEligibility } from './eligibility.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(poolEligibility({ platform: 'AWS', upgradeType: 'Replace' }).eligible, true);
+ * assert.equal(poolEligibility({ platform: 'AWS', upgradeType: 'InPlace' }).reason, 'InPlace');
+ * assert.equal(poolEligibility({ platform: 'KubeVirt', upgradeType: 'Replace' }, ['KubeVirt']).eligible, true);
+ * ```
+ */
+export function poolEligibility(
+  pool: PoolTraits,
+  platforms: readonly string[] = ELIGIBLE_PLATFORMS,
+): Eligibility {
+  if (pool.upgradeType !== 'Replace') return { eligible: false, reason: 'InPlace' };
+  if (!platforms.includes(pool.platform)) return { eligible: false, reason: 'PlatformNotEligible' };
+  return { eligible: true, reason: 'ReplaceOnEligiblePlatform' };
+}
+
+/** The labels that an eligible pool's Machines and Nodes carry; none for another. */
+export function eligibilityLabels(eligible: boolean): {
+  readonly machine: Readonly<Record<string, string>>;
+  readonly node: Readonly<Record<string, string>>;
+} {
+  if (!eligible) return { machine: {}, node: {} };
+  return {
+    machine: { [GLOBAL_PULL_SECRET.machineLabel]: 'true' },
+    node: { [GLOBAL_PULL_SECRET.nodeLabel]: 'true' },
+  };
+}
+
+/** What is known of one node. */
+export interface NodeFacts {
+  readonly name: string;
+  /** Value of the eligibility label on the Node, if it is there. */
+  readonly label: string | undefined;
+  /** Whether the label is owned by us, by managedFields. */
+  readonly ours: boolean;
+  /** The pool of the node's Machine; undefined when Machine or NodePool cannot be found. */
+  readonly pool: PoolTraits | undefined;
+  /** Value of the managed label on the Machine, which HyperShift's operator sets. */
+  readonly machineLabel: string | undefined;
+}
+
+/** What to do with one node's label. */
+export type NodeDecision =
+  | {
+      readonly node: string;
+      readonly act: 'own' | 'release' | 'leave';
+      readonly eligible: boolean;
+      readonly reason: string;
+    }
+  | {
+      readonly node: string;
+      readonly act: 'report';
+      readonly eligible: boolean;
+      readonly reason: 'EligibilityOverridden';
+      readonly message: string;
+    };
+
+/**
+ * Decides for one node. A label that others set stays as it is: by hand is by intent, and is reported when it contradicts.
+ */
+export function nodeDecision(
+  node: NodeFacts,
+  platforms: readonly string[] = ELIGIBLE_PLATFORMS,
+): NodeDecision {
+  const judged = judge(node, platforms);
+  if (judged === undefined)
+    return {
+      node: node.name,
+      act: node.ours ? 'own' : 'leave',
+      eligible: node.label === 'true',
+      reason: 'PoolUnknown',
+    };
+  const { eligible, reason } = judged;
+  if (node.ours) return { node: node.name, act: eligible ? 'own' : 'release', eligible, reason };
+  if (node.label === undefined) return { node: node.name, act: eligible ? 'own' : 'leave', eligible, reason };
+  if ((node.label === 'true') === eligible) return { node: node.name, act: 'leave', eligible, reason };
+  return {
+    node: node.name,
+    act: 'report',
+    eligible: node.label === 'true',
+    reason: 'EligibilityOverridden',
+    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${node.label}" and was set by somebody else, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
+  };
+}
+
+/** By the pool where it is known, else by what HyperShift's operator put on the Machine. */
+function judge(node: NodeFacts, platforms: readonly string[]): Eligibility | undefined {
+  if (node.pool !== undefined) return poolEligibility(node.pool, platforms);
+  if (node.machineLabel === 'true') return { eligible: true, reason: 'MachineLabelled' };
+  return undefined;
+}

@@ -1,0 +1,46 @@
+/** The one builder of every pull Secret that is written at run time. */
+import type { SecretObject } from '../../rules/kubernetes/object.ts';
+import type { Redacted } from '../../rules/redacted.ts';
+
+/** Input of {@link pullSecretObject}. */
+export interface PullSecretInput {
+  readonly name: string;
+  readonly namespace: string;
+  /** Base64 of the docker config. */
+  readonly value: Redacted<string>;
+  /** @default {'kubernetes.io/dockerconfigjson'} */
+  readonly type?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A Secret with the value under `.dockerconfigjson`. Always `data`, never `stringData`: with client-side apply, tools that
+ * own the object do not remove a key dropped from `stringData`.
+ *
+ * @example
+ * ```ts
+ * import { pullSecretObject } from './merged-object.ts';
+ * import { redact } from '../../rules/redacted.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const secret = pullSecretObject({ name: 'a', namespace: 'ns', value: redact('e30=') });
+ * assert.equal(secret.type, 'kubernetes.io/dockerconfigjson');
+ * assert.equal(JSON.stringify(secret.data), '{".dockerconfigjson":"[redacted]"}');
+ * ```
+ */
+export function pullSecretObject(input: PullSecretInput): SecretObject {
+  const { name, namespace, labels, annotations } = input;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace,
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    type: input.type ?? 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': input.value },
+  };
+}

@@ -1,0 +1,80 @@
+/** Options of the global pull secret reconciler, read from the configuration of `reconcile`. */
+
+import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
+import { UsageError } from '../../rules/errors.ts';
+import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
+
+export interface GlobalPullSecretOptions {
+  /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */
+  readonly delivery: 'reconciler' | 'gitops';
+  /** `auto` observes where HyperShift's operator is seen to manage the objects, else owns. @default {'auto'} */
+  readonly mode: 'auto' | 'own' | 'observe';
+  /** Platforms whose Replace pools are eligible. @default {['AWS', 'Azure']} */
+  readonly platforms: readonly string[];
+  /** What admission does with an additional secret of the wrong form. @default {'warn'} */
+  readonly enforce: Enforcement;
+  /** The node agent; `image` is the executable's image. */
+  readonly agent: AgentOptions;
+  /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
+  readonly clusters?: ReadonlyMap<string, GlobalPullSecretOptions>;
+}
+
+/** The options for one cluster. */
+export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
+  return options.clusters?.get(scope) ?? options;
+}
+
+const DEFAULT_IMAGE = 'ghcr.io/pullwright/pullwright:0.1.0';
+
+/**
+ * Checks a map of options.
+ *
+ * @throws UsageError that names every wrong field
+ */
+export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPullSecretOptions {
+  const problems: string[] = [];
+  const choice = <T extends string>(field: string, allowed: readonly T[], fallback: T): T => {
+    const value = raw[field] ?? fallback;
+    if (allowed.includes(value as T)) return value as T;
+    problems.push(`${field}: wanted one of ${allowed.join(', ')}`);
+    return fallback;
+  };
+  for (const field of Object.keys(raw)) {
+    if (!['delivery', 'mode', 'platforms', 'enforce', 'agent', 'clusters'].includes(field))
+      problems.push(`${field}: no such option, wanted delivery, mode, platforms, enforce, agent or clusters`);
+  }
+  const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
+  if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
+    problems.push('platforms: wanted a list of names');
+  const agent = raw['agent'] ?? {};
+  if (typeof agent !== 'object' || Array.isArray(agent)) problems.push('agent: wanted a map of options');
+  const options: GlobalPullSecretOptions = {
+    delivery: choice('delivery', ['reconciler', 'gitops'], 'reconciler'),
+    mode: choice('mode', ['auto', 'own', 'observe'], 'auto'),
+    platforms: platforms as readonly string[],
+    enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
+    agent: { image: DEFAULT_IMAGE, ...(agent as Partial<AgentOptions>) },
+  };
+  if (problems.length > 0)
+    throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
+  const clusters = parseClusters(raw);
+  return clusters === undefined ? options : { ...options, clusters };
+}
+
+/** Each cluster has the options of all, with its own over them. */
+function parseClusters(
+  raw: Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, GlobalPullSecretOptions> | undefined {
+  const { clusters, ...common } = raw;
+  if (clusters === undefined) return undefined;
+  if (typeof clusters !== 'object' || clusters === null || Array.isArray(clusters))
+    throw new UsageError(
+      'Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name',
+    );
+  return new Map(
+    Object.entries(clusters as Readonly<Record<string, object>>).map(([scope, own]) => [
+      scope,
+      parseOptions({ ...common, ...own }),
+    ]),
+  );
+}

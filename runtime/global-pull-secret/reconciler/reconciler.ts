@@ -1,0 +1,160 @@
+/**
+ * The global pull secret, controller side: the copy of the platform's pull secret, the merge with the tenant's, the objects of
+ * the node agent, the labels of eligible nodes, and a verdict for every entry where the tenant looks.
+ *
+ * Source of the rule: requirement 1; where the objects belong to HyperShift's operator, nothing of them is written.
+ */
+
+import {
+  type Apply,
+  CONTROL_PLANE_NAMESPACE,
+  type Outcome,
+  type Problem,
+  type Read,
+  type Reconciler,
+  type Ref,
+  type World,
+} from '../../controller/contract.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import { managedElsewhere } from './managed-elsewhere.ts';
+import { pullSecretObject } from './merged-object.ts';
+import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
+import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
+import { ADDITIONAL_KEYS_ANNOTATION, type PullSecretPlan, planPullSecrets } from './plan.ts';
+import { report, STATUS_READS } from './report.ts';
+
+const NAME = 'global-pull-secret';
+const MANAGER = `pullwright-${NAME}`;
+
+const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', name: NAMES.platform };
+
+const READS: readonly Read[] = [
+  { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
+  ...[NAMES.additional, NAMES.original, NAMES.global].map(
+    (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
+  ),
+  ...NODE_READS,
+  ...AGENT_READS,
+  ...STATUS_READS,
+];
+
+/** Makes the reconciler from its part of the configuration. */
+export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  return [globalPullSecretReconciler(parseOptions(raw))];
+}
+
+/** One key per cluster: every change looks at the whole. */
+export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Reconciler {
+  return {
+    name: NAME,
+    reads: READS,
+    keysFor: (_changed, world) => [{ scope: world.scope.name, name: NAME }],
+    reconcile: (world) => reconcile(world, optionsFor(options, world.scope.name)),
+  };
+}
+
+function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
+  const secrets = readSecrets(world);
+  const plan = planPullSecrets({ ...secrets, platformNamespace: world.scope.controlPlaneNamespace });
+  const observed = managedElsewhere(options.mode, [secrets.original, secrets.global, world.get(DAEMON_SET)]);
+  const nodes = planNodes(world, MANAGER, options.platforms);
+  const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;
+  const problems = [...plan.problems, ...writes.problems];
+  const reported = report({ world, plan, nodes, secrets, observed, problems });
+  return { ...reported, apply: [...writes.apply, ...reported.apply], keep: writes.keep, problems };
+}
+
+const DAEMON_SET: Ref = {
+  role: 'hosted',
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  namespace: NAMES.namespace,
+  name: NAMES.syncer,
+};
+
+/** The Secrets of the system as they are. */
+export interface SystemSecrets {
+  readonly platform: KubeObject | undefined;
+  readonly additional: KubeObject | undefined;
+  readonly original: KubeObject | undefined;
+  readonly global: KubeObject | undefined;
+}
+
+function readSecrets(world: World): SystemSecrets {
+  const hosted = (name: string): KubeObject | undefined =>
+    world.get({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name });
+  return {
+    platform: world.get({ ...PLATFORM, namespace: world.scope.controlPlaneNamespace }),
+    additional: hosted(NAMES.additional),
+    original: hosted(NAMES.original),
+    global: hosted(NAMES.global),
+  };
+}
+
+interface Writes {
+  readonly apply: readonly Apply[];
+  readonly keep: readonly Ref[] | 'all';
+  readonly problems: readonly Problem[];
+}
+
+const NO_WRITES: Writes = { apply: [], keep: 'all', problems: [] };
+
+interface Findings {
+  readonly world: World;
+  readonly plan: PullSecretPlan;
+  readonly nodes: NodesPlan;
+  readonly secrets: SystemSecrets;
+}
+
+function ownedWrites({ world, plan, nodes, secrets }: Findings, options: GlobalPullSecretOptions): Writes {
+  const { original, global } = plan;
+  // Without a platform secret there is nothing to bring to nodes yet, and what is there stays.
+  const usable = original.act === 'write';
+  const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
+  const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
+  return {
+    apply: [...agent, ...secretWrites(plan, secrets), ...nodes.apply],
+    keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
+    problems: missingAgent(world, options),
+  };
+}
+
+function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets): readonly Apply[] {
+  const writes: Apply[] = [];
+  if (plan.original.act === 'write') {
+    // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
+    const type = (secrets.original as SecretObject | undefined)?.type;
+    const object = pullSecretObject({
+      name: NAMES.original,
+      namespace: NAMES.namespace,
+      value: plan.original.value,
+      ...(type === undefined ? {} : { type }),
+    });
+    writes.push({ role: 'hosted', object, adopt: true });
+  }
+  if (plan.global.act === 'write') {
+    const annotations = { [ADDITIONAL_KEYS_ANNOTATION]: JSON.stringify(plan.additionalKeys) };
+    writes.push({
+      role: 'hosted',
+      object: pullSecretObject({
+        name: NAMES.global,
+        namespace: NAMES.namespace,
+        value: plan.global.value,
+        annotations,
+      }),
+      adopt: mayAdopt(secrets.global),
+    });
+  }
+  return writes;
+}
+
+/** A `global-pull-secret` of somebody else is taken over only when it says so. */
+function mayAdopt(secret: KubeObject | undefined): boolean {
+  return secret?.metadata.annotations?.['pullwright.dev/adopt'] === 'true';
+}
+
+function secretRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name };
+}

@@ -1,0 +1,131 @@
+/** What a decision is made of, and the rules that storing and deleting share. */
+import type { AdapterStatus, Cluster } from '../cluster.ts';
+import { type OutcomeClass, outcomeClass } from '../outcome.ts';
+import { pullSecretHash } from '../pull-secret.ts';
+import type { JobView, SecretView } from './observe.ts';
+import type { AdapterSettings } from './settings.ts';
+import type { StatusReport } from './status-report.ts';
+
+/** All that is known. */
+export interface Situation {
+  readonly cluster: Cluster;
+  readonly statuses: readonly AdapterStatus[];
+  readonly jobs: readonly JobView[];
+  readonly secret: SecretView | undefined;
+  readonly settings: AdapterSettings;
+  readonly now: Date;
+}
+
+/** One thing to do, in order. */
+export type Step =
+  /** Binding, temporary Secret, Job, and the Job as owner of the Secret. */
+  | {
+      readonly do: 'start';
+      readonly purpose: 'store' | 'delete';
+      readonly job: string;
+      readonly attempt: number;
+    }
+  /** The running Job's Secret is missing, has other content or no owner. */
+  | { readonly do: 'repair-secret'; readonly jobUid: string; readonly job: string }
+  /** Labels of a Job that stays are not as they were made: only these are put back, nothing of it starts anew. */
+  | {
+      readonly do: 'repair-labels';
+      readonly job: string;
+      readonly jobUid: string;
+      readonly labels: Readonly<Record<string, string>>;
+    }
+  | { readonly do: 'remove-secret'; readonly uid: string }
+  | { readonly do: 'remove-job'; readonly job: string; readonly uid: string; readonly waitForPods: boolean }
+  | { readonly do: 'remove-binding' };
+
+export interface Decision {
+  readonly steps: readonly Step[];
+  readonly report: StatusReport;
+  /** Only once the report is stored: what the report must remember first. */
+  readonly afterReport: readonly Step[];
+  readonly requeueAfterMs?: number;
+  /** One word for the log and the metric. */
+  readonly phase:
+    | 'waiting'
+    | 'invalid'
+    | 'started'
+    | 'running'
+    | 'stored'
+    | 'failed'
+    | 'deleting'
+    | 'deleted';
+}
+
+/** First pause before a failed Job is made again; doubles up to {@link MAX_RETRY_MS}. */
+export const FIRST_RETRY_MS = 30_000;
+export const MAX_RETRY_MS = 900_000;
+
+/** Sixteen hex digits are enough to tell one secret from the next; nothing can be guessed from them. */
+export function contentHash(cluster: Cluster): string {
+  return cluster.pullSecret === undefined ? '' : pullSecretHash(cluster.pullSecret).slice(0, 16);
+}
+
+/** Pause before the next attempt; undefined: only a change of the cluster helps. */
+export function retryPauseMs(
+  kind: OutcomeClass,
+  attempt: number,
+  settings: Pick<AdapterSettings, 'deniedRetrySeconds'>,
+): number | undefined {
+  if (kind === 'terminal') return undefined;
+  if (kind === 'denied')
+    return settings.deniedRetrySeconds === 0 ? undefined : settings.deniedRetrySeconds * 1000;
+  return Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 10), MAX_RETRY_MS);
+}
+
+/** For a Job that left no result: its image did not start, it ran out of time or memory. */
+export function failureText(job: JobView): string {
+  const code = job.exitCode === undefined ? '' : `, exit code ${job.exitCode}`;
+  return `Job "${job.name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
+}
+
+/** Removes a Job; one that runs is waited for, since its pods could still write. */
+export function removal(job: JobView): Step {
+  return { do: 'remove-job', job: job.name, uid: job.uid, waitForPods: job.phase === 'running' };
+}
+
+/** Why a Job failed. */
+export interface Failure {
+  readonly reason: string;
+  readonly message: string;
+  readonly kind: OutcomeClass;
+}
+
+/** The Job's own words if it left a result, else those of the Job controller. */
+export function failureOf(job: JobView): Failure {
+  const told = job.result?.status === 'failure' ? job.result : undefined;
+  const reason = told?.reason ?? 'JobFailed';
+  return { reason, message: told?.message ?? failureText(job), kind: outcomeClass(reason, job.exitCode) };
+}
+
+/** What is left of a pause that began when the Job ended; zero or less: over; undefined: no next attempt. */
+export function pauseLeftMs(pause: number | undefined, job: JobView, now: Date): number | undefined {
+  if (pause === undefined) return undefined;
+  return pause - (now.getTime() - Date.parse(job.finishedAt ?? now.toISOString()));
+}
+
+/** What our own report remembers of the last attempt. */
+export interface Memory {
+  readonly attempt: number;
+  readonly failed: boolean;
+  readonly available: boolean;
+  readonly reason: string;
+  /** Since the attempt ended. */
+  readonly ageMs: number;
+}
+
+export function memoryOf(own: AdapterStatus, now: Date): Memory {
+  const available = own.conditions.find((condition) => condition.type === 'Available');
+  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
+  return {
+    attempt: Number(own.metadata?.['attempt'] ?? 0),
+    failed: own.data?.['failed'] === true,
+    available: available?.status === 'True',
+    reason: available?.reason ?? '',
+    ageMs: now.getTime() - (typeof finished === 'string' ? Date.parse(finished) : 0),
+  };
+}

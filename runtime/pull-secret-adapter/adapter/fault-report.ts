@@ -1,0 +1,45 @@
+/**
+ * What is reported when the cluster of the Jobs cannot be worked with: silence would leave the user without a cause, and Sentinel without
+ * an age. What was true of the pull secret stays true, and what the report remembers of attempts stays in it.
+ */
+import { isApiError } from '../../kube/api-error.ts';
+import { describeError } from '../../rules/errors.ts';
+import type { AdapterStatus, Cluster } from '../cluster.ts';
+import type { OutcomeReason } from '../outcome.ts';
+import { contentHash } from './decision.ts';
+import type { AdapterSettings } from './settings.ts';
+import { type StatusReport, statusReport, type Verdict } from './status-report.ts';
+
+/** @param own our report as the API holds it, of whatever generation */
+export function faultReport(
+  cluster: Cluster,
+  own: AdapterStatus | undefined,
+  settings: Pick<AdapterSettings, 'adapterName'>,
+  error: unknown,
+): StatusReport {
+  const reason: OutcomeReason = isApiError(error, 401, 403)
+    ? 'ManagementPermissionDenied'
+    : 'ManagementClusterUnavailable';
+  const fault: Verdict = [false, reason, describeError(error)];
+  const current = own !== undefined && speaksOf(own, cluster) ? own : undefined;
+  const stands = (type: string): Verdict => {
+    const found = current?.conditions.find((condition) => condition.type === type);
+    if (found === undefined) return fault;
+    return [found.status === 'True', found.reason ?? 'Reported', found.message ?? ''];
+  };
+  const content = { content: contentHash(cluster), gcpProject: cluster.projectId ?? '' };
+  return statusReport({
+    adapter: settings.adapterName,
+    generation: cluster.generation,
+    available: stands('Available'),
+    applied: stands('Applied'),
+    health: fault,
+    ...(cluster.deleting ? { finalized: fault } : {}),
+    data: current?.data ?? content,
+    metadata: (current?.metadata ?? {}) as Readonly<Record<string, string | number>>,
+  });
+}
+
+function speaksOf(own: AdapterStatus, cluster: Cluster): boolean {
+  return own.observed_generation === cluster.generation && own.data?.['content'] === contentHash(cluster);
+}

@@ -1,0 +1,111 @@
+/** From a message to a look, and from its end to what happens to the message. */
+import type { Handled, Handler } from '../../brokers/broker.ts';
+import { parseCloudEvent } from '../../brokers/cloud-event.ts';
+import { describeError, PullwrightError } from '../../rules/errors.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { clusterHint } from '../cluster-event.ts';
+import { backoffMs } from '../retry.ts';
+import { RecentKeys } from './recent-keys.ts';
+
+export interface HandlerOptions {
+  /** Settles with a look that began after the call. */
+  readonly ask: (clusterId: string) => Promise<void>;
+  readonly logger: Logger;
+  readonly count: (outcome: 'done' | 'duplicate' | 'other' | 'dead' | 'again') => void;
+  /** Rejects when the process ends. */
+  readonly pause: (ms: number) => Promise<void>;
+  /** Looks that are tried for one delivery. @default {5} */
+  readonly tries?: number;
+  /** Deliveries whose looks all fail, while looks at other clusters succeed. @default {3} */
+  readonly deliveries?: number;
+}
+
+/** Messages that are remembered. */
+const REMEMBERED = 10_000;
+
+/**
+ * A message that can never be understood goes to the dead letters at once. One whose look fails is tried again with growing pauses, and
+ * then it depends on whose fault it is: what the API refuses for this very cluster goes to the dead letters; what fails because the
+ * API or the cluster cannot be reached goes back to the broker, however often, unless looks at other clusters succeed all the time:
+ * then it would only hold up the others. A repetition of an event that was looked at already, which a broker may deliver at any
+ * time, is dropped: the look saw more than the event says.
+ */
+export function eventHandler(options: HandlerOptions): Handler {
+  const { tries = 5, deliveries = 3 } = options;
+  const seen = new RecentKeys<true>(REMEMBERED);
+  const failed = new RecentKeys<{ readonly times: number; readonly successes: number }>(REMEMBERED);
+  let successes = 0;
+
+  const afterFailure = (key: string, error: unknown): Handled => {
+    const reason = `the look at the cluster failed: ${codeOf(error)}`;
+    if (error instanceof PullwrightError && error.disposition === 'terminal') return dead(options, reason);
+    const before = failed.get(key) ?? { times: 0, successes };
+    const times = before.times + 1;
+    if (times >= deliveries && successes > before.successes) {
+      failed.delete(key);
+      return dead(options, `${reason}, ${times} times while others succeeded`);
+    }
+    failed.set(key, { times, successes: before.successes });
+    return again(options);
+  };
+
+  return async (message) => {
+    const read = parseCloudEvent(message);
+    if (!read.ok) return dead(options, read.reason);
+    const hint = clusterHint(read.event);
+    if (hint.kind === 'invalid') return dead(options, hint.reason);
+    if (hint.kind === 'other') return done(options, 'other');
+    const { clusterId, generation } = hint.hint;
+    const { source, id } = read.event;
+    const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
+    if (id !== '' && seen.get(key) === true) return done(options, 'duplicate');
+    const end = await look(options, clusterId, tries);
+    if (end.is === 'failed') return afterFailure(key, end.error);
+    if (end.is === 'stopped') return again(options);
+    successes += 1;
+    failed.delete(key);
+    if (id !== '') seen.set(key, true);
+    return done(options, 'done');
+  };
+}
+
+type LookEnd = { readonly is: 'done' | 'stopped' } | { readonly is: 'failed'; readonly error: unknown };
+
+async function look(options: HandlerOptions, clusterId: string, tries: number): Promise<LookEnd> {
+  for (let attempt = 1; ; attempt += 1) {
+    let failure: unknown;
+    try {
+      await options.ask(clusterId);
+      return { is: 'done' };
+    } catch (error) {
+      failure = error;
+      const fields = { cluster: clusterId, attempt, code: codeOf(error), error: describeError(error) };
+      options.logger.warn('A cluster could not be looked at', fields);
+    }
+    try {
+      await options.pause(backoffMs(attempt));
+    } catch {
+      return { is: 'stopped' };
+    }
+    if (attempt >= tries) return { is: 'failed', error: failure };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof PullwrightError ? error.code : 'UnexpectedFailure';
+}
+
+function done(options: HandlerOptions, why: 'done' | 'duplicate' | 'other'): Handled {
+  options.count(why);
+  return { outcome: 'done' };
+}
+
+function again(options: HandlerOptions): Handled {
+  options.count('again');
+  return { outcome: 'again' };
+}
+
+function dead(options: HandlerOptions, reason: string): Handled {
+  options.count('dead');
+  return { outcome: 'dead', reason };
+}

@@ -1,0 +1,153 @@
+/** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  ATTEMPT_ANNOTATION,
+  CLUSTER_LABEL,
+  GENERATION_ANNOTATION,
+  HASH_ANNOTATION,
+  PURPOSE_LABEL,
+} from '../names.ts';
+import { type JobResult, readJobResult } from '../outcome.ts';
+
+export type Purpose = 'store' | 'delete';
+
+/** One Job of a cluster. */
+export interface JobView {
+  readonly name: string;
+  readonly uid: string;
+  readonly purpose: Purpose;
+  readonly generation: number;
+  readonly hash: string;
+  readonly attempt: number;
+  readonly phase: 'running' | 'succeeded' | 'failed';
+  readonly removing: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly startedAt?: string;
+  readonly finishedAt?: string;
+  readonly exitCode?: number;
+  readonly result?: JobResult;
+  /** The Job controller's own words, when it failed. */
+  readonly cause?: string;
+}
+
+/** The temporary Secret. */
+export interface SecretView {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number;
+  readonly hash: string;
+  readonly ownerUids: readonly string[];
+}
+
+interface JobCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+interface JobStatus {
+  readonly startTime?: string;
+  readonly completionTime?: string;
+  readonly conditions?: readonly JobCondition[];
+}
+
+/** Reads a Job and the last ended container of its pods. */
+export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
+  const { metadata } = job;
+  const uid = metadata.uid ?? '';
+  const annotation = (name: string): string => String(metadata.annotations?.[name] ?? '');
+  return {
+    name: metadata.name,
+    uid,
+    purpose: jobIdentity(job).purpose,
+    labels: metadata.labels ?? {},
+    generation: Number(annotation(GENERATION_ANNOTATION)) || 0,
+    hash: annotation(HASH_ANNOTATION),
+    attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
+    removing: metadata.deletionTimestamp !== undefined,
+    ...progressOf(job.status ?? {}),
+    ...endOf(lastEnded(pods, uid)),
+  };
+}
+
+/** What a Job is for, by its template, which nobody can change; by its labels only where the template says nothing. */
+export function jobIdentity({ spec, metadata }: KubeObject): {
+  readonly clusterId: string;
+  readonly purpose: Purpose;
+} {
+  const { template } = (spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } };
+  const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? [];
+  const value = (name: string): string | undefined => env.find((one) => one.name === name)?.value;
+  const { [CLUSTER_LABEL]: id = '', [PURPOSE_LABEL]: label } = metadata.labels ?? {};
+  return {
+    clusterId: value('CLUSTER_ID') ?? id,
+    purpose: (value('JOB_MODE') ?? label) === 'delete' ? 'delete' : 'store',
+  };
+}
+
+interface PodSpec {
+  readonly containers?: readonly {
+    readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  }[];
+}
+
+function progressOf(
+  status: JobStatus,
+): Pick<JobView, 'phase'> & Partial<Pick<JobView, 'startedAt' | 'finishedAt' | 'cause'>> {
+  const find = (...types: readonly string[]): JobCondition | undefined =>
+    status.conditions?.find((one) => types.includes(one.type) && one.status === 'True');
+  const complete = find('Complete', 'SuccessCriteriaMet');
+  const failed = find('Failed', 'FailureTarget');
+  const finishedAt = status.completionTime ?? (complete ?? failed)?.lastTransitionTime;
+  return {
+    phase: complete !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'running',
+    ...(status.startTime === undefined ? {} : { startedAt: status.startTime }),
+    ...(finishedAt === undefined ? {} : { finishedAt }),
+    ...(failed === undefined ? {} : { cause: [failed.reason, failed.message].filter(Boolean).join(': ') }),
+  };
+}
+
+function endOf(ended: EndedContainer | undefined): Partial<Pick<JobView, 'exitCode' | 'result'>> {
+  const result = readJobResult(ended?.message);
+  return {
+    ...(ended?.exitCode === undefined ? {} : { exitCode: ended.exitCode }),
+    ...(result === undefined ? {} : { result }),
+  };
+}
+
+/** Reads the temporary Secret; only its metadata is looked at. */
+export function viewSecret(secret: KubeObject): SecretView {
+  return {
+    uid: secret.metadata.uid ?? '',
+    resourceVersion: secret.metadata.resourceVersion ?? '',
+    generation: Number(secret.metadata.annotations?.[GENERATION_ANNOTATION] ?? 0) || 0,
+    hash: String(secret.metadata.annotations?.[HASH_ANNOTATION] ?? ''),
+    ownerUids: (secret.metadata.ownerReferences ?? []).map((owner) => owner.uid),
+  };
+}
+
+interface EndedContainer {
+  readonly exitCode?: number;
+  readonly message?: string;
+  readonly finishedAt?: string;
+}
+
+/** The pods of exactly this Job (an earlier one may have had the same name), the one that ended last. */
+function lastEnded(pods: readonly KubeObject[], jobUid: string): EndedContainer | undefined {
+  const ended = pods
+    .filter((pod) => (pod.metadata.ownerReferences ?? []).some((owner) => owner.uid === jobUid))
+    .flatMap((pod) => containerStatuses(pod))
+    .filter((container) => container !== undefined);
+  return ended.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1))[0];
+}
+
+function containerStatuses(pod: KubeObject): readonly (EndedContainer | undefined)[] {
+  const status = pod.status as
+    | {
+        readonly containerStatuses?: readonly { readonly state?: { readonly terminated?: EndedContainer } }[];
+      }
+    | undefined;
+  return (status?.containerStatuses ?? []).map((container) => container.state?.terminated);
+}

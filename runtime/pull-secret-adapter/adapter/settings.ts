@@ -1,0 +1,82 @@
+/** What an operator can set for the adapter: all with a default, read from flags by the command. */
+import { DEFAULT_DEPENDENCIES } from '../plan.ts';
+
+export interface AdapterSettings {
+  /** As it stands in the list of required adapters. @default {'pullsecret'} */
+  readonly adapterName: string;
+  /** Where Jobs and their temporary Secrets live. @default {'hyperfleet-system'} */
+  readonly namespace: string;
+  /** @default {['validation', 'dns', 'placement']} */
+  readonly dependencies: readonly string[];
+  /** Namespace of the Secret for HyperShift; `{id}` and `{name}` are filled in. Empty: no such Secret. @default {'clusters-{id}'} */
+  readonly managementNamespace: string;
+  /** @default {'pull-secret'} */
+  readonly pullSecretName: string;
+  /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
+  readonly gcpSecretName: string;
+  /** Identity that the Job takes on; `{project}` is filled in. Empty: its own. */
+  readonly impersonate: string;
+  /** How the Job gets the pull secret. @default {'file'} */
+  readonly passAs: 'file' | 'env';
+  readonly image: string;
+  readonly serviceAccount: string;
+  /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
+  readonly federation: string;
+  /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
+  readonly replication: string;
+  /** Key of Cloud KMS, empty for Google's own. */
+  readonly kmsKey: string;
+  /** Older versions that stay enabled while both credentials are in use. @default {1} */
+  readonly keepVersions: number;
+  /** What deletion does to the secret in the customer's project. @default {'delete'} */
+  readonly onDeletion: 'delete' | 'retain';
+  /** Take over secrets that carry no owner's label. @default {false} */
+  readonly adopt: boolean;
+  /** A finished Job stays this long. @default {3600} */
+  readonly jobTtlSeconds: number;
+  readonly jobDeadlineSeconds: number;
+  /** Run the Job again when its last success is older; 0 never. @default {86400} */
+  readonly verifyEverySeconds: number;
+  /** Try again after a refused permission; 0 never. @default {3600} */
+  readonly deniedRetrySeconds: number;
+  /** An event is answered with an unchanged report only if that is at least this old. Sentinel's debounce. @default {10} */
+  readonly repeatSeconds: number;
+  /** Further environment of the Job, such as endpoints in a test. */
+  readonly jobEnv: Readonly<Record<string, string>>;
+}
+
+export const DEFAULT_SETTINGS: AdapterSettings = {
+  adapterName: 'pullsecret',
+  namespace: 'hyperfleet-system',
+  dependencies: DEFAULT_DEPENDENCIES,
+  managementNamespace: 'clusters-{id}',
+  pullSecretName: 'pull-secret',
+  gcpSecretName: 'hyperfleet-{id}-pull-secret',
+  impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
+  passAs: 'file',
+  image: 'quay.io/pullwright/pullwright:v0.1.0',
+  serviceAccount: 'pullsecret-adapter-job',
+  federation: '',
+  replication: 'automatic',
+  kmsKey: '',
+  keepVersions: 1,
+  onDeletion: 'delete',
+  adopt: false,
+  jobTtlSeconds: 3600,
+  jobDeadlineSeconds: 310,
+  verifyEverySeconds: 86_400,
+  deniedRetrySeconds: 3600,
+  repeatSeconds: 10,
+  jobEnv: {},
+};
+
+/** Fills `{id}`, `{name}` and `{project}` into a template. */
+export function fillTemplate(
+  template: string,
+  values: { readonly id: string; readonly name: string; readonly project?: string | undefined },
+): string {
+  return template
+    .replaceAll('{id}', values.id)
+    .replaceAll('{name}', values.name)
+    .replaceAll('{project}', values.project ?? '');
+}

@@ -1,0 +1,211 @@
+/** What the Job reads from its environment: the names of the existing job, and ours. */
+import { type Redacted, redact } from '../../rules/redacted.ts';
+import { CLUSTER_ID } from '../cluster-event.ts';
+import { JobError } from './gcp-error.ts';
+import type { Replication } from './secret-manager.ts';
+
+/** The task as the existing job knows it. */
+export interface JobTask {
+  readonly gcpProjectId: string;
+  readonly clusterId: string;
+  readonly secretName: string;
+  readonly pullSecret: Redacted<string>;
+}
+
+export interface JobConfig extends JobTask {
+  readonly mode: 'store' | 'delete';
+  readonly clusterName: string;
+  readonly generation: number;
+  /** Undefined: whatever the secret has. */
+  readonly replication: Replication | undefined;
+  readonly extraLabels: Readonly<Record<string, string>>;
+  readonly keepVersions: number;
+  readonly onDeletion: 'delete' | 'retain';
+  readonly adopt: boolean;
+  readonly impersonate: string;
+  readonly managementNamespace: string;
+  readonly managementSecretName: string;
+  readonly secretManagerEndpoint: string;
+  readonly iamCredentialsEndpoint: string;
+  /** Of Cloud Resource Manager; a dry run asks it for permissions. */
+  readonly resourceManagerEndpoint: string;
+  /** For each answer. */
+  readonly timeoutMs: number;
+  /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
+  readonly runTimeoutMs: number;
+  readonly resultFile: string;
+  readonly terminationLog: string;
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The checks of the existing job, in its order and words.
+ *
+ * @example
+ * ```ts
+ * import { missingVariable } from './config.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(missingVariable({ gcpProjectId: 'p', clusterId: '', secretName: 's', pullSecret: true }), 'CLUSTER_ID');
+ * ```
+ */
+export function missingVariable(task: {
+  readonly gcpProjectId: string;
+  readonly clusterId: string;
+  readonly secretName: string;
+  readonly pullSecret: boolean;
+}): string | undefined {
+  if (task.gcpProjectId === '') return 'GCP_PROJECT_ID';
+  if (task.clusterId === '') return 'CLUSTER_ID';
+  if (task.secretName === '') return 'SECRET_NAME';
+  return task.pullSecret ? undefined : 'PULL_SECRET_DATA';
+}
+
+/** `SECRET_NAME`, or the name made from the cluster. */
+export function secretNameOf(env: Env): string {
+  const given = env['SECRET_NAME'] ?? '';
+  if (given !== '') return given;
+  const id = env['CLUSTER_ID'] ?? '';
+  return id === '' ? '' : `hyperfleet-${id}-pull-secret`;
+}
+
+/**
+ * Reads the environment.
+ *
+ * @param env the process environment
+ * @param file text of the file that `PULL_SECRET_FILE` names, if it names one
+ * @throws JobError InvalidConfiguration, naming the variable
+ */
+export function readJobConfig(env: Env, file: Redacted<string> | undefined): JobConfig {
+  const mode = choice(env, 'JOB_MODE', ['store', 'delete'], 'store');
+  const { pullSecret, ...task } = readTask(env, file, mode);
+  return { ...task, pullSecret, mode, ...readOptions(env) };
+}
+
+/** Who and where; the part that the existing job has. */
+function readTask(env: Env, file: Redacted<string> | undefined, mode: 'store' | 'delete'): JobTask {
+  const given = env['PULL_SECRET_DATA'];
+  const pullSecret = file ?? (given === undefined || given === '' ? undefined : redact(given));
+  const task = {
+    gcpProjectId: env['GCP_PROJECT_ID'] ?? '',
+    clusterId: env['CLUSTER_ID'] ?? '',
+    secretName: secretNameOf(env),
+  };
+  const missing = missingVariable({ ...task, pullSecret: mode === 'delete' || pullSecret !== undefined });
+  if (missing === 'PULL_SECRET_DATA') {
+    throw wrong(
+      'PULL_SECRET_DATA environment variable is required but not set; PULL_SECRET_FILE may name a file instead',
+    );
+  }
+  if (missing !== undefined) throw wrong(`missing required environment variable: ${missing}`);
+  if (!CLUSTER_ID.test(task.clusterId)) {
+    throw wrong('CLUSTER_ID does not fit the labels of Secret Manager: wanted up to 38 of a-z, 0-9 and -');
+  }
+  if (!/^[A-Za-z0-9_-]{1,255}$/.test(task.secretName)) {
+    throw wrong('SECRET_NAME is no name of a secret: wanted up to 255 of A-Z, a-z, 0-9, _ and -');
+  }
+  return { ...task, pullSecret: pullSecret ?? redact('') };
+}
+
+function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode'> {
+  const text = (name: string, otherwise = ''): string => env[name] ?? otherwise;
+  return {
+    clusterName: text('CLUSTER_NAME'),
+    generation: wholeNumber(env, 'CLUSTER_GENERATION', 0),
+    replication: replicationOf(env),
+    extraLabels: labelsOf(text('SECRET_LABELS')),
+    keepVersions: wholeNumber(env, 'KEEP_VERSIONS', 1),
+    onDeletion: choice(env, 'ON_DELETION', ['delete', 'retain'], 'delete'),
+    adopt: env['ADOPT'] === 'true',
+    impersonate: text('GCP_SERVICE_ACCOUNT'),
+    managementNamespace: text('MANAGEMENT_NAMESPACE'),
+    managementSecretName: text('MANAGEMENT_SECRET_NAME', 'pull-secret'),
+    secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
+    iamCredentialsEndpoint: endpoint(
+      env,
+      'IAM_CREDENTIALS_ENDPOINT',
+      'https://iamcredentials.googleapis.com',
+    ),
+    resourceManagerEndpoint: endpoint(
+      env,
+      'RESOURCE_MANAGER_ENDPOINT',
+      'https://cloudresourcemanager.googleapis.com',
+    ),
+    timeoutMs: durationMs(env, 'GCP_API_TIMEOUT', 30_000),
+    runTimeoutMs: durationMs(env, 'RUN_TIMEOUT', 55_000),
+    resultFile: text('RESULT_FILE'),
+    terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
+  };
+}
+
+function wrong(message: string): JobError {
+  return new JobError('InvalidConfiguration', message);
+}
+
+function choice<T extends string>(env: Env, name: string, values: readonly T[], otherwise: T): T {
+  const given = env[name] ?? '';
+  if (given === '') return otherwise;
+  const found = values.find((value) => value === given);
+  if (found === undefined) throw wrong(`${name} is not known: wanted ${values.join(' or ')}`);
+  return found;
+}
+
+function wholeNumber(env: Env, name: string, otherwise: number): number {
+  const given = env[name] ?? '';
+  if (given === '') return otherwise;
+  if (!/^\d{1,9}$/.test(given)) throw wrong(`${name} is not a whole number`);
+  return Number(given);
+}
+
+function durationMs(env: Env, name: string, otherwise: number): number {
+  const given = env[name] ?? '';
+  if (given === '') return otherwise;
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
+  if (match === null) throw wrong(`${name} is no duration: wanted such as 30s`);
+  return Number(match[1]) * (match[2] === 'ms' ? 1 : match[2] === 's' ? 1000 : 60_000);
+}
+
+/** Credentials go there: only TLS, or this very machine. */
+function endpoint(env: Env, name: string, otherwise: string): string {
+  const given = env[name] ?? '';
+  if (given === '') return otherwise;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const local = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
+  if (url === undefined || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
+    throw wrong(`${name} is no https URL`);
+  }
+  return url.origin;
+}
+
+/** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
+function replicationOf(env: Env): Replication | undefined {
+  const policy = env['REPLICATION_POLICY'] ?? '';
+  const key = env['KMS_KEY_NAME'] ?? '';
+  const encryption = key === '' ? {} : { customerManagedEncryption: { kmsKeyName: key } };
+  if (policy === '' && key === '') return undefined;
+  if (policy === '' || policy === 'automatic') return { automatic: encryption };
+  const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
+  if (locations === undefined) {
+    throw wrong('REPLICATION_POLICY is not known: wanted automatic or user-managed:LOCATION[,LOCATION]');
+  }
+  const replicas = locations.map((location) => ({
+    location,
+    ...(key === ''
+      ? {}
+      : { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } }),
+  }));
+  return { userManaged: { replicas } };
+}
+
+/** `a=b,c=d`. */
+function labelsOf(text: string): Readonly<Record<string, string>> {
+  const labels: Record<string, string> = {};
+  for (const part of text.split(',').filter((entry) => entry.trim() !== '')) {
+    const match = /^\s*([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\s*$/.exec(part);
+    if (match === null)
+      throw wrong('SECRET_LABELS is not of the form key=value,key=value of a-z, 0-9, _ and -');
+    labels[match[1] ?? ''] = match[2] ?? '';
+  }
+  return labels;
+}

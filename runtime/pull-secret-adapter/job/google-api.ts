@@ -1,0 +1,116 @@
+/** One call of a Google API over REST, with a token. Every failure is a {@link GcpError}; response bodies stay here. */
+import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { GcpError, statusOfHttp } from './gcp-error.ts';
+
+/** Gives a token that is still valid. `fresh`: the last one was not accepted. */
+export type TokenSource = (fresh: boolean) => Promise<Redacted<string>>;
+
+export interface GoogleApiOptions {
+  readonly token: TokenSource;
+  /** For one answer. */
+  readonly timeoutMs: number;
+  /** Ends the wait; its reason is what the call then fails with. */
+  readonly signal: AbortSignal;
+}
+
+export interface ApiRequest {
+  /** For messages, such as `AddSecretVersion`. */
+  readonly name: string;
+  readonly method: string;
+  readonly url: string;
+}
+
+/** @returns the parsed answer. @throws GcpError, and whatever `token` and `signal` say */
+export async function callGoogleApi<T>(
+  request: ApiRequest,
+  options: GoogleApiOptions,
+  body?: unknown,
+): Promise<T> {
+  let response = await exchange(request, options, body, false);
+  // Withdrawn, or this machine's clock is behind: one new token decides.
+  if (response.status === 401) response = await exchange(request, options, body, true);
+  const { status, text, retryAfter } = response;
+  const answer = parse(text);
+  const ok = status >= 200 && status < 300;
+  if (ok && answer !== undefined) return answer as T;
+  // A page of a proxy with status 200 is no answer of this API.
+  throw failure(request.name, { status: ok ? 502 : status, answer, retryAfter });
+}
+
+interface ApiResponse {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string;
+}
+
+async function exchange(
+  { name, method, url }: ApiRequest,
+  options: GoogleApiOptions,
+  body: unknown,
+  fresh: boolean,
+): Promise<ApiResponse> {
+  const { signal, timeoutMs } = options;
+  const bearer = await options.token(fresh);
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${reveal(bearer)}`,
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      redirect: 'error',
+    });
+    const retryAfter = response.headers.get('retry-after') ?? '';
+    return { status: response.status, text: await response.text(), retryAfter };
+  } catch (error) {
+    signal.throwIfAborted();
+    const late = error instanceof Error && error.name === 'TimeoutError';
+    throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === '' ? {} : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function failure(
+  call: string,
+  response: { readonly status: number; readonly answer: unknown; readonly retryAfter: string },
+): GcpError {
+  const { status: http, answer } = response;
+  const error = (answer as { error?: { status?: unknown; details?: unknown } } | undefined)?.error;
+  const details = (Array.isArray(error?.details) ? error.details : []).filter(
+    (detail): detail is ErrorDetail => typeof detail === 'object' && detail !== null,
+  );
+  const info = details.map((detail) => detail.reason).find((reason) => typeof reason === 'string');
+  const retryAfterMs = retryAfterOf(response.retryAfter, details);
+  // A canonical code, and no other text: it is shown.
+  if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
+    return new GcpError(call, error.status, { info, retryAfterMs });
+  // Not the API's own words: a proxy that refuses is no missing permission.
+  const passing = http === 429 || http >= 500;
+  const status = passing ? statusOfHttp(http) : 'UNAVAILABLE';
+  return new GcpError(call, status, { retryAfterMs, text: `HTTP ${http}, and no answer of the API` });
+}
+
+function retryAfterOf(header: string, details: readonly ErrorDetail[]): number | undefined {
+  const delays = details.map(({ retryDelay }) =>
+    typeof retryDelay === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)?.[1] : undefined,
+  );
+  const seconds = /^\d+$/.exec(header)?.[0] ?? delays.find((delay) => delay !== undefined);
+  // A number of any length is one.
+  return seconds === undefined ? undefined : Math.min(Number(seconds), 1e9) * 1000;
+}
+
+/** An element of `details`: google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`. */
+interface ErrorDetail {
+  readonly reason?: unknown;
+  readonly retryDelay?: unknown;
+}

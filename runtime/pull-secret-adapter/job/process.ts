@@ -1,0 +1,159 @@
+/** The Job as a process: environment and files in, log lines, result file, termination message and exit code out. */
+import { isUtf8 } from 'node:buffer';
+import { randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeClient } from '../../kube/client.ts';
+import { type Redacted, redact } from '../../rules/redacted.ts';
+import { type Env, type JobConfig, readJobConfig, secretNameOf } from './config.ts';
+import { dryRun } from './dry-run.ts';
+import { JobError } from './gcp-error.ts';
+import { gcpIdentity } from './gcp-identity.ts';
+import { failedEnd, type JobEnd, type JobLog, runJob } from './job.ts';
+import type { ManagementSecretInput } from './management-secret.ts';
+import { SecretManager } from './secret-manager.ts';
+
+export interface JobProcess {
+  readonly env: Env;
+  readonly signal: AbortSignal;
+  readonly dryRun: boolean;
+  /** Takes one line. */
+  readonly write: (line: string) => unknown;
+  /** Opens the cluster that the pod runs in. */
+  readonly openCluster: () => Promise<KubeClient>;
+  /** Waits between two attempts; rejects when the signal is aborted. @default {a timer} */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Runs once. @returns the exit code: see `outcome.ts` */
+export async function runJobProcess(options: JobProcess): Promise<number> {
+  const { env } = options;
+  const log = jobLog(env, options.write);
+  let end: JobEnd;
+  let config: JobConfig | undefined;
+  try {
+    config = readJobConfig(env, await pullSecretFile(env));
+    end = await runOpened(config, options, log);
+  } catch (error) {
+    end = failedEnd(
+      config ?? { gcpProjectId: env['GCP_PROJECT_ID'] ?? '', secretName: secretNameOf(env) },
+      log,
+      error,
+    );
+  }
+  await handOver(env, end);
+  return end.exitCode;
+}
+
+/** Everything that the run needs, and the run. */
+async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobEnd> {
+  const limit = runLimit(config, options.signal);
+  const { signal } = limit;
+  const client = config.managementNamespace === '' ? undefined : await openCluster(config, options);
+  try {
+    const shell = {
+      manager: openManager(config, signal),
+      management: client === undefined ? undefined : managementOf(config, client),
+      runner: randomUUID(),
+      now: () => Date.now(),
+      pause: (ms: number) => (options.pause ?? wait)(ms, signal),
+      log,
+    };
+    return options.dryRun ? await dryRun(config, shell) : await runJob(config, shell);
+  } finally {
+    limit.clear();
+    client?.close();
+  }
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(ms, undefined, { signal });
+}
+
+/** Whatever ends the run early says why: the reason of the signal is what the run ends with. */
+function runLimit(config: JobConfig, interrupted: AbortSignal): { signal: AbortSignal; clear: () => void } {
+  const limit = new AbortController();
+  const interrupt = (): void =>
+    limit.abort(new JobError('Interrupted', 'The run was interrupted and will be made again'));
+  if (interrupted.aborted) interrupt();
+  interrupted.addEventListener('abort', interrupt);
+  const seconds = config.runTimeoutMs / 1000;
+  const tooLong = new JobError(
+    'SecretManagerUnavailable',
+    `The run did not end within ${seconds} s: the last line of its log says where it waited`,
+  );
+  const timer = setTimeout(() => limit.abort(tooLong), config.runTimeoutMs);
+  return { signal: limit.signal, clear: () => clearTimeout(timer) };
+}
+
+async function openCluster(config: JobConfig, options: JobProcess): Promise<KubeClient> {
+  try {
+    return await options.openCluster();
+  } catch (error) {
+    throw new JobError(
+      'ManagementClusterUnavailable',
+      `Cannot write Secret/${config.managementNamespace}/${config.managementSecretName}: there is no access to the cluster; the pod needs the token of its ServiceAccount`,
+      error,
+    );
+  }
+}
+
+function managementOf(config: JobConfig, client: KubeClient): ManagementSecretInput {
+  return {
+    client,
+    namespace: config.managementNamespace,
+    name: config.managementSecretName,
+    clusterId: config.clusterId,
+    clusterName: config.clusterName,
+    adopt: config.adopt,
+  };
+}
+
+function openManager(config: JobConfig, signal: AbortSignal): SecretManager {
+  return new SecretManager({
+    endpoint: config.secretManagerEndpoint,
+    resourceManagerEndpoint: config.resourceManagerEndpoint,
+    project: config.gcpProjectId,
+    token: gcpIdentity({ ...config, signal }),
+    timeoutMs: config.timeoutMs,
+    signal,
+  });
+}
+
+async function pullSecretFile(env: Env): Promise<Redacted<string> | undefined> {
+  const file = env['PULL_SECRET_FILE'] ?? '';
+  if (file === '' || env['JOB_MODE'] === 'delete') return undefined;
+  const bytes = await readFile(file).catch((error: unknown) => {
+    const text = `Cannot read the pull secret from "${file}" (PULL_SECRET_FILE)`;
+    throw new JobError('InvalidConfiguration', text, error);
+  });
+  // Decoding would replace what it cannot read, and something else would be stored than was given.
+  if (!isUtf8(bytes))
+    throw new JobError('InvalidPullSecret', 'Invalid pull secret format: the file is not UTF-8');
+  return redact(bytes.toString('utf8'));
+}
+
+/** The lines of the existing job: same names, one JSON object a line. */
+function jobLog(env: Env, write: (line: string) => unknown): JobLog {
+  return (level, operation, message, version) => {
+    const line = {
+      timestamp: `${new Date().toISOString().slice(0, 19)}Z`,
+      level,
+      cluster_id: env['CLUSTER_ID'] ?? '',
+      gcp_project: env['GCP_PROJECT_ID'] ?? '',
+      operation,
+      message,
+      ...(version === undefined ? {} : { version }),
+    };
+    write(`${JSON.stringify(line)}\n`);
+  };
+}
+
+/** For the side-car of the sibling adapters, and for the adapter by way of the kubelet. Neither must fail the run. */
+async function handOver(env: Env, end: JobEnd): Promise<void> {
+  const text = JSON.stringify(end.result);
+  const files = [env['RESULT_FILE'] ?? '', env['TERMINATION_LOG'] ?? '/dev/termination-log'];
+  for (const file of files.filter((name) => name !== '')) {
+    await writeFile(file, text, { mode: 0o644 }).catch(() => undefined);
+  }
+}

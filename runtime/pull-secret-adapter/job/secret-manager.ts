@@ -1,0 +1,189 @@
+/**
+ * The few calls of Secret Manager's REST API v1 that the Job makes. Every failure is a {@link GcpError} with the canonical code;
+ * response bodies stay here.
+ */
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { crc32c } from './crc32c.ts';
+import { GcpError } from './gcp-error.ts';
+import { callGoogleApi, type GoogleApiOptions } from './google-api.ts';
+
+/** Replication of a secret; cannot be changed later. */
+export interface Replication {
+  readonly automatic?: { readonly customerManagedEncryption?: { readonly kmsKeyName: string } };
+  readonly userManaged?: {
+    readonly replicas: readonly {
+      readonly location: string;
+      readonly customerManagedEncryption?: { readonly kmsKeyName: string };
+    }[];
+  };
+}
+
+export interface GcpSecret {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly replication?: Replication;
+  /** Names for versions, to their numbers. */
+  readonly versionAliases?: Readonly<Record<string, string>>;
+  readonly etag?: string;
+}
+
+export interface GcpVersion {
+  /** `projects/NUMBER/secrets/NAME/versions/N`. */
+  readonly name: string;
+  readonly state?: string;
+  /** RFC 3339. */
+  readonly createTime?: string;
+}
+
+/** A payload and whether its checksum held. */
+export interface GcpPayload {
+  readonly version: string;
+  readonly text: Redacted<string>;
+  readonly intact: boolean;
+}
+
+export interface SecretManagerOptions extends GoogleApiOptions {
+  /** Base URL without path. @default {'https://secretmanager.googleapis.com'} */
+  readonly endpoint: string;
+  /** Base URL of Cloud Resource Manager, asked for the permissions on a project. */
+  readonly resourceManagerEndpoint: string;
+  readonly project: string;
+}
+
+/** Secret Manager of one project. */
+export class SecretManager {
+  readonly #options: SecretManagerOptions;
+
+  constructor(options: SecretManagerOptions) {
+    this.#options = options;
+  }
+
+  /** The secret, or undefined when there is none. */
+  async get(secret: string): Promise<GcpSecret | undefined> {
+    return this.#absent(this.#call<GcpSecret>('GetSecret', 'GET', this.#path(secret)));
+  }
+
+  async create(secret: string, body: Omit<GcpSecret, 'name' | 'etag'>): Promise<GcpSecret> {
+    const query = `?secretId=${encodeURIComponent(secret)}`;
+    return this.#call('CreateSecret', 'POST', `${this.#parent()}/secrets${query}`, body);
+  }
+
+  /** Changes what `mask` names, if the secret still has `etag`. */
+  async update(
+    secret: string,
+    mask: readonly ('labels' | 'annotations')[],
+    body: Pick<GcpSecret, 'labels' | 'annotations' | 'etag'>,
+  ): Promise<GcpSecret> {
+    return this.#call('UpdateSecret', 'PATCH', `${this.#path(secret)}?updateMask=${mask.join(',')}`, body);
+  }
+
+  async addVersion(secret: string, payload: Redacted<string>): Promise<GcpVersion> {
+    const bytes = Buffer.from(reveal(payload));
+    const body = { payload: { data: bytes.toString('base64'), dataCrc32c: String(crc32c(bytes)) } };
+    return this.#call('AddSecretVersion', 'POST', `${this.#path(secret)}:addVersion`, body);
+  }
+
+  /** A version's payload by number or alias; undefined when there is no such version. */
+  async access(secret: string, version: string): Promise<GcpPayload | undefined> {
+    const path = `${this.#path(secret)}/versions/${encodeURIComponent(version)}:access`;
+    const answer = await this.#absent(
+      this.#call<{ name?: string; payload?: { data?: string; dataCrc32c?: string } }>(
+        'AccessSecretVersion',
+        'GET',
+        path,
+      ),
+    );
+    if (answer === undefined) return undefined;
+    const bytes = Buffer.from(answer.payload?.data ?? '', 'base64');
+    const sum = answer.payload?.dataCrc32c;
+    const intact = sum === undefined || sum === String(crc32c(bytes));
+    return { version: answer.name ?? version, text: redact(bytes.toString('utf8')), intact };
+  }
+
+  /** Enabled versions, newest first. */
+  async enabledVersions(secret: string): Promise<readonly GcpVersion[]> {
+    const found: GcpVersion[] = [];
+    let page = '';
+    do {
+      const query = `?pageSize=100&filter=state%3AENABLED${page === '' ? '' : `&pageToken=${encodeURIComponent(page)}`}`;
+      const answer: { versions?: readonly GcpVersion[]; nextPageToken?: string } = await this.#call(
+        'ListSecretVersions',
+        'GET',
+        `${this.#path(secret)}/versions${query}`,
+      );
+      found.push(...(answer.versions ?? []));
+      page = answer.nextPageToken ?? '';
+    } while (page !== '');
+    return found;
+  }
+
+  async disable(secret: string, version: string): Promise<void> {
+    await this.#call(
+      'DisableSecretVersion',
+      'POST',
+      `${this.#path(secret)}/versions/${encodeURIComponent(version)}:disable`,
+      {},
+    );
+  }
+
+  async destroy(secret: string, version: string): Promise<void> {
+    await this.#call(
+      'DestroySecretVersion',
+      'POST',
+      `${this.#path(secret)}/versions/${encodeURIComponent(version)}:destroy`,
+      {},
+    );
+  }
+
+  /** Deletes the secret as it was seen; one that has gone already counts as done. */
+  async delete(secret: string, etag: string | undefined): Promise<void> {
+    const query = etag === undefined ? '' : `?etag=${encodeURIComponent(etag)}`;
+    await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));
+  }
+
+  /** Which of `permissions` the identity has on a secret that is there. */
+  async testPermissions(secret: string, permissions: readonly string[]): Promise<readonly string[]> {
+    const answer = await this.#call<{ permissions?: readonly string[] }>(
+      'TestIamPermissions',
+      'POST',
+      `${this.#path(secret)}:testIamPermissions`,
+      { permissions },
+    );
+    return answer.permissions ?? [];
+  }
+
+  /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a secret that is not there. */
+  async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
+    const { resourceManagerEndpoint: endpoint } = this.#options;
+    const url = `${endpoint}${this.#parent()}:testIamPermissions`;
+    const answer = await callGoogleApi<{ permissions?: readonly string[] }>(
+      { name: 'TestProjectPermissions', method: 'POST', url },
+      this.#options,
+      { permissions },
+    );
+    return answer.permissions ?? [];
+  }
+
+  #parent(): string {
+    return `/v1/projects/${encodeURIComponent(this.#options.project)}`;
+  }
+
+  #path(secret: string): string {
+    return `${this.#parent()}/secrets/${encodeURIComponent(secret)}`;
+  }
+
+  async #absent<T>(answer: Promise<T>): Promise<T | undefined> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof GcpError && error.status === 'NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+
+  #call<T>(name: string, method: string, path: string, body?: unknown): Promise<T> {
+    const url = `${this.#options.endpoint}${path}`;
+    return callGoogleApi<T>({ name, method, url }, this.#options, body);
+  }
+}

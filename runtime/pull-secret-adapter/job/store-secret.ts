@@ -1,0 +1,262 @@
+/**
+ * Brings a secret in Secret Manager to a wanted content, and no further: nothing is written when nothing differs.
+ *
+ * Calls: four for a fresh secret (get, create, add, access), two when nothing has changed (get, access). Safe with several runners at
+ * once and after answers that were lost: before anything is added, the content is looked at; who adds, holds the secret by an
+ * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is left out and named when
+ * the identity may not do it, since the existing job gets by with four permissions.
+ */
+import { type Redacted, sameSecret } from '../../rules/redacted.ts';
+import type { OutcomeReason } from '../outcome.ts';
+import { pullSecretHash } from '../pull-secret.ts';
+import { GcpError, JobError } from './gcp-error.ts';
+import { accessIntact, readNewest, versionNumber } from './read-version.ts';
+import { retireVersions } from './retire-versions.ts';
+import type { GcpPayload, GcpSecret, Replication, SecretManager } from './secret-manager.ts';
+import { assertOurs } from './secret-ownership.ts';
+
+/** Who holds the secret: `<content hash> <runner> <milliseconds since 1970>`. */
+export const WRITER_ANNOTATION = 'pullwright-writer';
+/** Highest generation that has written. */
+export const GENERATION_KEY = 'hyperfleet-generation';
+/** There when older versions have not been gone through yet since the last one was added. */
+export const CLEANUP_ANNOTATION = 'pullwright-cleanup';
+/** How many versions were enabled after that. */
+export const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
+/** A holder that has not finished in this time is taken to be dead: no run takes as long, see `RUN_TIMEOUT`. */
+export const HOLD_MS = 60_000;
+
+export interface StoreInput {
+  readonly manager: Pick<
+    SecretManager,
+    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'enabledVersions' | 'disable' | 'destroy'
+  >;
+  readonly secretName: string;
+  readonly content: Redacted<string>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly replication: Replication | undefined;
+  readonly generation: number;
+  readonly keepVersions: number;
+  readonly adopt: boolean;
+  /** Unique among runners. */
+  readonly runner: string;
+  readonly now: () => number;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly log: (operation: string, message: string, version?: string) => void;
+  /** Takes the call of a step that was left out because it is not permitted. */
+  readonly leftOut: (call: string) => void;
+}
+
+export interface StoreResult {
+  readonly reason: Extract<OutcomeReason, 'SecretStored' | 'SecretUnchanged' | 'SupersededByNewer'>;
+  /** Full name of the version that holds the content; empty when a newer generation has written. */
+  readonly version: string;
+  /** When that version was made, RFC 3339; undefined for one of another program. */
+  readonly createdAt: string | undefined;
+  /** Versions that are enabled; undefined when nobody has counted. */
+  readonly enabledVersions: number | undefined;
+  readonly replication: Replication | undefined;
+}
+
+/** @throws JobError, GcpError */
+export async function storeSecret(input: StoreInput): Promise<StoreResult> {
+  const { manager, secretName, log } = input;
+  let secret = await manager.get(secretName);
+  if (secret === undefined) {
+    const created = await create(input);
+    if (created !== undefined) return { ...(await addAndVerify(input, created)), enabledVersions: 1 };
+    secret = await manager.get(secretName);
+    if (secret === undefined) throw new GcpError('CreateSecret', 'ABORTED');
+  } else {
+    log('secret-exists', `Secret already exists: ${secretName}`);
+  }
+  return bringUpToDate(input, secret);
+}
+
+/** The new secret, or undefined when somebody else was faster. */
+async function create(input: StoreInput): Promise<GcpSecret | undefined> {
+  input.log('create-secret', `Creating new secret: ${input.secretName}`);
+  try {
+    const secret = await input.manager.create(input.secretName, {
+      replication: input.replication ?? { automatic: {} },
+      labels: input.labels,
+      annotations: hold(input),
+    });
+    input.log('create-secret', 'Successfully created secret');
+    return secret;
+  } catch (error) {
+    if (error instanceof GcpError && error.status === 'ALREADY_EXISTS') return undefined;
+    throw error;
+  }
+}
+
+function hold(input: StoreInput): Readonly<Record<string, string>> {
+  return {
+    [WRITER_ANNOTATION]: `${pullSecretHash(input.content)} ${input.runner} ${input.now()}`,
+    [GENERATION_KEY]: String(input.generation),
+  };
+}
+
+async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<StoreResult> {
+  let secret = first;
+  for (;;) {
+    assertOurs(input, secret);
+    const { annotations = {}, replication } = secret;
+    if (Number(annotations[GENERATION_KEY] ?? 0) > input.generation) {
+      return {
+        reason: 'SupersededByNewer',
+        version: '',
+        createdAt: undefined,
+        enabledVersions: undefined,
+        replication,
+      };
+    }
+    const present = await readNewest(input);
+    if (present !== undefined && sameSecret(present.text, input.content))
+      return unchanged(input, secret, present);
+    const held = isHeld(input, secret, present) ? undefined : await takeHold(input, secret);
+    if (held !== undefined) {
+      const added = await addAndVerify(input, held);
+      return { ...added, enabledVersions: await cleanUp(input, held, added.version) };
+    }
+    await input.pause(500);
+    const again = await input.manager.get(input.secretName);
+    if (again === undefined) throw new GcpError('GetSecret', 'ABORTED');
+    secret = again;
+  }
+}
+
+async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPayload): Promise<StoreResult> {
+  const repaired = await repairLabels(input, secret);
+  input.log('verify-secret', 'The secret holds this content already', present.version);
+  const { annotations = {}, replication } = repaired;
+  const [hash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
+  const ours = hash === pullSecretHash(input.content);
+  const counted = annotations[ENABLED_ANNOTATION];
+  // Whoever added it was interrupted: what it left is done now.
+  const due = annotations[CLEANUP_ANNOTATION] !== undefined && !isAtWork(input, repaired);
+  return {
+    reason: 'SecretUnchanged',
+    version: present.version,
+    createdAt: ours && Number(since) > 0 ? new Date(Number(since)).toISOString() : undefined,
+    enabledVersions: due
+      ? await cleanUp(input, repaired, present.version)
+      : counted === undefined
+        ? undefined
+        : Number(counted),
+    replication,
+  };
+}
+
+/** Somebody else is about to add, and has not finished yet. */
+function isHeld(input: StoreInput, secret: GcpSecret, present: GcpPayload | undefined): boolean {
+  const [hash] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
+  const done = present !== undefined && pullSecretHash(present.text) === hash;
+  return !done && isAtWork(input, secret);
+}
+
+/** Another runner took the secret a moment ago. */
+function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
+  const [, runner, since] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
+  return runner !== undefined && runner !== input.runner && Math.abs(input.now() - Number(since)) < HOLD_MS;
+}
+
+/** The secret as it is held; undefined when it has changed meanwhile. Without the permission nothing is held, and nobody waits. */
+async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
+  try {
+    return await permitted(input, secret, () =>
+      input.manager.update(input.secretName, ['annotations', 'labels'], {
+        labels: { ...secret.labels, ...input.labels },
+        annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
+        ...(secret.etag === undefined ? {} : { etag: secret.etag }),
+      }),
+    );
+  } catch (error) {
+    if (hasChanged(error)) return undefined;
+    throw error;
+  }
+}
+
+function hasChanged(error: unknown): boolean {
+  return error instanceof GcpError && ['FAILED_PRECONDITION', 'ABORTED'].includes(error.status);
+}
+
+/** A step that storing can do without: when it is refused, `otherwise`. */
+async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (
+      !(error instanceof GcpError) ||
+      error.status !== 'PERMISSION_DENIED' ||
+      error.info === 'SERVICE_DISABLED'
+    )
+      throw error;
+    input.leftOut(error.call);
+    return otherwise;
+  }
+}
+
+async function repairLabels(input: StoreInput, secret: GcpSecret): Promise<GcpSecret> {
+  const drifted = Object.entries(input.labels).some(([key, value]) => secret.labels?.[key] !== value);
+  if (!drifted) return secret;
+  input.log('create-update-secret', 'Repairing the labels of the secret');
+  try {
+    return await permitted(input, secret, () =>
+      input.manager.update(input.secretName, ['labels'], {
+        labels: { ...secret.labels, ...input.labels },
+        ...(secret.etag === undefined ? {} : { etag: secret.etag }),
+      }),
+    );
+  } catch (error) {
+    // Somebody changed it since it was read: everything is looked at again.
+    throw hasChanged(error) ? new GcpError('UpdateSecret', 'ABORTED', { cause: error }) : error;
+  }
+}
+
+/** Adds the content, reads it back by the name of the version that was made, compares. */
+async function addAndVerify(
+  input: StoreInput,
+  secret: GcpSecret,
+): Promise<Omit<StoreResult, 'enabledVersions'>> {
+  const { manager, secretName, content, log } = input;
+  log('add-secret-version', 'Adding secret version with pull secret data');
+  const added = await manager.addVersion(secretName, content);
+  log('add-secret-version', 'Successfully created secret version', added.name);
+  const number = versionNumber(added.name);
+  const stored = await accessIntact(input, number);
+  if (stored === undefined || !sameSecret(stored.text, content)) {
+    // Better no "latest" than a wrong one.
+    await permitted(input, undefined, () => manager.disable(secretName, number));
+    throw new JobError(
+      'PayloadCorrupted',
+      `Cannot verify pull secret "${secretName}": version ${number} reads back differently from what was sent, and is disabled`,
+    );
+  }
+  log('verify-secret', 'Verified secret', added.name);
+  return {
+    reason: 'SecretStored',
+    version: added.name,
+    createdAt: added.createTime,
+    replication: secret.replication,
+  };
+}
+
+/** Goes through older versions, and notes that it was done. Gives the number of those that stay enabled. */
+async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<number | undefined> {
+  const enabled = await permitted(input, undefined, () => retireVersions(input, held, current));
+  if (enabled === undefined) return undefined;
+  const { [CLEANUP_ANNOTATION]: _done, ...annotations } = held.annotations ?? {};
+  try {
+    await permitted(input, held, () =>
+      input.manager.update(input.secretName, ['annotations'], {
+        annotations: { ...annotations, [ENABLED_ANNOTATION]: String(enabled) },
+        ...(held.etag === undefined ? {} : { etag: held.etag }),
+      }),
+    );
+  } catch (error) {
+    // Somebody else has it by now, and cleans up after itself.
+    if (!hasChanged(error)) throw error;
+  }
+  return enabled;
+}

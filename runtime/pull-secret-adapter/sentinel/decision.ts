@@ -1,0 +1,136 @@
+/**
+ * When Sentinel sends an event about a cluster. Two rules: `reconcile` as the running system decides (generation and age, strict), and
+ * `dependencies` as the requirement has it.
+ */
+import type { ApiCondition } from '../cluster.ts';
+
+/** Ages in seconds. */
+export interface SentinelAges {
+  /** @default {1800} */
+  readonly reconciled: number;
+  /** @default {10} */
+  readonly notReconciled: number;
+}
+
+export const DEFAULT_AGES: SentinelAges = { reconciled: 1800, notReconciled: 10 };
+
+export interface SentinelDecision {
+  readonly publish: boolean;
+  readonly reason: string;
+}
+
+/** What the decision looks at. */
+export interface SentinelResource {
+  readonly generation: number;
+  readonly conditions: readonly ApiCondition[];
+}
+
+/**
+ * @param now undefined: the clock is not known, and nothing is sent
+ *
+ * @example
+ * ```ts
+ * import { decideToPublish } from './decision.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const now = new Date('2026-01-01T00:00:11Z');
+ * const conditions = [{ type: 'Reconciled', status: 'False', observed_generation: 1, last_updated_time: '2026-01-01T00:00:00Z' }];
+ * assert.equal(decideToPublish({ generation: 1, conditions }, now).publish, true);
+ * ```
+ */
+export function decideToPublish(
+  resource: SentinelResource,
+  now: Date | undefined,
+  ages: SentinelAges = DEFAULT_AGES,
+): SentinelDecision {
+  if (now === undefined) return { publish: false, reason: 'now time is zero' };
+  const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
+  const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
+  const publish =
+    resource.generation > (condition?.observed_generation ?? 0) ||
+    isOld(age, resource.generation, limitOf(condition, ages));
+  return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
+}
+
+function limitOf(condition: ApiCondition | undefined, ages: SentinelAges): number {
+  return condition?.status === 'True' ? ages.reconciled : ages.notReconciled;
+}
+
+/** @param age NaN when nothing was reported yet: then only a new resource counts */
+function isOld(age: number, generation: number, limit: number): boolean {
+  return Number.isNaN(age) ? generation === 1 : age > limit;
+}
+
+/** The rule of the first release: inclusive, and the creation counts where nothing was updated yet. */
+export function decideByMaxAge(
+  resource: {
+    readonly generation: number;
+    readonly observedGeneration: number;
+    readonly ready: boolean;
+    readonly since: Date;
+  },
+  now: Date,
+  ages: SentinelAges = DEFAULT_AGES,
+): SentinelDecision {
+  if (resource.generation > resource.observedGeneration)
+    return { publish: true, reason: 'generation changed' };
+  const limit = resource.ready ? ages.reconciled : ages.notReconciled;
+  const due = now.getTime() >= resource.since.getTime() + limit * 1000;
+  return due
+    ? { publish: true, reason: 'max age exceeded' }
+    : { publish: false, reason: 'max age not exceeded' };
+}
+
+/**
+ * The `data` of an event: names to dotted paths (`resource.id`) or texts in quotes. What is missing is left out.
+ *
+ * @throws TypeError for an empty or null definition
+ */
+export function buildEventData(
+  definition: Readonly<Record<string, unknown>>,
+  resource: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const data: Record<string, unknown> = {};
+  for (const name of Object.keys(definition).sort()) {
+    const value = evaluate(definition[name], name, resource);
+    if (value !== undefined) data[name] = value;
+  }
+  return data;
+}
+
+function evaluate(expression: unknown, name: string, resource: Readonly<Record<string, unknown>>): unknown {
+  if (typeof expression === 'object' && expression !== null) {
+    const inner = buildEventData(expression as Readonly<Record<string, unknown>>, resource);
+    return Object.keys(inner).length === 0 ? undefined : inner;
+  }
+  if (typeof expression !== 'string' || expression.trim() === '') {
+    throw new TypeError(`Cannot build the event data: "${name}" is empty, wanted a path or a text in quotes`);
+  }
+  const literal = /^"([^"]*)"$|^'([^']*)'$/.exec(expression);
+  if (literal !== null) return literal[1] ?? literal[2];
+  if (!/^resource(\.\w+)+$/.test(expression)) {
+    throw new TypeError(
+      `Cannot build the event data: "${name}" is neither a path such as resource.id nor a text in quotes`,
+    );
+  }
+  return dig(resource, expression.split('.').slice(1));
+}
+
+function dig(value: unknown, path: readonly string[]): unknown {
+  const found = path.reduce<unknown>(
+    (at, key) =>
+      typeof at === 'object' && at !== null && Object.hasOwn(at, key)
+        ? (at as Record<string, unknown>)[key]
+        : undefined,
+    value,
+  );
+  return found ?? undefined;
+}
+
+/** The `search` parameter that selects clusters by label: sorted, quotes doubled. */
+export function searchByLabels(selector: Readonly<Record<string, string>>): string {
+  return Object.keys(selector)
+    .sort()
+    .map((key) => `labels.${key}='${(selector[key] ?? '').replaceAll("'", "''")}'`)
+    .join(' and ');
+}

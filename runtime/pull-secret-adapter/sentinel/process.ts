@@ -1,0 +1,95 @@
+/** Sentinel as a process: a go over all clusters, a pause, the next go. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describeError } from '../../rules/errors.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { type ProbeServer, serveProbes } from '../../telemetry/probes.ts';
+import type { Sentinel, SentinelCount } from './sentinel.ts';
+
+export interface SentinelProcess {
+  readonly sentinel: Pick<Sentinel, 'poll'>;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly signal: AbortSignal;
+  readonly pauseMs: number;
+  /** One go, then the end. */
+  readonly once: boolean;
+  readonly ports: { readonly health: number | undefined; readonly metrics: number | undefined };
+}
+
+/** Pause after a go that failed: doubles from the normal one up to this. */
+const MAX_PAUSE_MS = 60_000;
+
+/** Runs until the signal. @returns the exit code */
+export async function runSentinel(process: SentinelProcess): Promise<number> {
+  const { signal, pauseMs } = process;
+  let failures = 0;
+  const servers = await startServers(process, () => failures);
+  do {
+    failures = (await onePoll(process)) ? 0 : failures + 1;
+    if (process.once) break;
+    const pause = Math.max(pauseMs, Math.min(pauseMs * 2 ** Math.min(failures, 10), MAX_PAUSE_MS));
+    await sleep(failures === 0 ? pauseMs : pause, undefined, { signal }).catch(() => undefined);
+  } while (!signal.aborted);
+  await Promise.all(servers.map((server) => server.close()));
+  return process.once && failures > 0 ? 1 : 0;
+}
+
+/** False when it failed. */
+async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<boolean> {
+  try {
+    const count = await sentinel.poll(new Date());
+    record(metrics, count);
+    const loud = count.published + count.failed > 0;
+    logger[count.failed > 0 ? 'warn' : loud ? 'info' : 'debug']('polled', { ...count });
+    return count.failed === 0;
+  } catch (error) {
+    countPoll(metrics, 'failed');
+    logger.warn('The clusters could not be gone over', { error: describeError(error) });
+    return false;
+  }
+}
+
+function record(metrics: Metrics, count: SentinelCount): void {
+  countPoll(metrics, count.failed === 0 ? 'done' : 'failed');
+  for (const outcome of ['published', 'held', 'failed'] as const)
+    metrics.count({
+      name: 'pullwright_sentinel_events_total',
+      help: 'Clusters that were due: published, held back because the same was said a moment ago, failed',
+      labels: { outcome },
+      by: count[outcome],
+    });
+  if (count.failed > 0) return;
+  metrics.samples('sentinel', [
+    { name: 'pullwright_sentinel_clusters', help: 'Clusters of the last whole go', value: count.clusters },
+    {
+      name: 'pullwright_sentinel_last_poll_timestamp_seconds',
+      help: 'When the last whole go ended',
+      value: Math.floor(Date.now() / 1000),
+    },
+  ]);
+}
+
+function countPoll(metrics: Metrics, result: 'done' | 'failed'): void {
+  metrics.count({
+    name: 'pullwright_sentinel_polls_total',
+    help: 'Goes over all clusters',
+    labels: { result },
+  });
+}
+
+async function startServers(
+  process: SentinelProcess,
+  failures: () => number,
+): Promise<readonly ProbeServer[]> {
+  const { health, metrics } = process.ports;
+  const checks = {
+    '/healthz': () => undefined,
+    '/readyz': () => (failures() < 3 ? undefined : 'the last goes over the clusters failed'),
+  };
+  const servers: ProbeServer[] = [];
+  if (health !== undefined) servers.push(await serveProbes({ port: health, checks }));
+  if (metrics !== undefined)
+    servers.push(await serveProbes({ port: metrics, metrics: () => process.metrics.render() }));
+  return servers;
+}

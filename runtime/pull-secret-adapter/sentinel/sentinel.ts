@@ -1,0 +1,169 @@
+/**
+ * Sentinel: goes over the clusters, decides, publishes. What it sent is seen in what the adapters report; all that it keeps is when it
+ * sent what about a cluster, so that it does not say the same at every poll while nobody answers. Losing that costs one event more.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Publisher } from '../../brokers/broker.ts';
+import { encodeCloudEvent } from '../../brokers/cloud-event.ts';
+import { inParallel } from '../../controller/parallel.ts';
+import type { Cluster } from '../cluster.ts';
+import type { HyperfleetApi } from '../hyperfleet-api.ts';
+import { planCluster } from '../plan.ts';
+import { buildEventData, decideToPublish, type SentinelAges, searchByLabels } from './decision.ts';
+
+export interface SentinelSettings {
+  /** `reconcile`: generation and age, as the running system. `dependencies`: as the requirement, `cluster.create` once they are complete. */
+  readonly rule: 'reconcile' | 'dependencies';
+  readonly dependencies: readonly string[];
+  readonly eventType: string;
+  readonly source: string;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly ages: SentinelAges;
+  /** Longest pause, in seconds, between events about a cluster of which nobody reports anything new; 0: an event at every poll. */
+  readonly repeatLimitSeconds: number;
+}
+
+export interface SentinelCount {
+  readonly clusters: number;
+  readonly published: number;
+  /** Due, but said a moment ago. */
+  readonly held: number;
+  readonly failed: number;
+}
+
+interface Sent {
+  /** What the API showed then. */
+  readonly observation: string;
+  readonly at: number;
+  readonly pauseMs: number;
+}
+
+/** Clusters that are worked on at the same time. */
+const PARALLEL = 50;
+
+export class Sentinel {
+  readonly #api: Pick<HyperfleetApi, 'clusters' | 'statuses'>;
+  readonly #publisher: Pick<Publisher, 'publish'>;
+  readonly #settings: SentinelSettings;
+  #sent = new Map<string, Sent>();
+
+  constructor(
+    api: Pick<HyperfleetApi, 'clusters' | 'statuses'>,
+    publisher: Pick<Publisher, 'publish'>,
+    settings: SentinelSettings,
+  ) {
+    this.#api = api;
+    this.#publisher = publisher;
+    this.#settings = settings;
+  }
+
+  /**
+   * One go over all clusters. Ends at the first group of which one could not be published: that is the broker's fault, and waiting
+   * for it with every cluster in turn would take hours; the next go sends them all.
+   *
+   * @throws PullwrightError when the API fails; what was published until then is remembered
+   */
+  async poll(now: Date): Promise<SentinelCount> {
+    const seen = new Map<string, Sent>();
+    const count = { clusters: 0, published: 0, held: 0, failed: 0 };
+    for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
+      const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
+      count.clusters += group.length;
+      for (const [index, end] of ends.entries()) {
+        const id = group[index]?.id ?? '';
+        const sent = this.#sent.get(id);
+        if (sent !== undefined && end !== 'not due') seen.set(id, sent);
+        if (end !== 'not due') count[end] += 1;
+      }
+      if (count.failed > 0) return count;
+    }
+    // Clusters that have gone, and such that are in order again, are forgotten.
+    this.#sent = seen;
+    return count;
+  }
+
+  async #handle(cluster: Cluster, now: Date): Promise<'not due' | 'published' | 'held' | 'failed'> {
+    if (!(await this.#isDue(cluster, now))) return 'not due';
+    const next = this.#next(cluster, now);
+    if (next === undefined) return 'held';
+    try {
+      await this.#publisher.publish(eventFor(cluster, this.#settings));
+    } catch {
+      return 'failed';
+    }
+    this.#sent.set(cluster.id, next);
+    return 'published';
+  }
+
+  async #isDue(cluster: Cluster, now: Date): Promise<boolean> {
+    const { rule, ages, dependencies } = this.#settings;
+    const { publish } = decideToPublish(cluster, now, ages);
+    if (!publish || rule === 'reconcile') return publish;
+    // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
+    if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return true;
+    // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
+    const statuses = await this.#api.statuses(cluster.id);
+    return planCluster(cluster, statuses, dependencies).verdict !== 'waiting';
+  }
+
+  /** Undefined: the same was said a moment ago. */
+  #next(cluster: Cluster, now: Date): Sent | undefined {
+    const { ages, repeatLimitSeconds } = this.#settings;
+    const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
+    const { generation, deleting } = cluster;
+    const observation = JSON.stringify([
+      generation,
+      deleting,
+      reconciled?.status,
+      reconciled?.last_updated_time,
+    ]);
+    const first: Sent = { observation, at: now.getTime(), pauseMs: ages.notReconciled * 1000 };
+    const before = this.#sent.get(cluster.id);
+    if (before?.observation !== observation || repeatLimitSeconds === 0) return first;
+    if (now.getTime() - before.at < before.pauseMs) return undefined;
+    return { ...first, pauseMs: Math.min(before.pauseMs * 2, repeatLimitSeconds * 1000) };
+  }
+}
+
+/** So many at a time that neither the documents pile up nor each is waited for alone. */
+async function* groups(
+  clusters: AsyncIterable<Cluster>,
+): AsyncGenerator<readonly Cluster[], void, undefined> {
+  let group: Cluster[] = [];
+  for await (const cluster of clusters) {
+    group.push(cluster);
+    if (group.length < PARALLEL) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}
+/** The event, as the running system writes it. */
+export function eventFor(
+  cluster: Cluster,
+  settings: Pick<SentinelSettings, 'eventType' | 'source'>,
+): { id: string; body: string } {
+  const id = randomUUID();
+  const resource = {
+    id: cluster.id,
+    kind: 'Cluster',
+    href: `/api/hyperfleet/v1/clusters/${cluster.id}`,
+    generation: cluster.generation,
+  };
+  const definition = {
+    id: 'resource.id',
+    kind: 'resource.kind',
+    href: 'resource.href',
+    generation: 'resource.generation',
+  };
+  const body = encodeCloudEvent({
+    specversion: '1.0',
+    id,
+    source: settings.source,
+    type: settings.eventType,
+    datacontenttype: 'application/json',
+    data: buildEventData(definition, resource),
+    extensions: {},
+  });
+  return { id, body };
+}

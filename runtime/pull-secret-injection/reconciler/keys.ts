@@ -1,0 +1,149 @@
+/** Which keys a change concerns. */
+import type { Key, Ref, World } from '../../controller/contract.ts';
+import { PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
+import type { InjectionOptions } from '../options.ts';
+import {
+  type Distributor,
+  distributionIn,
+  namespaceLabels,
+  profilesIn,
+  serves,
+  sidecarSetObjects,
+} from './view.ts';
+
+/** Pods, and what a preview of them is made from. */
+const OF_PODS: ReadonlySet<string> = new Set(['Pod', 'ServiceAccount']);
+
+/** Keys to look at again after `changed` changed, appeared or went away. */
+export function keysFor(changed: Ref, world: World, options: InjectionOptions): readonly Key[] {
+  const keys = new Keys(world, options);
+  if (OF_PODS.has(changed.kind)) return [keys.key('pods', changed.namespace)];
+  switch (changed.kind) {
+    case 'Namespace':
+      return [...keys.namespace(changed.name), ...keys.counts()];
+    case 'Secret':
+      return keys.secret(changed);
+    case PROFILE_KIND:
+    case 'SidecarSet':
+      return keys.declaration(changed);
+    case 'ControllerRevision':
+    case 'MutatingWebhookConfiguration':
+      return keys.policy();
+    case 'MutatingAdmissionPolicy':
+    case 'MutatingAdmissionPolicyBinding':
+      return [keys.key('policy'), ...keys.profiles()];
+    case PULL_STATUS_KIND:
+      return keys.namespace(changed.namespace ?? '');
+    default:
+      return [];
+  }
+}
+
+const saidBefore = new WeakMap<InjectionOptions, Map<string, string>>();
+
+/**
+ * Whether the object says something else than when it was last looked at, its status aside: that is written by ourselves while
+ * copies are on their way, and must not send every namespace through the queue again.
+ */
+function saysNew(changed: Ref, world: World, options: InjectionOptions): boolean {
+  const object = world.get(changed);
+  const said = saidBefore.get(options) ?? new Map<string, string>();
+  saidBefore.set(options, said);
+  const id = `${world.scope.name} ${changed.apiVersion} ${changed.kind} ${changed.name}`;
+  const before = said.get(id);
+  if (object === undefined) said.delete(id);
+  else {
+    const { uid, labels, annotations } = object.metadata;
+    said.set(id, JSON.stringify([uid, labels, annotations, object.spec]));
+  }
+  return before === undefined || said.get(id) !== before;
+}
+
+const sizes = new WeakMap<InjectionOptions, { readonly small: boolean; readonly at: number }>();
+
+/** Whether counting all namespaces is cheap. Asked for every copy that is written, so the answer holds for a second. */
+function isSmall(world: World, options: InjectionOptions): boolean {
+  const at = world.now.getTime();
+  const known = sizes.get(options);
+  if (known !== undefined && Math.abs(at - known.at) < 1000) return known.small;
+  const { length } = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const small = length <= options.promptNamespaces;
+  sizes.set(options, { small, at });
+  return small;
+}
+
+class Keys {
+  readonly #world: World;
+  readonly #options: InjectionOptions;
+
+  constructor(world: World, options: InjectionOptions) {
+    this.#world = world;
+    this.#options = options;
+  }
+
+  key(name: string, namespace?: string): Key {
+    return { scope: this.#world.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
+  }
+
+  /** Its copies, and its pods. */
+  namespace(name: string): readonly Key[] {
+    return [this.key('namespace', name), ...(this.#options.audit ? [this.key('pods', name)] : [])];
+  }
+
+  /** A profile or a SidecarSet. */
+  declaration(changed: Ref): readonly Key[] {
+    const isProfile = changed.kind === PROFILE_KIND;
+    const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
+    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    const others = isProfile ? this.profiles() : [];
+    return [own, ...this.everyNamespace(), ...this.policy(), ...others];
+  }
+
+  everyNamespace(): readonly Key[] {
+    return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
+  }
+
+  policy(): readonly Key[] {
+    const sets = sidecarSetObjects(this.#world).map(({ metadata }) =>
+      this.key(`sidecarset/${metadata.name}`),
+    );
+    return [this.key('policy'), ...sets];
+  }
+
+  profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Key[] {
+    return profilesIn(this.#world)
+      .filter(concerned)
+      .map((profile) => this.key(`profile/${profile.name}`));
+  }
+
+  /** The counts in the profiles. With many namespaces they follow by the second, lest each copy cost a count of all. */
+  counts(concerned?: (profile: Distributor) => boolean): readonly Key[] {
+    return isSmall(this.#world, this.#options) ? this.profiles(concerned) : [];
+  }
+
+  /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
+  secret({ namespace = '', name }: Ref): readonly Key[] {
+    const { distributors, byName } = distributionIn(this.#world);
+    const uses = (one: Distributor): boolean =>
+      one.secrets.some(({ sources }) =>
+        sources.some((source) => source.namespace === namespace && source.name === name),
+      );
+    const users = distributors.filter(uses);
+    const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
+    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
+    if (users.length === 0) return own;
+    const served = this.#namespaces().filter((object) =>
+      users.some((one) => serves(one, namespaceLabels(object))),
+    );
+    return [
+      ...served.map(({ metadata }) => this.key('namespace', metadata.name)),
+      ...own,
+      ...this.profiles(uses),
+    ];
+  }
+
+  #namespaces(): ReturnType<World['list']> {
+    return this.#world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  }
+}

@@ -1,0 +1,109 @@
+/** One namespace: its copies, and a PullStatus where something is not as it should be. */
+import type { Apply, EventNote, Outcome, Problem, Ref, World } from '../../controller/contract.ts';
+import { readiness } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  type Verdict,
+} from '../../rules/kubernetes/pull-status.ts';
+import { RECONCILER_NAME } from '../name.ts';
+import type { InjectionOptions } from '../options.ts';
+import { type Copy, copiesFor } from './copies.ts';
+import { distributionIn } from './view.ts';
+
+/** The Namespace object, or undefined when it is not there. */
+export function namespaceRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name };
+}
+
+/** What should be true of one namespace. */
+export function reconcileNamespace(world: World, name: string, options: InjectionOptions): Outcome {
+  const namespace = world.get(namespaceRef(name));
+  // Nothing can be created in a namespace that goes away, and what is in it goes with it.
+  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
+  const copies = copiesFor(world, distributionIn(world), namespace, options);
+  const troubled = copies.filter((copy) => copy.trouble !== undefined);
+  const reported = troubled.length === 0 ? undefined : reportOf(world, namespace, troubled);
+  const kept = copies.filter((copy) => copy.action === 'keep' || copy.action === 'foreign');
+  return {
+    apply: [...copies.flatMap(applyOf), ...(reported === undefined ? [] : [reported.apply])],
+    keep: kept.map((copy) => copy.ref),
+    ...(reported === undefined ? {} : { status: [reported.status], events: reported.events }),
+    problems: troubled.map(problemOf),
+  };
+}
+
+/** Whether a namespace is being deleted. */
+export function isTerminating(namespace: KubeObject): boolean {
+  const phase = (namespace.status as { phase?: string } | undefined)?.phase;
+  return namespace.metadata.deletionTimestamp !== undefined || phase === 'Terminating';
+}
+
+function applyOf(copy: Copy): readonly Apply[] {
+  if (copy.object === undefined) return [];
+  return [
+    { role: 'hosted', object: copy.object, plain: true, ...(copy.adopt === true ? { adopt: true } : {}) },
+  ];
+}
+
+/** A person must act; the queue has nothing to try again. */
+function problemOf({ trouble, ref }: Copy): Problem {
+  return {
+    disposition: 'terminal',
+    code: trouble?.reason ?? '',
+    message: trouble?.message ?? '',
+    regarding: ref,
+  };
+}
+
+function reportOf(
+  world: World,
+  namespace: KubeObject,
+  troubled: readonly Copy[],
+): { apply: Apply; status: NonNullable<Outcome['status']>[number]; events: readonly EventNote[] } {
+  const { name } = namespace.metadata;
+  const ref: Ref = {
+    role: 'hosted',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace: name,
+    name: pullStatusName('Namespace', name),
+  };
+  const [first] = troubled;
+  const message = first?.trouble?.message ?? '';
+  const built = pullStatus({
+    reporter: RECONCILER_NAME,
+    about: { apiVersion: 'v1', kind: 'Namespace', namespace: name, name },
+    conditions: readiness({
+      ready: { reason: 'Distributed', message: 'Every Secret is as it should be' },
+      stalled: { reason: first?.trouble?.reason ?? 'Unknown', message },
+    }),
+    verdicts: troubled.map(verdictOf),
+    present: world.get(ref),
+    now: world.now,
+  });
+  return {
+    apply: { role: 'hosted', object: built.object },
+    status: { ref, status: built.status },
+    events: troubled.map((copy) => ({
+      regarding: namespaceRef(name),
+      type: 'Warning',
+      reason: copy.trouble?.reason ?? '',
+      action: 'Distribute',
+      note: copy.trouble?.message ?? '',
+    })),
+  };
+}
+
+function verdictOf({ name, action, distributor, trouble }: Copy): Verdict {
+  const verdict = action === 'write' || action === 'keep' ? 'Warning' : 'Rejected';
+  return {
+    subject: name,
+    verdict,
+    reason: trouble?.reason ?? '',
+    message: `${trouble?.message ?? ''} (profile "${distributor}")`,
+  };
+}

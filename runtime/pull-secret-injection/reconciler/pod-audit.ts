@@ -1,0 +1,181 @@
+/**
+ * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
+ * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
+ */
+import type { Action, Apply, Outcome, Ref, Sample, World } from '../../controller/contract.ts';
+import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
+import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { readiness } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  type Verdict,
+} from '../../rules/kubernetes/pull-status.ts';
+import { RECONCILER_NAME } from '../name.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { secretRef } from './copies.ts';
+import { isTerminating, namespaceRef } from './namespace-plan.ts';
+import { namespaceLabels, planIn } from './view.ts';
+
+/** A pod that lacks names. */
+export interface UninjectedPod {
+  readonly pod: KubeObject;
+  readonly missing: readonly string[];
+  /** Profiles and SidecarSets that would have added them. */
+  readonly by: readonly string[];
+  /** A container waits because its image cannot be pulled. */
+  readonly stuck: boolean;
+}
+
+/** What should be true of the pods of one namespace. */
+export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
+  const namespace = world.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
+  const plan = planIn(world, options);
+  const found = uninjectedPods(world, namespace, plan, options);
+  const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
+  const created = found.filter((one) => !isPlanned(one.pod));
+  if (created.length === 0) return { apply: previews };
+  const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one)) : [];
+  const ref: Ref = {
+    role: 'hosted',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace: name,
+    name: pullStatusName('PodList', name),
+  };
+  const stuck = created.filter((one) => one.stuck).length;
+  const message = `${created.length} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; recreate them`;
+  const built = pullStatus({
+    reporter: RECONCILER_NAME,
+    about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
+    conditions: readiness({
+      ready: { reason: 'Injected', message: '' },
+      stalled: { reason: 'PodsUninjected', message },
+    }),
+    verdicts: created.map(verdictOf),
+    present: world.get(ref),
+    now: world.now,
+  });
+  const sample = (state: 'stuck' | 'running', value: number): Sample =>
+    podsSample({ scope: world.scope.name, namespace: name, state }, value);
+  return {
+    apply: [...previews, { role: 'hosted', object: built.object }],
+    status: [{ ref, status: built.status }],
+    actions,
+    metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
+  };
+}
+
+function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
+  const help =
+    'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same';
+  return { name: 'pullwright_uninjected_pods', help, value, labels };
+}
+
+/** Running and starting pods of the namespace that lack what the plan adds. */
+export function uninjectedPods(
+  world: World,
+  namespace: KubeObject,
+  plan: InjectionPlan,
+  options: InjectionOptions,
+): readonly UninjectedPod[] {
+  const excluded = excludedNamespaces(options);
+  const labels = namespaceLabels(namespace);
+  const { name } = namespace.metadata;
+  if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
+  return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
+    const { annotations = {}, labels: own = {} } = pod.metadata;
+    const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
+    if (!isActive(pod) || exemption(seen, excluded) !== undefined) return [];
+    const { names, by } = planInjection(plan, seen);
+    const has = new Set(pullSecretsOf(pod));
+    const missing = names.filter((secret) => !has.has(secret));
+    if (missing.length === 0) return [];
+    const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
+    return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
+  });
+}
+
+/** The names in `spec.imagePullSecrets`. */
+export function pullSecretsOf(pod: KubeObject): readonly string[] {
+  const references = (pod.spec as { imagePullSecrets?: unknown } | undefined)?.imagePullSecrets;
+  if (!Array.isArray(references)) return [];
+  return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+}
+
+interface ContainerStatus {
+  readonly state?: { readonly waiting?: { readonly reason?: string } };
+}
+
+function isActive(pod: KubeObject): boolean {
+  const { phase } = (pod.status ?? {}) as PodStatus;
+  return pod.metadata.deletionTimestamp === undefined && phase !== 'Succeeded' && phase !== 'Failed';
+}
+
+function isStuck(pod: KubeObject): boolean {
+  const { containerStatuses = [], initContainerStatuses = [] } = (pod.status ?? {}) as PodStatus;
+  return [...containerStatuses, ...initContainerStatuses].some(({ state }) =>
+    ['ErrImagePull', 'ImagePullBackOff'].includes(state?.waiting?.reason ?? ''),
+  );
+}
+
+/** A pod in a folder that no API server has seen: it shows what admission will make of it. Templates are never touched. */
+function isPlanned(pod: KubeObject): boolean {
+  return pod.metadata.creationTimestamp === undefined;
+}
+
+function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Apply[] {
+  const { namespace, name, uid } = pod.metadata;
+  if (uid === undefined || namespace === undefined) return [];
+  const listed = pullSecretsOf(pod);
+  const own = (listed.length > 0 ? listed : accountSecrets(world, pod)).map((secret) => ({ name: secret }));
+  const { merged } = mergeImagePullSecrets(own, missing);
+  return [
+    {
+      part: { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
+      fields: { spec: { imagePullSecrets: merged.map((secret) => ({ name: secret })) } },
+    },
+  ];
+}
+
+/** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
+function accountSecrets(world: World, pod: KubeObject): readonly string[] {
+  const { namespace = '' } = pod.metadata;
+  const { serviceAccountName = 'default' } = (pod.spec ?? {}) as { serviceAccountName?: string };
+  const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
+  const account = world.get({ ...ref, name: serviceAccountName === '' ? 'default' : serviceAccountName });
+  const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
+  return (references ?? []).map((reference) => reference.name ?? '');
+}
+
+/** Only pods that somebody makes again, that are stuck, and for whom every missing Secret is at hand by now. */
+function evictionOf(world: World, plan: InjectionPlan, one: UninjectedPod): readonly Action[] {
+  const { namespace = '', name, uid = '', ownerReferences = [] } = one.pod.metadata;
+  const allowed = one.by.every((source) =>
+    plan.profiles.some((profile) => `profile/${profile.name}` === source && profile.repair === 'Evict'),
+  );
+  const atHand = one.missing.every((secret) => world.get(secretRef(namespace, secret)) !== undefined);
+  const recreated = ownerReferences.some((owner) => owner.controller === true);
+  if (!one.stuck || !allowed || !atHand || !recreated) return [];
+  const reason = `cannot pull its image and lacks ${one.missing.join(', ')}, which ${one.by.join(', ')} adds to new pods`;
+  return [{ action: 'evict', role: 'hosted', namespace, name, uid, reason }];
+}
+
+function verdictOf({ pod, missing, by, stuck }: UninjectedPod): Verdict {
+  return {
+    subject: `pod/${pod.metadata.name}`,
+    verdict: stuck ? 'Rejected' : 'Warning',
+    reason: stuck ? 'StuckUninjected' : 'Uninjected',
+    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before, or while nothing injected; recreate it`,
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * How many namespaces of a profile hold what it brings. What was found for a namespace is remembered with everything that it was
+ * found from, so that counting thousands again after one of them changed costs as much as looking at them.
+ */
+import type { World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { sameSecret } from '../../rules/redacted.ts';
+import type { InjectionOptions } from '../options.ts';
+import { type Copy, type CopyContext, copyOf, secretRef } from './copies.ts';
+import { isTerminating } from './namespace-plan.ts';
+import { type Distribution, distributionIn, namespaceLabels, serves } from './view.ts';
+
+export interface Count {
+  readonly selected: number;
+  readonly current: number;
+  /** The first namespace that is behind. */
+  readonly behind: string | undefined;
+  /** The first trouble of each reason, and in how many namespaces it is. */
+  readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
+}
+
+/** One namespace: whether the profile selects it, whether it holds everything, and what is wrong there. */
+interface Standing {
+  readonly selected: boolean;
+  readonly current: boolean;
+  readonly troubles: readonly NonNullable<Copy['trouble']>[];
+}
+
+interface Remembered {
+  /** Sources of the profile, then what stands in the namespace under the names of its secrets. */
+  readonly seen: readonly (KubeObject | undefined)[];
+  readonly standing: Standing;
+}
+
+const remembered = new WeakMap<
+  Distribution,
+  WeakMap<InjectionOptions, WeakMap<PullSecretProfile, WeakMap<KubeObject, Remembered>>>
+>();
+
+const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
+
+/** Counts the namespaces of `profile`. */
+export function countNamespaces(world: World, profile: PullSecretProfile, options: InjectionOptions): Count {
+  const standings = standingsOf(world, profile, options);
+  const selected = standings.filter(([, standing]) => standing.selected);
+  const current = selected.filter(([, standing]) => standing.current).length;
+  const behind = profile.distributes ? selected.find(([, standing]) => !standing.current)?.[0] : undefined;
+  const troubles = new Map<string, { message: string; count: number }>();
+  for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
+    const before = troubles.get(reason);
+    troubles.set(reason, { message: before?.message ?? message, count: (before?.count ?? 0) + 1 });
+  }
+  return { selected: selected.length, current, behind, troubles };
+}
+
+function standingsOf(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly (readonly [namespace: string, Standing])[] {
+  const distribution = distributionIn(world);
+  const sources = profile.secrets.flatMap((secret) =>
+    secret.sources.map(({ namespace, name }) => world.get(secretRef(namespace, name))),
+  );
+  const memory = memoryOf(distribution, options, profile);
+  return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
+    const { name } = namespace.metadata;
+    const seen = [...sources, ...profile.secrets.map((secret) => world.get(secretRef(name, secret.name)))];
+    const known = memory.get(namespace);
+    if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
+    const standing = look({ world, distribution, namespace, options }, profile);
+    memory.set(namespace, { seen, standing });
+    return [name, standing];
+  });
+}
+
+function memoryOf(
+  distribution: Distribution,
+  options: InjectionOptions,
+  profile: PullSecretProfile,
+): WeakMap<KubeObject, Remembered> {
+  const byOptions = within(remembered, distribution, () => new WeakMap());
+  return within(
+    within(byOptions, options, () => new WeakMap()),
+    profile,
+    () => new WeakMap(),
+  );
+}
+
+function within<K extends WeakKey, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = map.get(key) ?? make();
+  map.set(key, known);
+  return known;
+}
+
+function sameObjects(
+  a: readonly (KubeObject | undefined)[],
+  b: readonly (KubeObject | undefined)[],
+): boolean {
+  return a.length === b.length && a.every((object, at) => object === b[at]);
+}
+
+function look(context: CopyContext, profile: PullSecretProfile): Standing {
+  const { world, namespace } = context;
+  if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) return UNSELECTED;
+  if (!profile.distributes) return { selected: true, current: false, troubles: [] };
+  const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
+  return {
+    selected: true,
+    current: copies.every((copy) => isCurrent(world, copy)),
+    troubles: copies.flatMap(({ trouble }) => trouble ?? []),
+  };
+}
+
+function isCurrent(world: World, copy: Copy): boolean {
+  if (copy.action !== 'write' || copy.trouble !== undefined) return false;
+  const present = world.get(copy.ref) as SecretObject | undefined;
+  const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
+  return has !== undefined && wants !== undefined && sameSecret(has, wants);
+}

@@ -1,0 +1,103 @@
+/**
+ * Pull secret injection and distribution as one reconciler with five sorts of keys: a namespace (its copies), the pods of a
+ * namespace, the admission policy, the status of a profile, the report on a SidecarSet.
+ *
+ * A namespace is a key of its own, so that a change of the source is seen by each copy that is still to be written, and
+ * never waits behind the copies of the last one.
+ */
+import type { Read, Reconciler } from '../../controller/contract.ts';
+import { UsageError } from '../../rules/errors.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
+import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
+import { RECONCILER_NAME } from '../name.ts';
+import { DEFAULT_OPTIONS, type InjectionOptions } from '../options.ts';
+import { SECRET_TYPE } from './compose.ts';
+import { keysFor } from './keys.ts';
+import { reconcileNamespace } from './namespace-plan.ts';
+import { reconcilePods } from './pod-audit.ts';
+import { reconcilePolicy } from './policy-plan.ts';
+import { reconcileProfile } from './profile-status.ts';
+import { reconcileSidecarSet } from './sidecar-set-status.ts';
+import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
+
+/** Copies wait for the API server, each in a key of its own. */
+const WORKERS = 16;
+/** A profile counts what the namespaces do: when they are done, and twice a second until then. */
+const COUNT_PATIENCE_MS = 500;
+const ADMISSION = 'admissionregistration.k8s.io';
+
+/** Everything that is read. Secrets only of the one type that is distributed, so that others cost no memory. */
+function readsOf(options: InjectionOptions): readonly Read[] {
+  const hosted = (apiVersion: string, kind: string, rest: Partial<Read> = {}): Read => ({
+    role: 'hosted',
+    apiVersion,
+    kind,
+    ...rest,
+  });
+  return [
+    hosted('v1', 'Namespace'),
+    hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}` }),
+    hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
+    hosted(PULL_STATUS_API_VERSION, PULL_STATUS_KIND, { optional: true }),
+    ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
+    hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
+    hosted(`${ADMISSION}/v1`, 'MutatingWebhookConfiguration', { name: KRUISE_WEBHOOK_CONFIGURATION }),
+    ...['v1', 'v1beta1'].flatMap((version) =>
+      ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) =>
+        hosted(`${ADMISSION}/${version}`, kind, {
+          labelSelector: `pullwright.dev/owner=${RECONCILER_NAME}`,
+          optional: true,
+        }),
+      ),
+    ),
+    ...(options.audit ? [hosted('v1', 'Pod'), hosted('v1', 'ServiceAccount', { preview: true })] : []),
+  ];
+}
+
+/** The reconciler, with options that were checked. */
+export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reconciler {
+  const options: InjectionOptions = { ...DEFAULT_OPTIONS, ...input };
+  return {
+    name: RECONCILER_NAME,
+    reads: readsOf(options),
+    workers: WORKERS,
+    patienceMs: ({ name }) => (name.startsWith('profile/') ? COUNT_PATIENCE_MS : 0),
+    keysFor: (changed, world) => keysFor(changed, world, options),
+    reconcile: (world, key) => {
+      const [sort, ...rest] = key.name.split('/');
+      const name = rest.join('/');
+      if (sort === 'namespace') return reconcileNamespace(world, key.namespace ?? '', options);
+      if (sort === 'pods') return reconcilePods(world, key.namespace ?? '', options);
+      if (sort === 'profile') return reconcileProfile(world, name, options);
+      if (sort === 'sidecarset') return reconcileSidecarSet(world, name, options);
+      return reconcilePolicy(world, options);
+    },
+  };
+}
+
+/** For the table of reconcilers: reads options from the configuration file. */
+export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
+  for (const [name, value] of Object.entries(input)) checkOption(name, value);
+  return [pullSecretInjection(input)];
+}
+
+function checkOption(name: string, value: unknown): void {
+  if (!Object.hasOwn(DEFAULT_OPTIONS, name))
+    throw new UsageError(
+      `Cannot read systems.${RECONCILER_NAME}: unknown field "${name}", wanted one of ${Object.keys(DEFAULT_OPTIONS).join(', ')}`,
+    );
+  const usual = DEFAULT_OPTIONS[name as keyof InjectionOptions];
+  const fits = Array.isArray(usual)
+    ? Array.isArray(value) && value.every((one) => typeof one === 'string')
+    : typeof value === typeof usual;
+  const known = name !== 'admission' || ['policy', 'webhook', 'none'].includes(String(value));
+  if (fits && known) return;
+  const wanted =
+    name === 'admission'
+      ? 'policy, webhook or none'
+      : Array.isArray(usual)
+        ? 'a list of texts'
+        : `a ${typeof usual}`;
+  throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.${name}: wanted ${wanted}`);
+}

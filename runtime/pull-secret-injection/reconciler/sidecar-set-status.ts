@@ -1,0 +1,107 @@
+/**
+ * What becomes of a SidecarSet. Where the definition is ours its status says so; where Kruise is installed the status is
+ * Kruise's, and a PullStatus in our own namespace speaks instead.
+ */
+import type { Outcome, Ref, World } from '../../controller/contract.ts';
+import {
+  type Condition,
+  type ConditionInput,
+  nextConditions,
+  readiness,
+} from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+} from '../../rules/kubernetes/pull-status.ts';
+import { RECONCILER_NAME } from '../name.ts';
+import type { InjectionOptions } from '../options.ts';
+import { namespaceRef } from './namespace-plan.ts';
+import { kruiseInjects, planIn, sidecarSetObjects, sidecarSetOf } from './view.ts';
+
+/** What should be true of the report on a SidecarSet. */
+export function reconcileSidecarSet(world: World, name: string, options: InjectionOptions): Outcome {
+  const object = sidecarSetObjects(world).find((candidate) => candidate.metadata.name === name);
+  if (object === undefined) return {};
+  return kruiseInjects(world) ? reportBeside(world, object, options) : ownStatus(world, object, options);
+}
+
+function ownStatus(world: World, object: KubeObject, options: InjectionOptions): Outcome {
+  const { apiVersion, kind, metadata, status } = object;
+  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
+  const conditions = nextConditions(before, conditionsOf(world, object, options), world.now);
+  const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
+  return { status: [{ ref, status: { ...generation, conditions } }] };
+}
+
+function reportBeside(world: World, object: KubeObject, options: InjectionOptions): Outcome {
+  const namespace = options.ownNamespace;
+  if (world.get(namespaceRef(namespace)) === undefined) return {};
+  const { apiVersion, kind, metadata } = object;
+  const ref: Ref = {
+    role: 'hosted',
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: PULL_STATUS_KIND,
+    namespace,
+    name: pullStatusName(kind, metadata.name),
+  };
+  const message =
+    'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where';
+  const built = pullStatus({
+    reporter: RECONCILER_NAME,
+    about: { apiVersion, kind, namespace, name: metadata.name },
+    conditions: readiness({ ready: { reason: 'LeftToKruise', message } }),
+    verdicts: [],
+    present: world.get(ref),
+    now: world.now,
+  });
+  return { apply: [{ role: 'hosted', object: built.object }], status: [{ ref, status: built.status }] };
+}
+
+function conditionsOf(
+  world: World,
+  object: KubeObject,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const { set } = sidecarSetOf(object);
+  const containers: ConditionInput = {
+    type: 'ContainersInjected',
+    status: 'False',
+    reason: 'SecretsOnly',
+    message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
+  };
+  const trouble = troubleOf(world, object, options);
+  const ready = {
+    reason: 'Injecting',
+    message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
+  };
+  return [...readiness({ ready, ...(trouble === undefined ? {} : { stalled: trouble }) }), containers];
+}
+
+function troubleOf(
+  world: World,
+  object: KubeObject,
+  options: InjectionOptions,
+): { readonly reason: string; readonly message: string } | undefined {
+  const { set } = sidecarSetOf(object);
+  if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
+  if (!set.selector.ok)
+    return { reason: 'SelectorInvalid', message: `spec.selector: ${set.selector.problem}` };
+  if (set.selector.requirements.length === 0)
+    return { reason: 'SelectorEmpty', message: 'spec.selector is empty and selects no pod' };
+  if (!planIn(world, options).sidecarSets.some(({ name }) => name === set.name))
+    return {
+      reason: 'RevisionMissing',
+      message: 'injectionStrategy.revision names a revision that does not exist',
+    };
+  if (set.pin?.policy === 'Partial' && !set.update.paused)
+    return {
+      reason: 'PartialNotDrawn',
+      message:
+        'injectionStrategy.revision with policy Partial is not drawn per pod: all new pods get the current names',
+    };
+  return undefined;
+}

@@ -1,0 +1,195 @@
+/** What the reconciler makes of the profiles and SidecarSets in a world. Reading each object is done once per object. */
+import type { World } from '../../controller/contract.ts';
+import {
+  compareProfiles,
+  PROFILE_API_VERSION,
+  PROFILE_KIND,
+  type PullSecretProfile,
+  type ReadProfile,
+  readProfile,
+} from '../../rules/injection/profile.ts';
+import { type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
+import {
+  readRevision,
+  readSidecarSet,
+  SIDECAR_SET_API_VERSIONS,
+  type SidecarSet,
+} from '../../rules/injection/sidecar-set.ts';
+import { pinContent } from '../../rules/injection/sidecar-set-injection.ts';
+import { type LabelRequirement, type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { InjectionOptions } from '../options.ts';
+
+/** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
+export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
+export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
+
+/** Who distributes: a profile, or a SidecarSet that names a source namespace. */
+export type Distributor = PullSecretProfile;
+
+const readProfiles = new WeakMap<KubeObject, ReadProfile>();
+const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
+/** As many as one policy holds, and some more. */
+const REMEMBERED_PROFILES = 2000;
+const readSets = new WeakMap<KubeObject, { readonly set: SidecarSet; readonly distributor?: Distributor }>();
+
+/** Reads one profile, once per object, and gives the same again as long as it says the same: a new status is nothing new. */
+export function profileOf(object: KubeObject): ReadProfile {
+  const known = readProfiles.get(object);
+  if (known !== undefined) return known;
+  const { name } = object.metadata;
+  const text = JSON.stringify(object.spec ?? null);
+  const before = readByName.get(name);
+  const read = before?.text === text ? before.read : readProfile(object);
+  readProfiles.set(object, read);
+  if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
+  readByName.set(name, { text, read });
+  return read;
+}
+
+const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
+
+/** The valid profiles, by order and name. */
+export function profilesIn(world: World): readonly PullSecretProfile[] {
+  const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const known = sortedProfiles.get(objects);
+  if (known !== undefined) return known;
+  const profiles = objects
+    .flatMap((object) => {
+      const read = profileOf(object);
+      return read.ok ? [read.profile] : [];
+    })
+    .sort(compareProfiles);
+  sortedProfiles.set(objects, profiles);
+  return profiles;
+}
+
+/** The SidecarSet objects in the newest version that the cluster serves; each once. */
+export function sidecarSetObjects(world: World): readonly KubeObject[] {
+  const found = new Map<string, KubeObject>();
+  for (const apiVersion of SIDECAR_SET_API_VERSIONS) {
+    for (const object of world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }))
+      if (!found.has(object.metadata.name)) found.set(object.metadata.name, object);
+  }
+  return [...found.values()];
+}
+
+/** A SidecarSet, and what it distributes if it says where its secrets come from. */
+export function sidecarSetOf(object: KubeObject): {
+  readonly set: SidecarSet;
+  readonly distributor?: Distributor;
+} {
+  const known = readSets.get(object) ?? readSet(object);
+  readSets.set(object, known);
+  return known;
+}
+
+function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distributor?: Distributor } {
+  const set = readSidecarSet(object);
+  const namespace = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
+  const namespaces = set.namespaceSelector ?? { ok: true as const, requirements: [] };
+  if (typeof namespace !== 'string' || !namespaces.ok) return { set };
+  const names = [...new Set(set.imagePullSecrets)].filter((name) => name !== '');
+  return {
+    set,
+    distributor: {
+      name: `sidecarset/${set.name}`,
+      order: Number.MAX_SAFE_INTEGER,
+      selector: [],
+      namespaceSelector: namespaces.requirements,
+      secrets: names.map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' })),
+      injects: false,
+      distributes: true,
+      repair: 'Report',
+      suspended: set.paused,
+    },
+  };
+}
+
+/** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
+export function kruiseInjects(world: World): boolean {
+  const configuration = world.get({
+    role: 'hosted',
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    name: KRUISE_WEBHOOK_CONFIGURATION,
+  });
+  const webhooks = configuration?.['webhooks'];
+  return Array.isArray(webhooks) && webhooks.some((hook: { name?: unknown }) => hook.name === 'mpod.kb.io');
+}
+
+/** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
+export function planIn(world: World, options: InjectionOptions): InjectionPlan {
+  const sets = kruiseInjects(world) ? [] : sidecarSetObjects(world).map((object) => sidecarSetOf(object).set);
+  const revisions = sets.some((set) => set.pin !== undefined) ? revisionsIn(world) : [];
+  const pinned = sets.flatMap((set) => pinContent(set, revisions) ?? []);
+  return injectionPlan(profilesIn(world), pinned, { withoutContainers: options.withoutContainers });
+}
+
+function revisionsIn(world: World): readonly NonNullable<ReturnType<typeof readRevision>>[] {
+  return world
+    .list({ role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' })
+    .flatMap((object) => readRevision(object) ?? []);
+}
+
+/** What distributes, in the order in which it wins. */
+export interface Distribution {
+  readonly distributors: readonly Distributor[];
+  /** Who distributes a Secret of this name, in order. */
+  readonly byName: ReadonlyMap<string, readonly Distributor[]>;
+}
+
+/** By the lists that it was made from, and by its first member. */
+const madeFrom = new WeakMap<
+  object,
+  { readonly sets: readonly (readonly KubeObject[])[]; readonly made: Distribution }
+>();
+const lastWith = new WeakMap<Distributor, Distribution>();
+
+/** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
+export function distributionIn(world: World): Distribution {
+  const profiles = profilesIn(world);
+  const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
+    world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
+  );
+  const known = madeFrom.get(profiles);
+  if (known !== undefined && known.sets.every((list, at) => list === sets[at])) return known.made;
+  const made = settle(makeDistribution(world, profiles));
+  madeFrom.set(profiles, { sets, made });
+  return made;
+}
+
+function settle(made: Distribution): Distribution {
+  const [first] = made.distributors;
+  if (first === undefined) return made;
+  const before = lastWith.get(first);
+  const same =
+    before?.distributors.length === made.distributors.length &&
+    before.distributors.every((one, at) => one === made.distributors[at]);
+  if (same) return before;
+  lastWith.set(first, made);
+  return made;
+}
+
+function makeDistribution(world: World, profiles: readonly PullSecretProfile[]): Distribution {
+  const sets = sidecarSetObjects(world).flatMap((object) => sidecarSetOf(object).distributor ?? []);
+  const distributors = [...profiles, ...sets.sort(compareProfiles)].filter((one) => one.distributes);
+  const byName = new Map<string, Distributor[]>();
+  for (const one of distributors)
+    for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))
+      byName.set(secret.name, [...(byName.get(secret.name) ?? []), one]);
+  return { distributors, byName };
+}
+
+/** Whether the distributor serves the namespace. */
+export function serves(
+  one: { readonly namespaceSelector: readonly LabelRequirement[] },
+  labels: Labels,
+): boolean {
+  return selects(one.namespaceSelector, labels);
+}
+
+/** Labels of a namespace. The name is what the API server says it is, also in a folder that no API server has seen. */
+export function namespaceLabels(namespace: KubeObject): Labels {
+  return { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name };
+}

@@ -1,0 +1,114 @@
+/** What the webhook makes of a pod that is being created: the same plan that the admission policy is compiled from. */
+import type { World } from '../../controller/contract.ts';
+import {
+  type LocalObjectReference,
+  mergeImagePullSecrets,
+  patchImagePullSecrets,
+  type SetPullSecrets,
+} from '../../rules/injection/image-pull-secrets.ts';
+import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
+import {
+  accountRefuses,
+  ENFORCE_MOUNTABLE_SECRETS,
+} from '../../rules/injection/service-account-pull-secrets.ts';
+import type { Labels } from '../../rules/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { secretRef } from '../reconciler/copies.ts';
+import { policyVersion } from '../reconciler/policy-plan.ts';
+
+/** The pod as the API server sends it. */
+export interface AdmittedPod {
+  readonly metadata?: {
+    readonly labels?: Labels;
+    readonly annotations?: Readonly<Record<string, unknown>>;
+    readonly deletionTimestamp?: string;
+  };
+  readonly spec?: {
+    readonly imagePullSecrets?: readonly LocalObjectReference[];
+    readonly serviceAccountName?: string;
+  };
+}
+
+export interface AdmissionInput {
+  readonly pod: AdmittedPod;
+  readonly namespace: string;
+  /** Undefined when the namespace is not known: nothing that looks at its labels matches. */
+  readonly namespaceLabels: Labels | undefined;
+  readonly plan: InjectionPlan;
+  readonly options: InjectionOptions;
+}
+
+export interface PodAnswer {
+  readonly outcome: 'injected' | 'unchanged' | 'skipped';
+  readonly patch: readonly SetPullSecrets[];
+  readonly warnings: readonly string[];
+}
+
+const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
+
+/** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
+export function policyInjects(world: World): boolean {
+  const apiVersion = policyVersion(world);
+  if (apiVersion === undefined) return false;
+  const ref = { role: 'hosted' as const, apiVersion, name: INJECTION_POLICY_NAME };
+  return (
+    world.get({ ...ref, kind: 'MutatingAdmissionPolicy' }) !== undefined &&
+    world.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined
+  );
+}
+
+/** Decides for one pod. */
+export function admitPod(world: World, input: AdmissionInput): PodAnswer {
+  const { namespace, namespaceLabels, plan, options } = input;
+  const { metadata = {}, spec = {} } = input.pod;
+  const { labels = {}, annotations = {} } = metadata;
+  const seen = { namespace, namespaceLabels, labels, annotations };
+  const leaving = metadata.deletionTimestamp !== undefined;
+  if (leaving || exemption(seen, excludedNamespaces(options)) !== undefined) return SKIPPED;
+  const { names } = planInjection(plan, seen);
+  if (names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
+  return inject(world, namespace, spec, names);
+}
+
+function inject(
+  world: World,
+  namespace: string,
+  spec: NonNullable<AdmittedPod['spec']>,
+  names: readonly string[],
+): PodAnswer {
+  const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
+  const merged = mergeImagePullSecrets(own, names);
+  if (refuses(world, namespace, account, merged.merged)) {
+    const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
+    return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
+  }
+  const patch = patchImagePullSecrets(own, merged);
+  const missing = merged.added.filter((name) => world.get(secretRef(namespace, name)) === undefined);
+  return {
+    outcome: patch.length === 0 ? 'unchanged' : 'injected',
+    patch,
+    warnings: missing.map(
+      (name) => `pull secret "${name}" was added to the pod but is not in namespace "${namespace}" yet`,
+    ),
+  };
+}
+
+function refuses(world: World, namespace: string, name: string, names: readonly string[]): boolean {
+  const object = world.get({ role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
+  if (object === undefined) return false;
+  return accountRefuses(
+    {
+      name,
+      imagePullSecrets: referencesOf(object),
+      enforceMountable: object.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
+    },
+    names,
+  );
+}
+
+function referencesOf(account: KubeObject): readonly LocalObjectReference[] {
+  const references = account['imagePullSecrets'];
+  return Array.isArray(references) ? (references as readonly LocalObjectReference[]) : [];
+}

@@ -1,0 +1,52 @@
+/** How the kubelet recognises a credential in its records of pulled images. */
+import { createHash } from 'node:crypto';
+import type { KubeletCredential } from '../docker-config/go-reader.ts';
+import { runesOf, toByteText } from '../go/bytes.ts';
+import { encodeGoText } from '../go/json-encode.ts';
+import { reveal } from '../redacted.ts';
+
+/**
+ * The hash that the kubelet notes in an image pull record. Two Secrets with the same user, password and email share it, so
+ * that a pod may use an image that another namespace's copy of the credential has pulled.
+ *
+ * Source of the rule: hashAuthConfig of k8s.io/kubernetes 1.36: SHA-256 of the JSON of the credential, empty fields left out.
+ *
+ * @example
+ * ```ts
+ * import { kubeletCredentialHash } from './hash.ts';
+ * import { redact } from '../redacted.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(kubeletCredentialHash({ username: '', password: redact(''), email: '' }).slice(0, 8), '44136fa3');
+ * ```
+ */
+export function kubeletCredentialHash(credential: KubeletCredential): string {
+  const [username, password] = pair(credential);
+  const fields = [
+    ['username', username],
+    ['password', password],
+    ['email', toByteText(credential.email)],
+  ] as const;
+  const written = fields
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => `"${name}":${encode(value)}`);
+  return createHash('sha256')
+    .update(`{${written.join(',')}}`)
+    .digest('hex');
+}
+
+/** User name and password as byte texts. */
+function pair({ username, password, notUtf8 }: KubeletCredential): readonly [string, string] {
+  if (notUtf8 === undefined) return [toByteText(username), toByteText(reveal(password))];
+  const bytes = Buffer.from(reveal(notUtf8)).toString('latin1');
+  const colon = bytes.indexOf(':');
+  return [bytes.slice(0, colon), bytes.slice(colon + 1)];
+}
+
+/** A text in quotes; Go writes a byte that is no UTF-8 as an escape, unlike a real U+FFFD. */
+function encode(bytes: string): string {
+  const parts = runesOf(bytes).map(({ text }) =>
+    text === undefined ? '\\ufffd' : encodeGoText(text).slice(1, -1),
+  );
+  return `"${parts.join('')}"`;
+}

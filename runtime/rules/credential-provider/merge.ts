@@ -1,0 +1,134 @@
+/**
+ * `CRIOCredentialProviderConfig` into the kubelet's file: each entry of `matchImages` judged, the rest of the file kept.
+ *
+ * An entry is left out when a provider of the platform can be asked for the same image (by the kubelet's own matching, not by
+ * comparing texts), because two providers for one image contradict each other; and when no image can match it.
+ *
+ * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
+ */
+
+import { matchImageFault, parseSchemelessUrl } from '../auth-lookup/match-images.ts';
+import { formatGoDuration, parseGoDuration } from '../go/duration.ts';
+import {
+  CONFIG_API_VERSION,
+  CONFIG_KIND,
+  type CredentialProvider,
+  type CredentialProviderConfig,
+  PLUGIN_API_VERSION,
+} from './config.ts';
+import { patternsMeet } from './glob-algebra.ts';
+import { CREDENTIAL_PROVIDER } from './platform.ts';
+
+/** Judgement on one entry. */
+export interface MatchImageVerdict {
+  readonly pattern: string;
+  readonly verdict: 'Rendered' | 'Conflict' | 'Unusable';
+  /** What is the case; empty for a rendered entry. */
+  readonly message: string;
+}
+
+export interface MergeOptions {
+  /** Annotation keys of service accounts that the kubelet hands over when they are there. */
+  readonly optionalAnnotationKeys?: readonly string[];
+}
+
+export interface Merged {
+  /** The file to write; absent when no entry is left, and then the platform's own file stays as it is. */
+  readonly config: CredentialProviderConfig | undefined;
+  /** In the order of `matchImages`. */
+  readonly verdicts: readonly MatchImageVerdict[];
+}
+
+/**
+ * Merges. `template` is the platform's own file, absent where it has none.
+ *
+ * @example
+ * ```ts
+ * import { mergeCredentialProviderConfig } from './merge.ts';
+ * import { platformFile } from './platform.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const { config, verdicts } = mergeCredentialProviderConfig(platformFile('GCP').template, ['docker.io', '*.example.io', 'gcr.io']);
+ * assert.deepEqual(verdicts.map(({ verdict }) => verdict), ['Rendered', 'Rendered', 'Conflict']);
+ * assert.deepEqual(config?.providers?.[1]?.matchImages, ['*.example.io', 'docker.io']);
+ * ```
+ */
+export function mergeCredentialProviderConfig(
+  template: CredentialProviderConfig | undefined,
+  matchImages: readonly string[],
+  options: MergeOptions = {},
+): Merged {
+  const present = template?.providers ?? [];
+  const others = present.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name);
+  const verdicts = matchImages.map((pattern) => judge(pattern, others));
+  const kept = verdicts.filter(({ verdict }) => verdict === 'Rendered').map(({ pattern }) => pattern);
+  if (kept.length === 0) return { config: undefined, verdicts };
+  const own = present.find(({ name }) => name === CREDENTIAL_PROVIDER.name) ?? ownProvider(options);
+  const rendered: CredentialProvider = { ...own, matchImages: [...new Set(kept)].sort() };
+  const isThere = present.some(({ name }) => name === CREDENTIAL_PROVIDER.name);
+  const providers = isThere
+    ? present.map((provider) => (provider.name === CREDENTIAL_PROVIDER.name ? rendered : provider))
+    : [...present, rendered];
+  return {
+    config: {
+      ...(template ?? { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND }),
+      providers: providers.map(withGoDuration),
+    },
+    verdicts,
+  };
+}
+
+function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): CredentialProvider {
+  return {
+    name: CREDENTIAL_PROVIDER.name,
+    apiVersion: PLUGIN_API_VERSION,
+    // Required by the kubelet; without effect, since every response says for how long it holds.
+    defaultCacheDuration: '1s',
+    tokenAttributes: {
+      serviceAccountTokenAudience: CREDENTIAL_PROVIDER.audience,
+      cacheType: 'Token',
+      requireServiceAccount: false,
+      ...(optionalAnnotationKeys.length === 0
+        ? {}
+        : { optionalServiceAccountAnnotationKeys: [...optionalAnnotationKeys].sort() }),
+    },
+  };
+}
+
+/** As the Machine Config Operator writes them, so that taking over from it changes no byte and restarts no kubelet. */
+function withGoDuration(provider: CredentialProvider): CredentialProvider {
+  const duration = parseGoDuration(provider.defaultCacheDuration ?? '');
+  return duration === undefined
+    ? provider
+    : { ...provider, defaultCacheDuration: formatGoDuration(duration) };
+}
+
+function judge(pattern: string, others: readonly CredentialProvider[]): MatchImageVerdict {
+  const fault = unusable(pattern);
+  if (fault !== undefined) return { pattern, verdict: 'Unusable', message: fault };
+  for (const { name = '', matchImages = [] } of others) {
+    const met = matchImages.find((other) => patternsMeet(pattern, other));
+    if (met !== undefined)
+      return {
+        pattern,
+        verdict: 'Conflict',
+        message: `images that match it can also match "${met}" of provider "${name}"`,
+      };
+  }
+  return { pattern, verdict: 'Rendered', message: '' };
+}
+
+/** Why no image can match a pattern that the CRD lets through. */
+function unusable(pattern: string): string | undefined {
+  const parsed = parseSchemelessUrl(pattern);
+  if (!parsed.ok) return matchImageFault(pattern) ?? 'the kubelet cannot read it';
+  const { labels, port, path } = parsed.url;
+  if (labels.join('') === '') return 'it has no host';
+  if (labels.length === 1 && labels[0] === '*')
+    return 'a lone star matches only hosts without a dot: name the host';
+  if (labels.some((label) => label.length > 63) || labels.join('.').length > 253)
+    return 'a label of its host is longer than 63 characters, or the host longer than 253';
+  if (port !== '' && (Number(port) < 1 || Number(port) > 65535)) return `port ${port} does not exist`;
+  if (/\/\/|\/\.\.?(\/|$)/.test(path)) return `no image has the path "${path}"`;
+  return undefined;
+}

@@ -1,0 +1,17 @@
+/**
+ * The configuration of kubelet credential providers, and the auth files that the plugin writes.
+ *
+ * - `auth-file-entry.ts`: One entry of an auth file
+ * - `config-check.ts`: Whether the kubelet starts with a `CredentialProviderConfig`
+ * - `config.ts`: `CredentialProviderConfig` of the kubelet, decoded as strictly as the kubelet does it
+ * - `glob-algebra.ts`: Whether two `matchImages` patterns of the kubelet can match the same image
+ * - `merge.ts`: `CRIOCredentialProviderConfig` into the kubelet's file
+ * - `name.ts`: The name of a `CRIOCredentialProviderConfig`
+ * - `namespace-auth-file.ts`: The auth file that the container runtime uses for one pull instead of the node's
+ *   own
+ * - `namespace-credentials.ts`: Which credential of a namespace goes to which pull source
+ * - `platform.ts`: What each platform of an OpenShift cluster already has
+ *
+ * @module
+ */
+export {};

@@ -1,0 +1,182 @@
+/** What breaks each link of the chain from an image to its credential, and what mends it. */
+import type { DoctorInput, Fault, LinkName } from './doctor.ts';
+import { mendAccount, mendProvider } from './doctor-fix.ts';
+import type { Explanation } from './explain.ts';
+import type { PullComplaint } from './pull-complaint.ts';
+
+/** The fault of a link; undefined when it holds. */
+export const FAULT_OF: Readonly<Record<LinkName, (input: DoctorInput) => Fault | undefined>> = {
+  image: unreadableImage,
+  places: noPlace,
+  'service-account': accountMissing,
+  injection: notInjected,
+  'secrets-there': secretMissing,
+  'secrets-readable': secretUnreadable,
+  credential: noCredential,
+  'mirror-credential': mirrorBare,
+  distribution: ({ troubles }) => trouble(troubles.find(({ onNode }) => !onNode)),
+  node: ({ troubles }) => trouble(troubles.find(({ onNode }) => onNode)),
+  registry: refused,
+};
+
+function unreadableImage({ images }: DoctorInput): Fault | undefined {
+  const bad = images.find(({ fault }) => fault !== undefined);
+  if (bad === undefined) return undefined;
+  return {
+    message: `image "${bad.text}" cannot be read: ${bad.fault}`,
+    advice: 'Correct it in the template',
+  };
+}
+
+function explanations({ images }: DoctorInput): readonly Explanation[] {
+  return images.flatMap(({ explanation }) => explanation ?? []);
+}
+
+function noPlace(input: DoctorInput): Fault | undefined {
+  const bad = explanations(input).find(({ places }) => places.length === 0);
+  if (bad === undefined) return undefined;
+  const [why] = bad.skipped;
+  const from = why?.from === undefined ? '' : ` (${why.from})`;
+  return {
+    message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
+    advice: 'Allow its source in the mirror set, or unblock it in registries.conf',
+  };
+}
+
+function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | undefined {
+  if (isPod || !account.known || account.object !== undefined) return undefined;
+  return {
+    message: `ServiceAccount "${namespace}/${account.name}" does not exist: no pod can be made`,
+    mend: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
+  };
+}
+
+function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | undefined {
+  const [first] = missing;
+  if (first === undefined || !isPod) return undefined;
+  return {
+    message: `${first.by} gives such pods Secret "${first.secret}", and this one does not list it: it was made before, or while nothing injected`,
+    advice: 'Delete the pod: the one that follows it gets the Secret',
+  };
+}
+
+function secretMissing(input: DoctorInput): Fault | undefined {
+  const listed = explanations(input)[0]?.secrets ?? [];
+  const missing = listed.find(({ state }) => state === 'missing');
+  if (missing === undefined || !isNeeded(input)) return undefined;
+  const better = input.images.flatMap(({ elsewhere }) => elsewhere)[0];
+  const message = `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist`;
+  if (better === undefined) return { message, advice: `Create it, or bring it here by a PullSecretProfile` };
+  return { message, ...mendAccount(input, missing.name, better) };
+}
+
+/** Another credential may do: then a Secret that is missing stands in nobody's way. */
+function isNeeded(input: DoctorInput): boolean {
+  return (
+    input.complaint?.cause === 'secret-missing' ||
+    input.complaint?.cause === 'unauthorized' ||
+    explanations(input).some(({ kubelet }) => kubelet.anonymous)
+  );
+}
+
+function secretUnreadable(input: DoctorInput): Fault | undefined {
+  const [first] = explanations(input);
+  const blocked = first?.kubelet.blockedBy;
+  if (blocked !== undefined) {
+    const name = blocked.source.split('/').at(-1) ?? '';
+    const message = `${blocked.source} ${blocked.why}: one unreadable Secret fails every image of the pod`;
+    return { message, ...mendAccount(input, name, undefined) };
+  }
+  const ignored = first?.secrets.find(({ state }) => state === 'ignored');
+  if (ignored === undefined || !isNeeded(input)) return undefined;
+  return {
+    message: `Secret "${ignored.name}", listed by ${ignored.listedBy}, is passed over: it has another type than a pull secret, or no data under the key of its type`,
+    ...mendAccount(input, ignored.name, input.images.flatMap(({ elsewhere }) => elsewhere)[0]),
+    ...(input.images.some(({ elsewhere }) => elsewhere.length > 0)
+      ? {}
+      : {
+          mend: [],
+          advice: 'The type of a Secret cannot be changed: make it anew as kubernetes.io/dockerconfigjson',
+        }),
+  };
+}
+
+function noCredential(input: DoctorInput): Fault | undefined {
+  for (const { explanation, elsewhere } of input.images) {
+    if (explanation?.kubelet.anonymous !== true) continue;
+    const [better] = elsewhere;
+    const message = `no credential that is listed matches "${explanation.image}"`;
+    if (better !== undefined)
+      return {
+        message: `${message}; Secret "${better}" of the namespace does`,
+        ...mendAccount(input, undefined, better),
+      };
+    const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
+    // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
+    if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))
+      return { message: `${message}: ${near.message}`, advice: near.fix ?? '' };
+    if (input.complaint?.cause === 'unauthorized')
+      return {
+        message: `${message}, and the registry wants one`,
+        advice: 'Add an entry for its host to a Secret of the pod',
+      };
+  }
+  return undefined;
+}
+
+function mirrorBare(input: DoctorInput): Fault | undefined {
+  const [mirror] = input.images.flatMap(({ mirrors }) => mirrors);
+  if (mirror === undefined) return undefined;
+  const { matchImages, mayRead } = input.provider;
+  const host = mirror.split('/', 1)[0] ?? mirror;
+  const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
+  const mend = mendProvider(input, { matchImages, mayRead });
+  return {
+    message: mayRead ? message : `${message}; the credential provider may not read it`,
+    mend,
+    advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
+  };
+}
+
+function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | undefined {
+  return found === undefined ? undefined : { message: `${found.object}: ${found.message}` };
+}
+
+function refused({ complaint }: DoctorInput): Fault | undefined {
+  if (complaint === undefined) return undefined;
+  const { said, advice } = COMPLAINTS[complaint.cause];
+  const image = complaint.image === undefined ? '' : ` of "${complaint.image}"`;
+  return { message: `the last pull${image} failed: ${said}`, advice };
+}
+
+const COMPLAINTS: Readonly<Record<PullComplaint, { readonly said: string; readonly advice: string }>> = {
+  'image-name': { said: 'the image has no name that can be read', advice: 'Correct it in the template' },
+  'secret-missing': {
+    said: 'a Secret that is listed could not be read',
+    advice: 'If it is there now, delete the pod',
+  },
+  'rate-limited': {
+    said: 'the registry asks to wait',
+    advice: 'Pull with a credential, or through a mirror',
+  },
+  certificate: {
+    said: "the registry's certificate is not trusted by the node",
+    advice: 'Add its CA to the nodes: additionalTrustedCA of image.config.openshift.io, or the system store',
+  },
+  unreachable: {
+    said: 'the registry could not be reached',
+    advice: 'Look at DNS, proxy and firewall of the node',
+  },
+  signature: {
+    said: 'the signature policy of the node refuses the image',
+    advice: 'Look at ClusterImagePolicy and policy.json',
+  },
+  'not-found': {
+    said: 'the image is not there',
+    advice: 'Look at its tag; some registries say this instead of "denied"',
+  },
+  unauthorized: {
+    said: 'the registry refused the credential',
+    advice: 'Run pullwright verify for the image: it says which credential is refused, and why',
+  },
+};

@@ -1,0 +1,88 @@
+/**
+ * When a credential ends, as far as it says so itself. Nobody is asked.
+ *
+ * Source of the rule: RFC 7519 (`exp` of a JSON Web Token: tokens of service accounts, refresh tokens of Azure's registry);
+ * Amazon ECR's authorization token (base64 of a JSON object with `expiration`, in seconds); Google's access tokens, which are
+ * opaque and live an hour. Robot accounts and service account keys do not end by themselves.
+ */
+import { type Redacted, reveal } from '../redacted.ts';
+
+/** What kind of credential it is, judged by its form alone. */
+export type CredentialKind = 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
+
+export interface CredentialExpiry {
+  readonly kind: CredentialKind;
+  /** RFC 3339, whole seconds; absent when the credential does not say. */
+  readonly expiresAt?: string;
+}
+
+/** What is looked at. */
+export interface ExpiringCredential {
+  readonly username: string;
+  readonly password: Redacted<string>;
+  readonly identityToken?: Redacted<string>;
+}
+
+/**
+ * Reads the end of a credential. Total. The identity token counts where there is one, because it is what is sent.
+ *
+ * @example
+ * ```ts
+ * import { credentialExpiry } from './expiry.ts';
+ * import { redact } from '../redacted.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+ * const password = redact(`${part({ alg: 'none' })}.${part({ exp: 1_900_000_000 })}.c2ln`);
+ * assert.deepEqual(credentialExpiry({ username: 'builder', password }), { kind: 'jwt', expiresAt: '2030-03-17T17:46:40Z' });
+ * assert.deepEqual(credentialExpiry({ username: 'team+robot', password: redact('word') }), { kind: 'lasting' });
+ * ```
+ */
+export function credentialExpiry({
+  username,
+  password,
+  identityToken,
+}: ExpiringCredential): CredentialExpiry {
+  const identity = identityToken === undefined ? '' : reveal(identityToken);
+  const secret = identity === '' ? reveal(password) : identity;
+  const claims = tokenClaims(secret);
+  if (claims !== undefined) return { kind: 'jwt', ...ending(claims['exp']) };
+  if (username === 'AWS') {
+    const token = jsonObject(decoded(secret, 'base64'));
+    if (token?.['expiration'] !== undefined) return { kind: 'ecr-token', ...ending(token['expiration']) };
+  }
+  const google = username === 'oauth2accesstoken' || secret.startsWith('ya29.');
+  return { kind: google ? 'google-access-token' : 'lasting' };
+}
+
+/** The claims of a JSON Web Token; undefined for what is none. */
+function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
+  const parts = text.split('.');
+  if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) return undefined;
+  const [header, claims] = parts.map((part) => jsonObject(decoded(part, 'base64url')));
+  return header?.['alg'] === undefined ? undefined : claims;
+}
+
+/** Longer than any token that a registry takes in a header. */
+const MAX_TOKEN = 64 * 1024;
+
+function decoded(text: string, encoding: 'base64' | 'base64url'): string {
+  return text.length > MAX_TOKEN ? '' : Buffer.from(text, encoding).toString('utf8');
+}
+
+function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last second that RFC 3339 can write. */
+const LAST_SECOND = 253_402_300_799;
+
+function ending(seconds: unknown): { readonly expiresAt?: string } {
+  if (typeof seconds !== 'number' || !(seconds > 0 && seconds <= LAST_SECOND)) return {};
+  return { expiresAt: `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z` };
+}

@@ -1,0 +1,19 @@
+/**
+ * Pull secrets: read, judged, merged and written.
+ *
+ * - `additional.ts`: Which entries of the tenant's pull secret go into the merge, and what its owner is told
+ *   about each
+ * - `canonical.ts`: The form in which a pull secret is written
+ * - `docker-config.ts`: The document of a pull secret, judged entry by entry
+ * - `entry.ts`: One entry of `auths`
+ * - `expiry.ts`: When a credential ends, as far as it says so itself
+ * - `go-reader.ts`: What the Go programs make of the document of a pull secret, error texts included
+ * - `merge.ts`: The merge of the platform's pull secret with the tenant's
+ * - `registry-key.ts`: What a key of `auths` means
+ * - `secret-text.ts`: A Secret as a source of credentials
+ * - `upstream.ts`: Validation and merge exactly as HyperShift does them
+ * - `validate.ts`: What is wrong with a pull secret, or not as its author thinks, before it is applied
+ *
+ * @module
+ */
+export {};

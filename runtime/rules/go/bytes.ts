@@ -1,0 +1,83 @@
+/**
+ * Go texts are bytes. Where the order or the length of a text decides, it is held as a byte text: a JavaScript string with
+ * one unit (0 to 255) per byte of its UTF-8 form, so that `<` compares as Go does. For ASCII both are the same.
+ */
+
+// oxlint-disable-next-line no-control-regex -- ASCII begins with control characters
+const ASCII = /^[\u0000-\u007f]*$/;
+
+/** UTF-8 bytes of `text`, one unit each. */
+export function toByteText(text: string): string {
+  return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** Back again; each byte that is no UTF-8 becomes U+FFFD. */
+export function fromByteText(bytes: string): string {
+  return ASCII.test(bytes) ? bytes : decodeUtf8(Buffer.from(bytes, 'latin1'));
+}
+
+/** Bytes to text as a conversion to runes does in Go: one U+FFFD for each wrong byte (others put one for a run of them). */
+export function decodeUtf8(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString('utf8');
+  if (!text.includes('\ufffd')) return text;
+  return runesOf(buffer.toString('latin1'))
+    .map((rune) => rune.text ?? '\ufffd')
+    .join('');
+}
+
+/** One character of a byte text; `text` is undefined for a byte that is no UTF-8. */
+export interface Rune {
+  readonly text: string | undefined;
+  readonly size: number;
+}
+
+/** The character at the start of a byte text that is not empty. */
+export function firstRune(bytes: string): Rune {
+  const first = bytes.charCodeAt(0);
+  if (first < 0x80) return { text: bytes[0], size: 1 };
+  const size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const encoded = Buffer.from(bytes.slice(0, size), 'latin1');
+  const text = encoded.toString('utf8');
+  const good = Array.from(text).length === 1 && Buffer.from(text, 'utf8').equals(encoded);
+  return good ? { text, size } : { text: undefined, size: 1 };
+}
+
+/** All characters of a byte text. */
+export function runesOf(bytes: string): readonly Rune[] {
+  const runes: Rune[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const rune = firstRune(bytes.slice(at, at + 4));
+    runes.push(rune);
+    at += rune.size;
+  }
+  return runes;
+}
+
+/**
+ * Order of the UTF-8 bytes, as Go sorts texts. Plain `<` differs for characters beyond U+FFFF.
+ *
+ * @example
+ * ```ts
+ * import { compareBytes } from './bytes.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(['b', 'a', 'B'].sort(compareBytes), ['B', 'a', 'b']);
+ * assert.equal(compareBytes('\u{10000}', '\uffff') > 0, true);
+ * ```
+ */
+export function compareBytes(a: string, b: string): number {
+  const shared = Math.min(a.length, b.length);
+  for (let at = 0; at < shared; at += 1) {
+    const left = a.charCodeAt(at);
+    const right = b.charCodeAt(at);
+    if (left !== right) return byteRank(left) - byteRank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for characters beyond U+FFFF, so they come after all others. */
+function byteRank(unit: number): number {
+  if (unit < 0xd800) return unit;
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+}

@@ -1,0 +1,171 @@
+/**
+ * Hosts and paths of `https://…` texts as Go's net/url takes them apart. The kubelet runs every registry key and every
+ * matchImages pattern through it, so what it accepts, unescapes and refuses decides which credential is used.
+ *
+ * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
+ */
+import { toByteText } from './bytes.ts';
+import { ipLiteralFault } from './ip.ts';
+import { goQuoteBytes } from './quote.ts';
+
+/** The parts that the kubelet looks at, as byte texts (see go-bytes.ts), unescaped. */
+export interface GoUrl {
+  /** With port, without user info. */
+  readonly host: string;
+  /** Empty, or from the first slash on, without query and fragment. */
+  readonly path: string;
+}
+
+export type GoUrlResult =
+  | { readonly ok: true; readonly url: GoUrl }
+  | { readonly ok: false; readonly goText: string };
+
+type Mode = 'host' | 'zone' | 'other';
+
+class UrlFault extends Error {}
+
+/**
+ * Takes `raw` apart.
+ *
+ * @param raw must begin with `https://` or `http://`
+ * @example
+ * ```ts
+ * import { parseGoUrl } from './url.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const parsed = parseGoUrl('https://me@quay.io:443/team%2fa?x#f');
+ * assert.deepEqual(parsed.ok && parsed.url, { host: 'quay.io:443', path: '/team/a' });
+ * const bad = parseGoUrl('https://[x]');
+ * assert.equal(bad.ok, false);
+ * ```
+ */
+export function parseGoUrl(raw: string): GoUrlResult {
+  return parseGoUrlBytes(toByteText(raw));
+}
+
+/** The same for a byte text. */
+export function parseGoUrlBytes(bytes: string): GoUrlResult {
+  const hash = bytes.indexOf('#');
+  const front = hash < 0 ? bytes : bytes.slice(0, hash);
+  try {
+    const url = parseFront(front);
+    const fragment = attempt(() => unescape(hash < 0 ? '' : bytes.slice(hash + 1), 'other'));
+    return fragment === undefined ? { ok: true, url } : wrong(bytes, fragment);
+  } catch (error) {
+    if (error instanceof UrlFault) return wrong(front, error.message);
+    throw error;
+  }
+}
+
+function parseFront(front: string): GoUrl {
+  // oxlint-disable-next-line no-control-regex -- Go refuses exactly these
+  if (/[\u0000-\u001f\u007f]/.test(front)) throw new UrlFault('net/url: invalid control character in URL');
+  const [beforeQuery = ''] = front.slice(front.indexOf('://') + 3).split('?', 1);
+  const slash = beforeQuery.indexOf('/');
+  const authority = slash < 0 ? beforeQuery : beforeQuery.slice(0, slash);
+  const host = parseAuthority(authority);
+  return { host, path: unescape(slash < 0 ? '' : beforeQuery.slice(slash), 'other') };
+}
+
+function parseAuthority(authority: string): string {
+  const at = authority.lastIndexOf('@');
+  const host = parseHost(authority.slice(at + 1));
+  if (at < 0) return host;
+  const user = authority.slice(0, at);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlFault('net/url: invalid userinfo');
+  const colon = user.indexOf(':');
+  unescape(colon < 0 ? user : user.slice(0, colon), 'other');
+  unescape(colon < 0 ? '' : user.slice(colon + 1), 'other');
+  return host;
+}
+
+function parseHost(host: string): string {
+  const open = host.lastIndexOf('[');
+  if (open > 0) throw new UrlFault('invalid IP-literal');
+  if (open === 0) return parseIpLiteral(host);
+  const colon = host.indexOf(':');
+  if (colon >= 0) checkPort(host.slice(colon));
+  return unescape(host, 'host');
+}
+
+function parseIpLiteral(host: string): string {
+  const close = host.lastIndexOf(']');
+  if (close < 0) throw new UrlFault("missing ']' in host");
+  checkPort(host.slice(close + 1));
+  const inside = host.slice(1, close);
+  const zone = inside.indexOf('%25');
+  const name =
+    zone < 0
+      ? unescape(inside, 'host')
+      : unescape(inside.slice(0, zone), 'host') + unescape(inside.slice(zone), 'zone');
+  const fault = ipLiteralFault(name);
+  if (fault !== undefined) throw new UrlFault(fault);
+  return `[${name}]${host.slice(close + 1)}`;
+}
+
+function checkPort(colonPort: string): void {
+  if (colonPort === '' || /^:[0-9]*$/.test(colonPort)) return;
+  throw new UrlFault(`invalid port ${goQuoteBytes(colonPort)} after host`);
+}
+
+const HOST_CHARACTER = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/;
+
+/** Checks first, from left to right, then replaces `%xx` by its byte. */
+function unescape(text: string, mode: Mode): string {
+  if (mode === 'other' && !text.includes('%')) return text;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '%') {
+      checkEscape(text.slice(at, at + 3), mode);
+      at += 2;
+    } else if (mode !== 'other' && text.charCodeAt(at) < 0x80 && !HOST_CHARACTER.test(text[at] ?? '')) {
+      throw new UrlFault(`invalid character ${goQuoteBytes(text[at] ?? '')} in host name`);
+    }
+  }
+  return text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
+function checkEscape(escape: string, mode: Mode): void {
+  const refused = new UrlFault(`invalid URL escape ${goQuoteBytes(escape)}`);
+  if (!/^%[0-9a-fA-F]{2}$/.test(escape)) throw refused;
+  const value = Number.parseInt(escape.slice(1), 16);
+  // In a host only bytes beyond ASCII may be escaped, and the percent sign before a zone.
+  if (mode === 'host' && value < 0x80 && escape !== '%25') throw refused;
+  if (mode !== 'zone' || escape === '%25' || value === 0x20) return;
+  if (value >= 0x80 || !HOST_CHARACTER.test(String.fromCharCode(value))) throw refused;
+}
+
+/** The message of the UrlFault that `body` throws. */
+function attempt(body: () => unknown): string | undefined {
+  try {
+    body();
+    return undefined;
+  } catch (error) {
+    if (error instanceof UrlFault) return error.message;
+    throw error;
+  }
+}
+
+function wrong(bytes: string, message: string): GoUrlResult {
+  return { ok: false, goText: `parse ${goQuoteBytes(bytes)}: ${message}` };
+}
+
+/**
+ * Host and port as net.SplitHostPort gives them; where it refuses, the whole text is the host and there is no port, which is
+ * what the kubelet makes of it (`[::1]` without a port keeps its brackets).
+ */
+export function splitHostPort(hostPort: string): { readonly host: string; readonly port: string } {
+  const whole = { host: hostPort, port: '' };
+  const colon = hostPort.lastIndexOf(':');
+  if (colon < 0) return whole;
+  const port = hostPort.slice(colon + 1);
+  if (!hostPort.startsWith('[')) {
+    const host = hostPort.slice(0, colon);
+    return /[:[\]]/.test(host) || /[[\]]/.test(port) ? whole : { host, port };
+  }
+  const end = hostPort.indexOf(']');
+  if (end < 0 || end + 1 !== colon) return whole;
+  if (hostPort.indexOf('[', 1) >= 0 || hostPort.indexOf(']', end + 1) >= 0) return whole;
+  return { host: hostPort.slice(1, end), port };
+}

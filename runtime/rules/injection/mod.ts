@@ -1,0 +1,19 @@
+/**
+ * Which pods and namespaces get which pull secrets: SidecarSets and PullSecretProfiles.
+ *
+ * - `image-pull-secrets.ts`: Merging `imagePullSecrets` into a pod
+ * - `profile-grant.ts`: The consent of a source Secret
+ * - `profile-plan.ts`: The injection plan
+ * - `profile-policy.ts`: Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34
+ *   and 1.35 with the feature gate)
+ * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
+ * - `service-account-pull-secrets.ts`: What the API server makes of a pod's `imagePullSecrets` when injection
+ *   is at work
+ * - `sidecar-set-injection.ts`: Which secrets the SidecarSets of a cluster inject into a pod that is being
+ *   created
+ * - `sidecar-set.ts`: OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), as far as
+ *   `imagePullSecrets` go
+ *
+ * @module
+ */
+export {};

@@ -1,0 +1,195 @@
+/**
+ * `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped): which pods get which pull secrets, and where the secrets
+ * come from. Read from raw JSON; what the CRD's schema would refuse is refused here too, because profiles are also read
+ * from folders, where no API server has looked at them.
+ */
+
+import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+
+export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
+export const PROFILE_KIND = 'PullSecretProfile';
+
+export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribute'] = [
+  'InjectAndDistribute',
+  'Inject',
+  'Distribute',
+];
+
+/** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
+export const MAX_SECRETS = 8;
+export const MAX_SOURCES = 8;
+/** Over all secrets of one profile: each source costs the consent policy one of the 28 checks that its budget allows. */
+export const MAX_SOURCES_IN_ALL = 16;
+
+/** Where a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg is. */
+export interface SecretSource {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One secret of a profile. */
+export interface ProfileSecret {
+  /** Name of the Secret in the pod's namespace. */
+  readonly name: string;
+  /** Merged in this order, the first one wins; empty: the Secret is there already. */
+  readonly sources: readonly SecretSource[];
+  /** Two sources name one registry with different credentials: the first one counts, or nothing is written. */
+  readonly onCollision: 'FirstWins' | 'Fail';
+}
+
+/** A profile, read. */
+export interface PullSecretProfile {
+  readonly name: string;
+  readonly order: number;
+  /** Of pods; none: every pod of the selected namespaces. */
+  readonly selector: readonly LabelRequirement[];
+  /** Of namespaces; none: every namespace. */
+  readonly namespaceSelector: readonly LabelRequirement[];
+  readonly secrets: readonly ProfileSecret[];
+  readonly injects: boolean;
+  readonly distributes: boolean;
+  readonly repair: 'Report' | 'Evict';
+  readonly suspended: boolean;
+}
+
+export type ReadProfile =
+  | { readonly ok: true; readonly profile: PullSecretProfile }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a profile. Total; all problems at once, each with its path.
+ *
+ * @example
+ * ```ts
+ * import { readProfile } from './profile.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name: 'team' } };
+ * const good = readProfile({ ...object, spec: { namespaceSelector: {}, secrets: [{ name: 'team-registry' }] } });
+ * assert.ok(good.ok && good.profile.injects);
+ * const bad = readProfile({ ...object, spec: { namespaceSelector: {}, secrets: [{ name: 'No_Name' }] } });
+ * assert.deepEqual(bad, { ok: false, problems: ['spec.secrets[0].name: "No_Name" is not the name of a Secret'] });
+ * ```
+ */
+export function readProfile(object: KubeObject): ReadProfile {
+  const problems: string[] = [];
+  const spec = record(object.spec);
+  const mode = choice(spec['mode'], PROFILE_MODES, 'spec.mode', problems);
+  const profile: PullSecretProfile = {
+    name: object.metadata.name,
+    order: orderOf(spec['order'], problems),
+    selector: requirementsOf(spec['selector'] ?? {}, 'spec.selector', problems),
+    namespaceSelector: requirementsOf(spec['namespaceSelector'], 'spec.namespaceSelector', problems),
+    secrets: secretsOf(spec['secrets'], problems),
+    injects: mode !== 'Distribute',
+    distributes: mode !== 'Inject',
+    repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
+    suspended: spec['suspend'] === true,
+  };
+  return problems.length === 0 ? { ok: true, profile } : { ok: false, problems };
+}
+
+/** By order, then name: the order in which secrets are appended to a pod, and in which colliding profiles win. */
+export function compareProfiles(
+  a: Pick<PullSecretProfile, 'order' | 'name'>,
+  b: Pick<PullSecretProfile, 'order' | 'name'>,
+): number {
+  return a.order - b.order || (a.name < b.name ? -1 : 1);
+}
+
+const SECRET_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+const NAMESPACE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+function orderOf(value: unknown, problems: string[]): number {
+  if (value === undefined || value === null) return 0;
+  if (Number.isInteger(value) && Math.abs(value as number) <= 1_000_000) return value as number;
+  problems.push('spec.order: wanted a whole number from -1000000 to 1000000');
+  return 0;
+}
+
+function requirementsOf(value: unknown, path: string, problems: string[]): readonly LabelRequirement[] {
+  if (value === undefined || value === null) {
+    problems.push(`${path}: is missing; {} selects everything`);
+    return [];
+  }
+  const read = readSelector(value);
+  if (read.ok) return read.requirements;
+  problems.push(`${path}: ${read.problem}`);
+  return [];
+}
+
+function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[] {
+  const entries = listOf(value, 'spec.secrets', MAX_SECRETS, problems);
+  if (entries.length === 0) problems.push('spec.secrets: wanted at least one');
+  const secrets = entries.map((entry, at) => secretOf(record(entry), `spec.secrets[${at}]`, problems));
+  for (const name of repeated(secrets.map((secret) => secret.name)))
+    problems.push(`spec.secrets: "${name}" is there twice`);
+  const sources = secrets.reduce((sum, secret) => sum + secret.sources.length, 0);
+  if (sources > MAX_SOURCES_IN_ALL)
+    problems.push(`spec.secrets: ${sources} sources in all, at most ${MAX_SOURCES_IN_ALL} are allowed`);
+  return secrets;
+}
+
+function secretOf(entry: Raw, path: string, problems: string[]): ProfileSecret {
+  const sources = listOf(entry['sources'], `${path}.sources`, MAX_SOURCES, problems).map((source, at) =>
+    sourceOf(record(source), `${path}.sources[${at}]`, problems),
+  );
+  return {
+    name: nameOf(entry['name'], `${path}.name`, problems),
+    sources,
+    onCollision: choice(entry['onCollision'], ['FirstWins', 'Fail'], `${path}.onCollision`, problems),
+  };
+}
+
+function sourceOf(source: Raw, path: string, problems: string[]): SecretSource {
+  const namespace = source['namespace'];
+  const valid = typeof namespace === 'string' && NAMESPACE_NAME.test(namespace);
+  if (!valid) problems.push(`${path}.namespace: ${shown(namespace)} is not the name of a namespace`);
+  return {
+    namespace: valid ? namespace : '',
+    name: nameOf(source['name'], `${path}.name`, problems),
+  };
+}
+
+function nameOf(value: unknown, path: string, problems: string[]): string {
+  if (typeof value === 'string' && value.length <= 253 && SECRET_NAME.test(value)) return value;
+  problems.push(`${path}: ${shown(value)} is not the name of a Secret`);
+  return '';
+}
+
+function listOf(value: unknown, path: string, max: number, problems: string[]): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    problems.push(`${path}: wanted a list`);
+    return [];
+  }
+  if (value.length > max) problems.push(`${path}: ${value.length} entries, at most ${max} are allowed`);
+  return value as readonly unknown[];
+}
+
+function choice<T extends string>(
+  value: unknown,
+  allowed: readonly [T, ...T[]],
+  path: string,
+  problems: string[],
+): T {
+  if (value === undefined || value === null) return allowed[0];
+  const found = allowed.find((one) => one === value);
+  if (found === undefined) problems.push(`${path}: ${shown(value)} is none of ${allowed.join(', ')}`);
+  return found ?? allowed[0];
+}
+
+function repeated(names: readonly string[]): readonly string[] {
+  return [...new Set(names.filter((name, at) => name !== '' && names.indexOf(name) !== at))];
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `a value of type ${typeof value}`;
+}
+
+function record(value: unknown): Raw {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
+}

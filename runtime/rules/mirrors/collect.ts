@@ -1,0 +1,246 @@
+/**
+ * Mirror sets of a cluster (ImageContentSourcePolicy, ImageDigestMirrorSet, ImageTagMirrorSet) become rules, and problems that
+ * their authors should know about.
+ *
+ * Source of the rule: the three kinds' documentation and the Machine Config Operator, which writes them into
+ * `registries.conf`: mirrors for digests first, then mirrors for tags; `NeverContactSource` in any set of a source blocks it.
+ * The order in which objects are listed does not matter: they are read by kind and name.
+ */
+import type { KubeObject } from '../kubernetes/object.ts';
+import type { MirrorRule, RuleMirror, RuleOrigin } from './mirrors.ts';
+import { mergeOrders } from './order.ts';
+import type { PullFrom } from './registries-conf.ts';
+import { mirrorProblem, sourceProblem } from './syntax.ts';
+
+/** The three kinds, where their lists are, and for which pulls their mirrors serve. */
+export const MIRROR_SET_KINDS: readonly MirrorSetKind[] = [
+  {
+    kind: 'ImageDigestMirrorSet',
+    apiVersion: 'config.openshift.io/v1',
+    list: 'imageDigestMirrors',
+    pullFrom: 'digest-only',
+  },
+  {
+    kind: 'ImageContentSourcePolicy',
+    apiVersion: 'operator.openshift.io/v1alpha1',
+    list: 'repositoryDigestMirrors',
+    pullFrom: 'digest-only',
+  },
+  {
+    kind: 'ImageTagMirrorSet',
+    apiVersion: 'config.openshift.io/v1',
+    list: 'imageTagMirrors',
+    pullFrom: 'tag-only',
+  },
+];
+
+export interface MirrorSetKind {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly list: string;
+  readonly pullFrom: PullFrom;
+}
+
+/** One entry of one mirror set, as written. */
+export interface MirrorEntry {
+  readonly source: string;
+  readonly mirrors: readonly string[];
+  readonly neverContactSource: boolean;
+  readonly pullFrom: PullFrom;
+  readonly origin: RuleOrigin;
+}
+
+export interface MirrorProblem {
+  readonly severity: 'error' | 'warning';
+  /** CamelCase, stable. */
+  readonly code: string;
+  readonly origin: RuleOrigin;
+  readonly message: string;
+}
+
+export interface CollectedMirrors {
+  /** Sorted by source. */
+  readonly rules: readonly MirrorRule[];
+  readonly problems: readonly MirrorProblem[];
+}
+
+/**
+ * Rules of `objects`; objects of other kinds are passed over. An entry that cannot be used is left out and reported, the
+ * others go on.
+ *
+ * @example
+ * ```ts
+ * import { collectMirrors } from './collect.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const { rules } = collectMirrors([{
+ *   apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', metadata: { name: 'release' },
+ *   spec: { imageDigestMirrors: [{ source: 'quay.io/ocp', mirrors: ['mirror.example.com/ocp'], mirrorSourcePolicy: 'NeverContactSource' }] },
+ * }]);
+ * assert.equal(rules[0]?.blocked, true);
+ * assert.equal(rules[0]?.mirrors[0]?.pullFrom, 'digest-only');
+ * ```
+ */
+export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors {
+  const { entries, problems } = readMirrorEntries(objects);
+  const bySource = new Map<string, MirrorEntry[]>();
+  for (const entry of entries) {
+    const group = bySource.get(entry.source);
+    if (group === undefined) bySource.set(entry.source, [entry]);
+    else group.push(entry);
+  }
+  const found = [...problems];
+  const rules = [...bySource]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([source, group]) => ruleOf(source, group, found));
+  return { rules, problems: found };
+}
+
+/** Every usable entry of the three kinds, by kind, name and place; and what is wrong with the others. */
+export function readMirrorEntries(objects: readonly KubeObject[]): {
+  readonly entries: readonly MirrorEntry[];
+  readonly problems: readonly MirrorProblem[];
+} {
+  const entries: MirrorEntry[] = [];
+  const problems: MirrorProblem[] = [];
+  for (const set of MIRROR_SET_KINDS) {
+    const own = objects
+      .filter((object) => object.kind === set.kind && groupOf(object.apiVersion) === groupOf(set.apiVersion))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    for (const object of own) readObject(object, set, entries, problems);
+  }
+  return { entries, problems };
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.split('/')[0] ?? '';
+}
+
+function readObject(
+  object: KubeObject,
+  set: MirrorSetKind,
+  entries: MirrorEntry[],
+  problems: MirrorProblem[],
+): void {
+  const list = (object.spec as Readonly<Record<string, unknown>> | null | undefined)?.[set.list];
+  const origin = (path: string): RuleOrigin => ({ kind: set.kind, name: object.metadata.name, path });
+  if (list === undefined || list === null) return;
+  if (!Array.isArray(list)) {
+    problems.push(
+      problem('NotAList', origin(`spec.${set.list}`), 'is no list: wanted a list of sources with mirrors'),
+    );
+    return;
+  }
+  for (const [at, item] of list.entries()) {
+    const entry = readEntry(item, origin(`spec.${set.list}[${at}]`), set.pullFrom, problems);
+    if (entry !== undefined) entries.push(entry);
+  }
+}
+
+function readEntry(
+  item: unknown,
+  origin: RuleOrigin,
+  pullFrom: PullFrom,
+  problems: MirrorProblem[],
+): MirrorEntry | undefined {
+  const { source, mirrors, mirrorSourcePolicy: policy } = (item ?? {}) as Readonly<Record<string, unknown>>;
+  const wrong = typeof source === 'string' ? sourceProblem(source) : 'it is missing';
+  if (wrong !== undefined || typeof source !== 'string') {
+    problems.push(problem('SourceInvalid', origin, `has no usable source: ${wrong}`));
+    return undefined;
+  }
+  const usable: string[] = [];
+  for (const [at, mirror] of (Array.isArray(mirrors) ? mirrors : []).entries()) {
+    const reason = typeof mirror === 'string' ? mirrorProblem(mirror) : 'it is no text';
+    if (reason === undefined) usable.push(mirror as string);
+    else {
+      const place = { ...origin, path: `${origin.path}.mirrors[${at}]` };
+      problems.push(problem('MirrorInvalid', place, `cannot be used as mirror of "${source}": ${reason}`));
+    }
+  }
+  if (usable.every((mirror) => mirror === source)) {
+    problems.push(
+      problem(
+        'NoMirror',
+        origin,
+        `has no mirror for "${source}" and does nothing, not even block it`,
+        'warning',
+      ),
+    );
+    return undefined;
+  }
+  return { source, mirrors: usable, neverContactSource: policy === 'NeverContactSource', pullFrom, origin };
+}
+
+function ruleOf(
+  source: string,
+  group: readonly MirrorEntry[],
+  problems: MirrorProblem[],
+): readonly MirrorRule[] {
+  const first = group[0];
+  if (first === undefined) return [];
+  const blocked = group.some((entry) => entry.neverContactSource);
+  const contrary = group.find((entry) => entry.neverContactSource !== first.neverContactSource);
+  if (contrary !== undefined) {
+    const text = `and ${first.origin.kind}/${first.origin.name} disagree about contacting "${source}": it is not contacted, and the Machine Config Operator refuses both; give both the same mirrorSourcePolicy`;
+    problems.push(problem('PolicyConflict', contrary.origin, text));
+  }
+  const mirrors = (['digest-only', 'tag-only'] as const).flatMap((pullFrom) =>
+    mirrorsOf(
+      source,
+      group.filter((entry) => entry.pullFrom === pullFrom),
+      problems,
+    ),
+  );
+  if (blocked && mirrors.some((mirror) => mirror.location === source))
+    problems.push(
+      problem(
+        'SourceIsMirror',
+        first.origin,
+        `lists "${source}" as its own mirror and forbids to contact it`,
+      ),
+    );
+  const location = source.startsWith('*.') ? '' : source;
+  return [
+    {
+      prefix: source,
+      location,
+      blocked,
+      insecure: false,
+      mirrors,
+      origins: group.map((entry) => entry.origin),
+    },
+  ];
+}
+
+function mirrorsOf(
+  source: string,
+  group: readonly MirrorEntry[],
+  problems: MirrorProblem[],
+): readonly RuleMirror[] {
+  const [first] = group;
+  if (first === undefined) return [];
+  const { order, conflict } = mergeOrders(group.map((entry) => entry.mirrors));
+  if (conflict !== undefined) {
+    const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the order of the first list counts here, and is not specified for nodes`;
+    problems.push(problem('OrderConflict', first.origin, text, 'warning'));
+  }
+  // The source is tried last anyway; only an earlier place says something.
+  const wanted = order.at(-1) === source ? order.slice(0, -1) : order;
+  return wanted.map((location) => ({ location, pullFrom: first.pullFrom, ...originOf(location, group) }));
+}
+
+function originOf(location: string, group: readonly MirrorEntry[]): { readonly origin?: RuleOrigin } {
+  const entry = group.find((candidate) => candidate.mirrors.includes(location));
+  if (entry === undefined) return {};
+  return { origin: { ...entry.origin, path: `${entry.origin.path}.mirrors` } };
+}
+
+function problem(
+  code: string,
+  origin: RuleOrigin,
+  text: string,
+  severity: MirrorProblem['severity'] = 'error',
+): MirrorProblem {
+  return { severity, code, origin, message: `${origin.kind}/${origin.name} ${origin.path} ${text}` };
+}

@@ -1,0 +1,143 @@
+/**
+ * What is wrong, or not as its author thinks, with a group of mirror sets: everything that {@link collectMirrors} reports, and
+ * what shows only when the rules are seen together. Errors break pulls or do nothing; warnings surprise.
+ */
+import type { KubeObject } from '../kubernetes/object.ts';
+import { collectMirrors, type MirrorEntry, type MirrorProblem, readMirrorEntries } from './collect.ts';
+import { compileMirrors, findRule, type MirrorIndex, type MirrorRule, type RuleOrigin } from './mirrors.ts';
+
+/**
+ * @example
+ * ```ts
+ * import { lintMirrors } from './lint.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const problems = lintMirrors([{
+ *   apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', metadata: { name: 'a' },
+ *   spec: { imageDigestMirrors: [
+ *     { source: 'quay.io', mirrors: ['mirror.example.com'] },
+ *     { source: 'mirror.example.com', mirrors: ['quay.io'] },
+ *   ] },
+ * }]);
+ * assert.deepEqual(problems.map((problem) => problem.code), ['Loop', 'Loop']);
+ * ```
+ */
+export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProblem[] {
+  const { rules, problems } = collectMirrors(objects);
+  const { entries } = readMirrorEntries(objects);
+  const index = compileMirrors(rules);
+  return [...problems, ...entryProblems(entries), ...rules.flatMap((rule) => ruleProblems(rule, index))];
+}
+
+function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[] {
+  const seen = new Map<string, MirrorEntry>();
+  return entries.flatMap((entry) => {
+    const twice = entry.mirrors.find((mirror, at) => entry.mirrors.indexOf(mirror) !== at);
+    const key = JSON.stringify([entry.source, entry.pullFrom, entry.mirrors]);
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, entry);
+    return [
+      ...(twice === undefined
+        ? []
+        : [
+            problem(
+              'DuplicateMirror',
+              'error',
+              entry.origin,
+              `lists the mirror "${twice}" twice for "${entry.source}"`,
+            ),
+          ]),
+      ...(first === undefined
+        ? []
+        : [
+            problem(
+              'DuplicateEntry',
+              'warning',
+              entry.origin,
+              `repeats ${describe(first.origin)} for "${entry.source}"`,
+            ),
+          ]),
+    ];
+  });
+}
+
+function ruleProblems(rule: MirrorRule, index: MirrorIndex): readonly MirrorProblem[] {
+  const origin = rule.origins?.[0] ?? { kind: 'rule', name: rule.prefix, path: '' };
+  return [
+    ...reachProblems(rule, index, origin),
+    ...rule.mirrors.flatMap((mirror) =>
+      mirrorProblems(rule, mirror.location, index, mirror.origin ?? origin),
+    ),
+  ];
+}
+
+function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin): readonly MirrorProblem[] {
+  if (rule.prefix.startsWith('*.')) {
+    const text = `has the wildcard source "${rule.prefix}": nodes follow it, the control plane's OPENSHIFT_IMG_OVERRIDES does not know wildcards`;
+    return [problem('WildcardNodesOnly', 'warning', origin, text)];
+  }
+  const winner = findRule(index, rule.prefix)?.rule;
+  if (winner !== undefined && winner !== rule) {
+    const text = `is never used: "${winner.prefix}" is as long as "${rule.prefix}" and a wildcard goes first`;
+    return [problem('Unreachable', 'error', origin, text)];
+  }
+  const wider = widerRule(rule.prefix, index);
+  if (wider === undefined) return [];
+  const text = `takes images of "${rule.prefix}" away from the wider source "${wider.prefix}" (${describe(wider.origins?.[0])}): its mirrors are not tried for them`;
+  return [problem('Overlap', 'warning', origin, text)];
+}
+
+/** The rule that would decide if `source` had none. */
+function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
+  const slash = source.lastIndexOf('/');
+  return slash === -1 ? wildcardOver(source, index) : findRule(index, source.slice(0, slash))?.rule;
+}
+
+function wildcardOver(host: string, index: MirrorIndex): MirrorRule | undefined {
+  const name = host.replace(/:\d+$/, '');
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
+    const rule = index.bySource.get(`*${name.slice(dot)}`);
+    if (rule !== undefined) return rule;
+  }
+  return undefined;
+}
+
+function mirrorProblems(
+  rule: MirrorRule,
+  location: string,
+  index: MirrorIndex,
+  origin: RuleOrigin,
+): readonly MirrorProblem[] {
+  const found: MirrorProblem[] = [];
+  if (rule.prefix.includes('/') && !location.includes('/')) {
+    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it; write "${location}/<repository>"`;
+    found.push(problem('MirrorWithoutPath', 'warning', origin, text));
+  }
+  const other = findRule(index, location)?.rule;
+  if (other === undefined || other === rule) return found;
+  const back = other.mirrors.some((mirror) => findRule(index, mirror.location)?.rule === rule);
+  if (other.blocked) {
+    const text = `names the mirror "${location}", which "${other.prefix}" forbids to contact: it is never tried`;
+    found.push(problem('MirrorBlocked', 'error', origin, text));
+  } else if (back) {
+    const text = `names the mirror "${location}", whose rule "${other.prefix}" names "${rule.prefix}" again: mirrors are not mirrored, so neither follows the other`;
+    found.push(problem('Loop', 'warning', origin, text));
+  } else {
+    const text = `names the mirror "${location}", which has mirrors of its own ("${other.prefix}"): they are not tried for it`;
+    found.push(problem('MirrorIsSource', 'warning', origin, text));
+  }
+  return found;
+}
+
+function describe(origin: RuleOrigin | undefined): string {
+  return origin === undefined ? 'another rule' : `${origin.kind}/${origin.name} ${origin.path}`;
+}
+
+function problem(
+  code: string,
+  severity: MirrorProblem['severity'],
+  origin: RuleOrigin,
+  text: string,
+): MirrorProblem {
+  return { severity, code, origin, message: `${describe(origin)} ${text}` };
+}

@@ -1,0 +1,137 @@
+/**
+ * The text formats of the existing system: the value of `OPENSHIFT_IMG_OVERRIDES` (source to many mirrors) and of the flag
+ * `--registry-overrides` (source to one target), and the strict rewriting that the flag stands for.
+ *
+ * Source of the rule: HyperShift's control plane operator, byte for byte, with two of its defects left out: an empty pair is
+ * no rule, and writing the text does not reorder the map that is written.
+ */
+import { compileMirrors, findRule } from '../mirrors/mirrors.ts';
+
+/** Source to mirrors, in the order in which they are tried. */
+export type OverrideMap = ReadonlyMap<string, readonly string[]>;
+
+/** Environment variable of the control plane operator and of everything it starts. */
+export const OVERRIDES_ENV = 'OPENSHIFT_IMG_OVERRIDES';
+
+/** What stands for "no overrides": an empty value would be taken for a variable that was forgotten. */
+export const NO_OVERRIDES = '=';
+
+/**
+ * Reads a value of `OPENSHIFT_IMG_OVERRIDES`. Gives undefined for no value (`""` and `"="`); otherwise a map, which may be
+ * empty: pairs without `=` or with an empty side are passed over. Nothing is trimmed, nothing can be escaped.
+ *
+ * @example
+ * ```ts
+ * import { parseImageOverrides } from './registry-overrides.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(parseImageOverrides('a=m1,a=m2,b=n,,c'), new Map([['a', ['m1', 'm2']], ['b', ['n']]]));
+ * assert.equal(parseImageOverrides('='), undefined);
+ * ```
+ */
+export function parseImageOverrides(text: string): OverrideMap | undefined {
+  if (text === '' || text === NO_OVERRIDES) return undefined;
+  const map = new Map<string, string[]>();
+  for (const pair of text.split(',')) {
+    const equals = pair.indexOf('=');
+    const source = pair.slice(0, Math.max(0, equals));
+    const mirror = pair.slice(equals + 1);
+    if (source === '' || mirror === '') continue;
+    const mirrors = map.get(source);
+    if (mirrors === undefined) map.set(source, [mirror]);
+    else mirrors.push(mirror);
+  }
+  return map;
+}
+
+/**
+ * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, and the mirrors of each in byte order too, as the
+ * existing system does since 2026-06; so an unchanged set never changes the text. The order of the administrator is lost here:
+ * it is in the JSON document (registry-overrides-document.ts).
+ *
+ * @example
+ * ```ts
+ * import { formatImageOverrides } from './registry-overrides.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(formatImageOverrides(new Map([['b', ['n']], ['a', ['m2', 'm1']]])), 'a=m1,a=m2,b=n');
+ * assert.equal(formatImageOverrides(undefined), '=');
+ * ```
+ */
+export function formatImageOverrides(overrides: OverrideMap | undefined): string {
+  const pairs = [...(overrides ?? [])]
+    .sort(([a], [b]) => compareBytes(a, b))
+    .flatMap(([source, mirrors]) => [...mirrors].sort(compareBytes).map((mirror) => `${source}=${mirror}`));
+  return pairs.length === 0 ? NO_OVERRIDES : pairs.join(',');
+}
+
+/**
+ * Reads a value of `--registry-overrides`, as Go's string-to-string flags do: with exactly one `=` the whole text is one
+ * pair, without the quotes around it; with more it is one CSV record. Gives undefined for text that the flag refuses. The
+ * default `=` gives the empty pair, which nothing that reads the map takes for a rule.
+ */
+export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | undefined {
+  const equals = text.split('=').length - 1;
+  const fields = equals === 1 ? [text.replace(/^"+|"+$/g, '')] : csvRecord(text);
+  if (equals === 0) return text === '' ? new Map() : undefined;
+  if (fields === undefined || fields.some((field) => !field.includes('='))) return undefined;
+  const pairs = fields.map((field): [string, string] => {
+    const at = field.indexOf('=');
+    return [field.slice(0, at), field.slice(at + 1)];
+  });
+  return new Map(pairs);
+}
+
+/** One record: fields that start with a quote end with one, and a doubled quote within stands for one. */
+function csvRecord(text: string): readonly string[] | undefined {
+  const fields: string[] = [];
+  const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
+  while (field.lastIndex <= text.length) {
+    const match = field.exec(text);
+    if (match === null) return undefined;
+    fields.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
+    if (match[3] === '') return fields;
+  }
+  return fields;
+}
+
+/** Mirrors of the mirror sets, then the flag's target of the same source, as the control plane operator adds them up. */
+export function withFlagOverrides(
+  overrides: OverrideMap | undefined,
+  flag: ReadonlyMap<string, string>,
+): OverrideMap {
+  const map = new Map(overrides ?? []);
+  for (const [source, target] of flag)
+    if (source !== '' && target !== '') map.set(source, [...(map.get(source) ?? []), target]);
+  return map;
+}
+
+/**
+ * Rewrites `image` by the longest source that it equals or continues with `/` or `@` (or with `:` after a repository). Text
+ * only: a short name is not expanded, a mirror is not rewritten again, a host without port does not match one with.
+ *
+ * @example
+ * ```ts
+ * import { replaceRegistry } from './registry-overrides.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const overrides = new Map([['quay.io', 'wide.example.com'], ['quay.io/org', 'narrow.example.com/m']]);
+ * assert.equal(replaceRegistry('quay.io/org/app@sha256:abc', overrides), 'narrow.example.com/m/app@sha256:abc');
+ * assert.equal(replaceRegistry('quay.io:5000/org/app', overrides), 'quay.io:5000/org/app');
+ * ```
+ */
+export function replaceRegistry(image: string, overrides: ReadonlyMap<string, string>): string {
+  const rules = [...overrides.keys()]
+    // The flag knows no wildcards: such a source is text like any other, and no image starts with it.
+    .filter((source) => !source.startsWith('*.'))
+    .map((source) => ({ prefix: source, location: source, blocked: false, insecure: false, mirrors: [] }));
+  const found = findRule(compileMirrors(rules, { ports: 'exact' }), image);
+  if (found === undefined) return image;
+  return (overrides.get(found.rule.prefix) ?? '') + image.slice(found.length);
+}
+
+/** Order of the bytes of the UTF-8 form, as Go sorts strings. */
+function compareBytes(a: string, b: string): number {
+  if (a === b) return 0;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

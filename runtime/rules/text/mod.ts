@@ -1,0 +1,13 @@
+/**
+ * Text for people: positions, tables, wrapping, and what was probably meant.
+ *
+ * - `near-word.ts`: What somebody who mistyped a word may have meant
+ * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units
+ * - `records.ts`: Rows for a terminal
+ * - `table.ts`: Columns of text for people
+ * - `wrap.ts`: Long lines for narrow terminals
+ * - `yaml-mistake.ts`: What is wrong with a text that is no YAML, in words that hold nothing of the text
+ *
+ * @module
+ */
+export {};
