@@ -12,7 +12,7 @@ import { describeError, UsageError } from '../runtime/rules/errors.ts';
 import type { Arch } from './base.ts';
 import { compile } from './compile.ts';
 
-const root = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '..');
 
 function main(): void {
   const { values } = parseArgs({

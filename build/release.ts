@@ -26,7 +26,7 @@ import { releaseProblems } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
 import { billDifferences, billOfMaterials } from './sbom.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
+const ROOT = resolve(import.meta.dirname, '..');
 const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 export interface ReleaseOptions {
