@@ -33,7 +33,9 @@ export async function executable(arch: Arch = OWN): Promise<string> {
 
 function sourceHash(): string {
   const hash = createHash('sha256');
-  const files = globSync(['runtime/**/*.ts', 'charts/**/*.ts', 'package-lock.json'], { cwd: root }).sort();
+  const files = globSync(['runtime/**/*.ts', 'charts/**/*.ts', 'build/**/*.ts', 'package-lock.json'], {
+    cwd: root,
+  }).sort();
   for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
   return hash.digest('hex').slice(0, 16);
 }
