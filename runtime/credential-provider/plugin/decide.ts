@@ -34,7 +34,7 @@ export interface NodeView {
   /** Text of the node's own auth file, if there is one. Throws where it cannot be read. */
   readonly globalAuth: () => Redacted<string> | undefined;
   /** Throws when there is no CA to verify the server with. */
-  readonly connect: (token: Redacted<string>) => ApiClient;
+  readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
 }
 
 export interface Decision {
@@ -108,7 +108,7 @@ async function fromSecrets(
 
 async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {
   const { request, puller, sources, log } = pull;
-  const client = view.connect(request.token as Redacted<string>);
+  const client = await view.connect(request.token as Redacted<string>);
   const found = await readSecrets(client, puller, request, options.secrets);
   log.info(`Got ${found.secrets.length} secret(s) of namespace ${puller.namespace}`);
   const byList = found.order === undefined;

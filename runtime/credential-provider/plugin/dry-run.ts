@@ -62,7 +62,8 @@ function standIn(text: string, real: NodeView, options: ProviderOptions): NodeVi
         ? readConfFiles(options, undefined)
         : [{ path: options.registriesConf, text: registriesConf }],
     globalAuth: () => (globalAuth === undefined ? real.globalAuth() : redact(JSON.stringify(globalAuth))),
-    connect: (token) => (secrets === undefined ? real.connect(token) : paperClient(stand, secrets)),
+    connect: (token) =>
+      secrets === undefined ? real.connect(token) : Promise.resolve(paperClient(stand, secrets)),
   };
 }
 

@@ -54,8 +54,8 @@ export function nodeView(
     stdin: readStdin,
     confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
     globalAuth: () => textIfThere(options.globalAuthFile),
-    connect: (token) => {
-      const server = findApiServer(options);
+    connect: async (token) => {
+      const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
       const exchange = exchangeFor(server, context.env, context.signal);
       return apiClient(server, token, context.signal, exchange);

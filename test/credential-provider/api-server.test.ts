@@ -1,0 +1,205 @@
+// deadline: 120 s
+/** Where the provider finds the API server and its CA, in the layouts of kubeadm and of OpenShift. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { findApiServer, otherAuthorities } from '../../runtime/credential-provider/plugin/api-server.ts';
+import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/plugin/options.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { startApi } from './support/api-double.ts';
+import { makeNode, requestFor, runOn, tokenFor } from './support/node-double.ts';
+import { CONF, IMAGE, SECRET } from './support/one-run.ts';
+
+const test = suite('API server of the provider');
+
+const PEM = { a: pemOf('a'), b: pemOf('b') } as const;
+
+function pemOf(name: string): string {
+  return `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`;
+}
+
+function kubeconfig(cluster: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(cluster).map(([name, value]) => `    ${name}: ${value}\n`);
+  return `apiVersion: v1\nclusters:\n- cluster:\n${lines.join('')}  name: default\ncontexts:\n- context:\n    cluster: default\n    user: node\n  name: x\ncurrent-context: x\nkind: Config\n`;
+}
+
+const data = (pem: string): string => Buffer.from(pem).toString('base64');
+
+interface Row extends Case {
+  readonly files: Readonly<Record<string, string>>;
+  readonly options?: Partial<ProviderOptions>;
+  readonly url?: string;
+  readonly ca?: string;
+  readonly serverName?: string;
+  readonly others?: readonly string[];
+  readonly fails?: RegExp;
+}
+
+const rows: readonly Row[] = [
+  {
+    name: 'kubeadm',
+    reason: 'server, name and CA are in the kubelet’s own kubeconfig',
+    files: {
+      '/etc/kubernetes/kubelet.conf': kubeconfig({
+        server: 'https://10.99.0.10:6443',
+        'tls-server-name': 'kubernetes',
+        'certificate-authority-data': data(PEM.a),
+      }),
+      '/etc/kubernetes/pki/ca.crt': PEM.b,
+    },
+    url: 'https://10.99.0.10:6443',
+    ca: PEM.a,
+    serverName: 'kubernetes',
+    others: [PEM.b],
+  },
+  {
+    name: 'OpenShift',
+    reason: 'the address of the Machine Config Operator wins, the CA is from the kubeconfig',
+    files: {
+      '/etc/kubernetes/apiserver-url.env':
+        "KUBERNETES_SERVICE_HOST='api-int.example.com'\nKUBERNETES_SERVICE_PORT='6443'\n",
+      '/var/lib/kubelet/kubeconfig': kubeconfig({
+        server: 'https://other.example.com:6443',
+        'tls-server-name': 'other',
+        'certificate-authority-data': data(PEM.a),
+      }),
+      '/etc/kubernetes/kubelet-ca.crt': PEM.b,
+    },
+    url: 'https://api-int.example.com:6443',
+    ca: PEM.a,
+    others: [PEM.b],
+  },
+  {
+    name: 'the same address in both',
+    reason: 'the name in the certificate belongs to the address',
+    files: {
+      '/etc/kubernetes/apiserver-url.env': 'KUBERNETES_SERVICE_HOST=fd00::1\nKUBERNETES_SERVICE_PORT=443\n',
+      '/etc/kubernetes/kubeconfig': kubeconfig({
+        server: '"https://[fd00::1]/"',
+        'tls-server-name': 'api',
+        'certificate-authority': 'pki/a.crt',
+      }),
+      '/etc/kubernetes/pki/a.crt': PEM.a,
+    },
+    url: 'https://[fd00::1]:443',
+    ca: PEM.a,
+    serverName: 'api',
+    others: [],
+  },
+  {
+    name: 'a path before the API',
+    reason: 'as behind a proxy of clusters',
+    files: {
+      '/etc/kubernetes/kubelet.conf': kubeconfig({
+        server: 'https://r.example.com/k8s/clusters/c-1/',
+        'certificate-authority-data': data(PEM.a),
+      }),
+    },
+    url: 'https://r.example.com:443/k8s/clusters/c-1',
+    ca: PEM.a,
+  },
+  {
+    name: 'a CA that is not there',
+    reason: 'the next place has one',
+    files: {
+      '/etc/kubernetes/kubelet.conf': kubeconfig({
+        server: 'https://10.0.0.1:6443',
+        'certificate-authority': '/etc/kubernetes/gone.crt',
+      }),
+      '/etc/kubernetes/pki/ca.crt': PEM.b,
+    },
+    url: 'https://10.0.0.1:6443',
+    ca: PEM.b,
+    others: [],
+  },
+  {
+    name: 'flow maps',
+    reason: 'what is not of the usual form goes to the YAML library',
+    files: {
+      '/etc/kubernetes/kubelet.conf': `clusters: [{name: a, cluster: {server: 'https://h:1', certificate-authority-data: ${data(PEM.a)}}}]\n`,
+    },
+    url: 'https://h:1',
+    ca: PEM.a,
+  },
+  {
+    name: 'one CA and no other',
+    reason: '--ca-file is not argued with',
+    files: {
+      '/etc/kubernetes/kubelet.conf': kubeconfig({
+        server: 'https://10.0.0.1:6443',
+        'certificate-authority-data': data(PEM.a),
+      }),
+      '/etc/my.crt': PEM.b,
+    },
+    options: { caFile: '/etc/my.crt' },
+    url: 'https://10.0.0.1:6443',
+    ca: PEM.b,
+    others: [],
+  },
+  {
+    name: 'only a CA',
+    reason: 'the address falls to this host, as it always has',
+    files: { '/etc/kubernetes/ca.crt': PEM.a },
+    url: 'https://localhost:6443',
+    ca: PEM.a,
+  },
+  {
+    name: 'plain HTTP',
+    reason: 'a token goes to no server without TLS',
+    files: { '/etc/kubernetes/kubelet.conf': kubeconfig({ server: 'http://10.0.0.1:8080' }) },
+    fails: /server "http:\/\/10\.0\.0\.1:8080" of ".*kubelet\.conf" is no address/,
+  },
+  { name: 'nothing', reason: 'nothing is sent', files: {}, fails: /no CA to verify the API server with/ },
+];
+
+table(test, rows, async ({ files, options = {}, url, ca, serverName, others, fails }) => {
+  const root = mkdtempSync(join(tmpdir(), 'api-server-'));
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(root + path), { recursive: true });
+      writeFileSync(root + path, text.replaceAll('/etc/kubernetes/gone', `${root}/gone`));
+    }
+    const at = (paths: readonly string[]): readonly string[] => paths.map((path) => root + path);
+    const usual = defaultOptions(undefined);
+    const here: ProviderOptions = {
+      ...usual,
+      apiServerEnv: root + usual.apiServerEnv,
+      kubeconfigs: at(usual.kubeconfigs),
+      caFiles: at(usual.caFiles),
+      caFile: options.caFile === undefined ? undefined : root + options.caFile,
+    };
+    if (fails !== undefined) return await assert.rejects(findApiServer(here), fails);
+    const found = await findApiServer(here);
+    assert.deepEqual([found.url, found.ca, found.serverName], [url, ca, serverName]);
+    if (others !== undefined)
+      assert.deepEqual(
+        (await otherAuthorities(here, found)).map((one) => one.ca),
+        others,
+      );
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test('a node of kubeadm needs no file but its kubeconfig', async () => {
+  const api = await startApi({ secrets: [SECRET] });
+  const node = makeNode({ registriesConf: CONF });
+  try {
+    const path = join(node.folder, 'kubelet.conf');
+    writeFileSync(
+      path,
+      kubeconfig({ server: `https://127.0.0.1:${api.port}`, 'certificate-authority-data': data(api.ca) }),
+    );
+    const ran = await runOn(node, requestFor(IMAGE, tokenFor('team-a')), {
+      options: { kubeconfigs: [path] },
+    });
+    assert.equal(ran.exitCode, 0, ran.log.join('\n'));
+    assert.match(ran.log.join('\n'), /Wrote auth file/);
+  } finally {
+    node.remove();
+    await api.close();
+  }
+});
+
+test.run();
