@@ -4,7 +4,7 @@
  */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { role, secretsByName } from '../shared/objects.ts';
+import { kubernetesObject, role, secretsByName } from '../shared/objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -27,19 +27,21 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
     verbs: ['request-serviceaccounts-token-audience'],
   };
   return [
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name },
-      rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
-    },
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: `${name}-binding` },
-      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
-      subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
-    },
+    kubernetesObject(
+      'ClusterRole',
+      { name },
+      {
+        rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
+      },
+    ),
+    kubernetesObject(
+      'ClusterRoleBinding',
+      { name: `${name}-binding` },
+      {
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+        subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
+      },
+    ),
   ];
 }
 
@@ -82,12 +84,13 @@ export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] 
   ] as const;
   return [
     role({ name, namespace }, readReferences ? [secretRule, ...references] : [secretRule]),
-    {
-      apiVersion: `${RBAC}/v1`,
-      kind: 'RoleBinding',
-      metadata: { name: `${name}-binding`, namespace },
-      roleRef: { apiGroup: RBAC, kind: 'Role', name },
-      subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
-    },
+    kubernetesObject(
+      'RoleBinding',
+      { name: `${name}-binding`, namespace },
+      {
+        roleRef: { apiGroup: RBAC, kind: 'Role', name },
+        subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
+      },
+    ),
   ];
 }

@@ -8,6 +8,7 @@
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { NEVER_PRUNE } from '../shared/crd.ts';
+import { type CrdVersionObject, kubernetesObject } from '../shared/kubernetes.ts';
 import { labels } from '../shared/metadata.ts';
 
 /** Host labels with whole-label wildcards, port, path; lower case. */
@@ -135,7 +136,7 @@ const SCHEMA = {
 /** The definition. */
 export function credentialProviderCrd(): KubeObject {
   const { group, kind, plural } = CREDENTIAL_PROVIDER;
-  const version = (name: string): unknown => ({
+  const version = (name: string): CrdVersionObject => ({
     name,
     served: true,
     storage: name === 'v1',
@@ -143,10 +144,9 @@ export function credentialProviderCrd(): KubeObject {
     schema: { openAPIV3Schema: structuredClone(SCHEMA) },
     subresources: { status: {} },
   });
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
+  return kubernetesObject(
+    'CustomResourceDefinition',
+    {
       name: `${plural}.${group}`,
       labels: labels({ name: kind.toLowerCase(), component: 'crd' }),
       annotations: {
@@ -156,13 +156,15 @@ export function credentialProviderCrd(): KubeObject {
         ...NEVER_PRUNE,
       },
     },
-    spec: {
-      group,
-      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
-      scope: 'Cluster',
-      versions: [version('v1'), version('v1alpha1')],
+    {
+      spec: {
+        group,
+        names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase() },
+        scope: 'Cluster',
+        versions: [version('v1'), version('v1alpha1')],
+      },
     },
-  };
+  );
 }
 
 /**

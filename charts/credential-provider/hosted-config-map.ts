@@ -1,5 +1,7 @@
 /** The MachineConfig of a hosted cluster, as its NodePools take it: a ConfigMap beside the HostedCluster. */
+
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { kubernetesObject } from '../shared/kubernetes.ts';
 
 /** Name of the ConfigMap, to be put into `spec.config` of each NodePool. */
 export function hostedConfigMapName(hostedCluster: string): string {
@@ -23,10 +25,11 @@ export function hostedConfigMap(
   hostedCluster: { readonly namespace: string; readonly name: string },
   machineConfig: KubeObject,
 ): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: hostedConfigMapName(hostedCluster.name), namespace: hostedCluster.namespace },
-    data: { config: `${JSON.stringify(machineConfig, null, 2)}\n` },
-  };
+  return kubernetesObject(
+    'ConfigMap',
+    { name: hostedConfigMapName(hostedCluster.name), namespace: hostedCluster.namespace },
+    {
+      data: { config: `${JSON.stringify(machineConfig, null, 2)}\n` },
+    },
+  );
 }

@@ -1,6 +1,6 @@
 /** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { labels } from '../shared/objects.ts';
+import { kubernetesObject, labels } from '../shared/objects.ts';
 
 export interface ArgoApplicationInput {
   readonly name: string;
@@ -118,15 +118,16 @@ export const HEALTH_KINDS: readonly string[] = [
  */
 export function argoHealthPatch(namespace = 'argocd'): KubeObject {
   const data = HEALTH_KINDS.map((kind) => [`resource.customizations.health.${kind}`, HEALTH_LUA]);
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: {
+  return kubernetesObject(
+    'ConfigMap',
+    {
       name: 'argocd-cm',
       namespace,
       labels: { 'app.kubernetes.io/part-of': 'argocd' },
       annotations: { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' },
     },
-    data: Object.fromEntries(data),
-  };
+    {
+      data: Object.fromEntries(data),
+    },
+  );
 }

@@ -10,6 +10,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
   clusterRoleBinding,
+  kubernetesObject,
   labels,
   type PolicyRule,
   role,
@@ -74,11 +75,7 @@ function reportRbac(): readonly KubeObject[] {
 
 /** The ServiceAccount as HyperShift's operator makes it: nothing but its name. */
 export function upstreamServiceAccount(): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: NAMES.syncer, namespace: NAMES.namespace },
-  };
+  return kubernetesObject('ServiceAccount', { name: NAMES.syncer, namespace: NAMES.namespace }, {});
 }
 
 function grant(namespace: string, rules: readonly PolicyRule[]): readonly KubeObject[] {

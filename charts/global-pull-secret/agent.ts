@@ -13,6 +13,7 @@ import {
   daemonSet,
   labels,
   type PodSpec,
+  type SecurityContext,
   type Volume,
   type VolumeMount,
 } from '../shared/objects.ts';
@@ -154,7 +155,7 @@ const AUTH_FILES = {
  * Privileged as in the requirement. The restricted form keeps what the work takes: root's own files on the host
  * (`DAC_OVERRIDE`, `FOWNER`, `CHOWN` for an atomic replacement with the owner kept); the bus asks for uid 0 and no capability.
  */
-function securityContext(options: AgentOptions): Readonly<Record<string, unknown>> {
+function securityContext(options: AgentOptions): SecurityContext {
   if ((options.security ?? 'privileged') === 'privileged')
     return { privileged: true, readOnlyRootFilesystem: true };
   return {

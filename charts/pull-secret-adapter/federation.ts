@@ -4,6 +4,7 @@
  *
  * Source: Google's credential configuration of type `external_account` with a file as its source. It holds no secret.
  */
+import type { EnvVar, Volume, VolumeMount } from '../shared/kubernetes.ts';
 
 /** ConfigMap that holds the credential configuration, in the namespace of the Jobs. */
 export const FEDERATION_CONFIG = 'pullsecret-adapter-job-credentials';
@@ -41,9 +42,9 @@ export function federationCredentials(provider: string): Readonly<Record<string,
 
 /** What the container and the pod of a Job need for it. */
 export function federationOfPod(provider: string): {
-  readonly env: readonly Readonly<Record<string, unknown>>[];
-  readonly mounts: readonly Readonly<Record<string, unknown>>[];
-  readonly volumes: readonly Readonly<Record<string, unknown>>[];
+  readonly env: readonly EnvVar[];
+  readonly mounts: readonly VolumeMount[];
+  readonly volumes: readonly Volume[];
 } {
   // What a provider accepts unless it was given a list of its own.
   const audience = `https://iam.googleapis.com/${provider}`;

@@ -2,7 +2,9 @@
  * The Job and the binding that the adapter makes for a cluster, as plain objects: rendered by `synth` as an example, applied by the
  * adapter. No value of a secret goes through here.
  */
+
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type EnvVar, kubernetesObject, type PodSpec } from '../shared/kubernetes.ts';
 import { federationOfPod } from './federation.ts';
 
 /** Where the pull secret is mounted in the Job's container. */
@@ -52,32 +54,32 @@ export interface PullSecretJobInput {
  */
 export function pullSecretJob(input: PullSecretJobInput): KubeObject {
   const { name, namespace, labels, annotations } = input;
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'Job',
-    metadata: { name, namespace, labels, annotations },
-    spec: {
-      backoffLimit: 3,
-      activeDeadlineSeconds: input.deadlineSeconds,
-      ttlSecondsAfterFinished: input.ttlSeconds,
-      podReplacementPolicy: 'Failed',
-      podFailurePolicy: {
-        rules: [
-          { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
-          {
-            action: 'FailJob',
-            onExitCodes: { containerName: 'job', operator: 'In', values: [...input.failJobExitCodes] },
-          },
-        ],
+  return kubernetesObject(
+    'Job',
+    { name, namespace, labels, annotations },
+    {
+      spec: {
+        backoffLimit: 3,
+        activeDeadlineSeconds: input.deadlineSeconds,
+        ttlSecondsAfterFinished: input.ttlSeconds,
+        podReplacementPolicy: 'Failed',
+        podFailurePolicy: {
+          rules: [
+            { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+            {
+              action: 'FailJob',
+              onExitCodes: { containerName: 'job', operator: 'In', values: [...input.failJobExitCodes] },
+            },
+          ],
+        },
+        template: { metadata: { labels, annotations }, spec: podSpec(input) },
       },
-      template: { metadata: { labels, annotations }, spec: podSpec(input) },
     },
-  };
+  );
 }
 
-function podSpec(input: PullSecretJobInput): Readonly<Record<string, unknown>> {
-  const byFile = input.dataSecret !== undefined && input.passAs === 'file';
-  const source = { name: 'pull-secret', secret: { secretName: input.dataSecret, defaultMode: 0o444 } };
+function podSpec(input: PullSecretJobInput): PodSpec {
+  const file = input.passAs === 'file' ? input.dataSecret : undefined;
   const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
   const google =
     input.federation === undefined ? { env: [], mounts: [], volumes: [] } : federationOfPod(input.federation);
@@ -100,27 +102,24 @@ function podSpec(input: PullSecretJobInput): Readonly<Record<string, unknown>> {
           capabilities: { drop: ['ALL'] },
         },
         volumeMounts: [
-          ...(byFile ? [mount] : []),
+          ...(file === undefined ? [] : [mount]),
           { name: 'results', mountPath: RESULTS_MOUNT },
           ...google.mounts,
         ],
       },
     ],
     volumes: [
-      ...(byFile ? [source] : []),
+      ...(file === undefined
+        ? []
+        : [{ name: 'pull-secret', secret: { secretName: file, defaultMode: 0o444 } }]),
       { name: 'results', emptyDir: { sizeLimit: '1Mi' } },
       ...google.volumes,
     ],
   };
 }
 
-function containerEnv(input: PullSecretJobInput): readonly Readonly<Record<string, unknown>>[] {
-  const plain: readonly Readonly<Record<string, unknown>>[] = Object.entries(input.env).map(
-    ([name, value]) => ({
-      name,
-      value,
-    }),
-  );
+function containerEnv(input: PullSecretJobInput): readonly EnvVar[] {
+  const plain = Object.entries(input.env).map(([name, value]) => ({ name, value }));
   if (input.dataSecret === undefined) return plain;
   if (input.passAs === 'file')
     return [...plain, { name: 'PULL_SECRET_FILE', value: `${PULL_SECRET_MOUNT}/${PULL_SECRET_KEY}` }];
@@ -139,13 +138,14 @@ export function pullSecretBinding(input: {
   readonly serviceAccount: string;
   readonly serviceAccountNamespace: string;
 }): KubeObject {
-  return {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: input.name, namespace: input.namespace, labels: input.labels },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: JOB_CLUSTER_ROLE },
-    subjects: [
-      { kind: 'ServiceAccount', name: input.serviceAccount, namespace: input.serviceAccountNamespace },
-    ],
-  };
+  return kubernetesObject(
+    'RoleBinding',
+    { name: input.name, namespace: input.namespace, labels: input.labels },
+    {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: JOB_CLUSTER_ROLE },
+      subjects: [
+        { kind: 'ServiceAccount', name: input.serviceAccount, namespace: input.serviceAccountNamespace },
+      ],
+    },
+  );
 }

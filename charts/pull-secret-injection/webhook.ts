@@ -6,6 +6,7 @@ import {
   deployment,
   HARDENED_CONTAINER,
   HARDENED_POD,
+  kubernetesObject,
   labels,
   networkPolicy,
   type PolicyRule,
@@ -166,48 +167,49 @@ function webhookConfiguration(input: WebhookInput, metadata: ObjectMeta): KubeOb
   const { certificates } = input;
   const excluded = [...new Set([input.namespace, ...(input.excludedNamespaces ?? [])])].sort();
   const notFalse = { key: 'pullwright.dev/inject', operator: 'NotIn', values: ['false'] };
-  return {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { ...metadata, annotations: injectorAnnotations(input) },
-    webhooks: [
-      {
-        name: 'inject.pullwright.dev',
-        clientConfig: {
-          service: { name: WEBHOOK, namespace: input.namespace, path: '/inject', port: 443 },
-          ...(certificates.kind === 'manual' ? { caBundle: certificates.caBundle } : {}),
-        },
-        rules: [
-          {
-            apiGroups: [''],
-            apiVersions: ['v1'],
-            operations: ['CREATE'],
-            resources: ['pods'],
-            scope: 'Namespaced',
+  return kubernetesObject(
+    'MutatingWebhookConfiguration',
+    { ...metadata, annotations: injectorAnnotations(input) },
+    {
+      webhooks: [
+        {
+          name: 'inject.pullwright.dev',
+          clientConfig: {
+            service: { name: WEBHOOK, namespace: input.namespace, path: '/inject', port: 443 },
+            ...(certificates.kind === 'manual' ? { caBundle: certificates.caBundle } : {}),
           },
-        ],
-        namespaceSelector: {
-          matchExpressions: [
-            notFalse,
-            { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: excluded },
+          rules: [
+            {
+              apiGroups: [''],
+              apiVersions: ['v1'],
+              operations: ['CREATE'],
+              resources: ['pods'],
+              scope: 'Namespaced',
+            },
           ],
-        },
-        objectSelector: { matchExpressions: [notFalse] },
-        matchConditions: [
-          {
-            name: 'not-mirror',
-            expression: "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
+          namespaceSelector: {
+            matchExpressions: [
+              notFalse,
+              { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: excluded },
+            ],
           },
-        ],
-        failurePolicy: 'Ignore',
-        matchPolicy: 'Equivalent',
-        reinvocationPolicy: 'IfNeeded',
-        sideEffects: 'None',
-        timeoutSeconds: input.timeoutSeconds ?? 3,
-        admissionReviewVersions: ['v1'],
-      },
-    ],
-  };
+          objectSelector: { matchExpressions: [notFalse] },
+          matchConditions: [
+            {
+              name: 'not-mirror',
+              expression: "!('kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))",
+            },
+          ],
+          failurePolicy: 'Ignore',
+          matchPolicy: 'Equivalent',
+          reinvocationPolicy: 'IfNeeded',
+          sideEffects: 'None',
+          timeoutSeconds: input.timeoutSeconds ?? 3,
+          admissionReviewVersions: ['v1'],
+        },
+      ],
+    },
+  );
 }
 
 function injectorAnnotations({ certificates, namespace }: WebhookInput): Readonly<Record<string, string>> {

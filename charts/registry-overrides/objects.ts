@@ -3,8 +3,10 @@
  *
  * Source of the rule: HyperShift's assets for the catalogs, field by field.
  */
+
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Catalog, CatalogPlacement } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { kubernetesObject } from '../shared/kubernetes.ts';
 
 /** Images by catalog name. */
 export type CatalogImages = Readonly<Record<string, string>>;
@@ -51,16 +53,17 @@ export function catalogTriggers(catalog: string): readonly ImageTrigger[] {
 
 /** Service in front of a catalog Deployment. */
 export function catalogService(namespace: string, catalog: string): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: catalog, namespace },
-    spec: {
-      type: 'ClusterIP',
-      selector: { 'olm.catalogSource': catalog },
-      ports: [{ name: 'grpc', port: 50051, protocol: 'TCP', targetPort: 50051 }],
+  return kubernetesObject(
+    'Service',
+    { name: catalog, namespace },
+    {
+      spec: {
+        type: 'ClusterIP',
+        selector: { 'olm.catalogSource': catalog },
+        ports: [{ name: 'grpc', port: 50051, protocol: 'TCP', targetPort: 50051 }],
+      },
     },
-  };
+  );
 }
 
 /** CatalogSource in the hosted cluster: an address beside the control plane, or an image to run there. */

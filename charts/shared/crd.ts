@@ -6,8 +6,10 @@
  * `x-kubernetes-list-map-keys`, `x-kubernetes-int-or-string`, `x-kubernetes-preserve-unknown-fields`, `description`,
  * `format`. Put `.max()` on every text and list, so that the cost of CEL rules stays bounded.
  */
+
 import { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type CrdVersionObject, kubernetesObject } from './kubernetes.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -85,31 +87,32 @@ export function crd(input: CrdInput): KubeObject {
     throw new TypeError(
       `Cannot build CRD "${plural}.${input.group}": ${stored.length} stored versions, wanted 1`,
     );
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
+  return kubernetesObject(
+    'CustomResourceDefinition',
+    {
       name: `${plural}.${input.group}`,
       ...(input.labels === undefined ? {} : { labels: input.labels }),
       annotations: { ...NEVER_PRUNE, ...input.annotations },
     },
-    spec: {
-      group: input.group,
-      names: {
-        kind: input.kind,
-        listKind: `${input.kind}List`,
-        plural,
-        singular: input.kind.toLowerCase(),
-        ...(input.shortNames === undefined ? {} : { shortNames: input.shortNames }),
-        ...(input.categories === undefined ? {} : { categories: input.categories }),
+    {
+      spec: {
+        group: input.group,
+        names: {
+          kind: input.kind,
+          listKind: `${input.kind}List`,
+          plural,
+          singular: input.kind.toLowerCase(),
+          ...(input.shortNames === undefined ? {} : { shortNames: input.shortNames }),
+          ...(input.categories === undefined ? {} : { categories: input.categories }),
+        },
+        scope: input.scope,
+        versions: input.versions.map(crdVersion),
       },
-      scope: input.scope,
-      versions: input.versions.map(crdVersion),
     },
-  };
+  );
 }
 
-function crdVersion(version: CrdVersion): Readonly<Record<string, unknown>> {
+function crdVersion(version: CrdVersion): CrdVersionObject {
   return {
     name: version.name,
     served: version.served ?? true,

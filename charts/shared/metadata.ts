@@ -6,6 +6,7 @@
  */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
+import { kubernetesObject } from './kubernetes.ts';
 
 /** Namespace of our own pods unless the fleet says otherwise. */
 export const OWN_NAMESPACE = 'pullwright-system';
@@ -54,18 +55,12 @@ export function namespace(
     readonly labels?: Readonly<Record<string, string>>;
   },
 ): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: {
-      name,
-      labels: {
-        ...labels({ name, component: 'namespace' }),
-        'pod-security.kubernetes.io/enforce': options.podSecurity,
-        ...options.labels,
-      },
-    },
+  const all = {
+    ...labels({ name, component: 'namespace' }),
+    'pod-security.kubernetes.io/enforce': options.podSecurity,
+    ...options.labels,
   };
+  return kubernetesObject('Namespace', { name, labels: all }, {});
 }
 
 /**
@@ -73,25 +68,19 @@ export function namespace(
  * GitOps tool may remove it.
  */
 export function namespaceReference(name: string): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: {
-      name,
-      annotations: {
-        'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
-        'kustomize.toolkit.fluxcd.io/prune': 'disabled',
-      },
-    },
+  const annotations = {
+    'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+    'kustomize.toolkit.fluxcd.io/prune': 'disabled',
   };
+  return kubernetesObject('Namespace', { name, annotations }, {});
 }
 
 /** A ServiceAccount that mounts no token by itself: pods that need one ask for it. */
 export function serviceAccount(metadata: ObjectMeta): KubeObject {
-  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false };
+  return kubernetesObject('ServiceAccount', metadata, { automountServiceAccountToken: false });
 }
 
 /** A ConfigMap of text files. */
 export function configMap(metadata: ObjectMeta, data: Readonly<Record<string, string>>): KubeObject {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
+  return kubernetesObject('ConfigMap', metadata, { data });
 }

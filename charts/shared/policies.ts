@@ -1,5 +1,6 @@
 /** NetworkPolicies and admission policies. */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
+import { kubernetesObject } from './kubernetes.ts';
 
 /** Who may reach the selected pods, on which named or numbered ports. */
 export interface Ingress {
@@ -23,10 +24,7 @@ export function networkPolicy(input: NetworkPolicyInput): KubeObject {
     { port, protocol: 'UDP' },
     { port, protocol: 'TCP' },
   ]);
-  return {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: input.metadata,
+  return kubernetesObject('NetworkPolicy', input.metadata, {
     spec: {
       podSelector: { matchLabels: input.selector },
       policyTypes: ['Ingress', 'Egress'],
@@ -49,7 +47,7 @@ export function networkPolicy(input: NetworkPolicyInput): KubeObject {
           : [{ ports: input.egressPorts.map((port) => ({ port, protocol: 'TCP' })) }]),
       ],
     },
-  };
+  });
 }
 
 /** One check of an admission policy. */
@@ -95,10 +93,7 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
       ? {}
       : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': input.namespace } } };
   return [
-    {
-      apiVersion: ADMISSION,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: input.metadata,
+    kubernetesObject('ValidatingAdmissionPolicy', input.metadata, {
       spec: {
         failurePolicy: input.failurePolicy ?? 'Ignore',
         matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [rule], ...inNamespace },
@@ -106,14 +101,9 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
         ...(input.variables === undefined ? {} : { variables: input.variables }),
         validations: input.validations.map((validation) => ({ reason: 'Invalid', ...validation })),
       },
-    },
-    {
-      apiVersion: ADMISSION,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: input.metadata,
+    }),
+    kubernetesObject('ValidatingAdmissionPolicyBinding', input.metadata, {
       spec: { policyName: input.metadata.name, validationActions: input.actions },
-    },
+    }),
   ];
 }
-
-const ADMISSION = 'admissionregistration.k8s.io/v1';

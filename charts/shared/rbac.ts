@@ -2,6 +2,7 @@
  * Roles and bindings, as narrow as can be said: Secrets only by name, wildcards not at all.
  */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
+import { kubernetesObject } from './kubernetes.ts';
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {
@@ -35,12 +36,12 @@ export function role(
   metadata: ObjectMeta & { readonly namespace: string },
   rules: readonly PolicyRule[],
 ): KubeObject {
-  return { apiVersion: RBAC, kind: 'Role', metadata, rules };
+  return kubernetesObject('Role', metadata, { rules });
 }
 
 /** A ClusterRole. Prefer a {@link role} per namespace wherever the namespaces are known. */
 export function clusterRole(metadata: ObjectMeta, rules: readonly PolicyRule[]): KubeObject {
-  return { apiVersion: RBAC, kind: 'ClusterRole', metadata, rules };
+  return kubernetesObject('ClusterRole', metadata, { rules });
 }
 
 /** Binds the Role of the same name in `metadata.namespace` to service accounts. */
@@ -53,24 +54,18 @@ export function roleBinding(
     name: metadata.name,
   },
 ): KubeObject {
-  return {
-    apiVersion: RBAC,
-    kind: 'RoleBinding',
-    metadata,
+  return kubernetesObject('RoleBinding', metadata, {
     roleRef: { apiGroup: RBAC_GROUP, ...roleRef },
     subjects: subjects.map(subjectRef),
-  };
+  });
 }
 
 /** Binds the ClusterRole of the same name to service accounts. */
 export function clusterRoleBinding(metadata: ObjectMeta, subjects: readonly Subject[]): KubeObject {
-  return {
-    apiVersion: RBAC,
-    kind: 'ClusterRoleBinding',
-    metadata,
+  return kubernetesObject('ClusterRoleBinding', metadata, {
     roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: metadata.name },
     subjects: subjects.map(subjectRef),
-  };
+  });
 }
 
 /** Access to Secrets in the namespace of the Role that can be named in advance. */
@@ -100,9 +95,8 @@ export function applyByName(apiGroup: string, resource: string, names: readonly 
   };
 }
 
-function subjectRef(subject: Subject): Readonly<Record<string, string>> {
+function subjectRef(subject: Subject): { kind: string; name: string; namespace: string } {
   return { kind: 'ServiceAccount', name: subject.name, namespace: subject.namespace };
 }
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const RBAC = `${RBAC_GROUP}/v1`;

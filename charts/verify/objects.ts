@@ -8,6 +8,7 @@ import {
   clusterRoleBinding,
   HARDENED_CONTAINER,
   HARDENED_POD,
+  kubernetesObject,
   labels,
   networkPolicy,
   type PodSpec,
@@ -82,10 +83,7 @@ export function verifyObjects(installation: VerifyInstallation): readonly KubeOb
 
 function cronJob({ schedule, suspend, ...rest }: VerifyInstallation): KubeObject {
   const metadata = { name: VERIFY, namespace: rest.namespace, labels: ALL };
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'CronJob',
-    metadata,
+  return kubernetesObject('CronJob', metadata, {
     spec: {
       schedule,
       suspend,
@@ -103,7 +101,7 @@ function cronJob({ schedule, suspend, ...rest }: VerifyInstallation): KubeObject
         },
       },
     },
-  };
+  });
 }
 
 function pod(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): PodSpec {

@@ -59,6 +59,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'runtime/kube/yaml.ts',
     'cdk8s',
     'cdk8s-plus-28',
+    // Types of kinds that cdk8s-plus-28 lacks.
+    '@kubernetes/client-node',
     'constructs',
     'yaml',
     'zod',
@@ -90,7 +92,7 @@ function allowedFor(file: string): readonly string[] | undefined {
   if (folder === undefined) return undefined;
   // Plain object functions are shared with the runtime, so they must not bring cdk8s with them.
   if (/^charts\/.*\/objects\.ts$/.test(file))
-    return ['runtime/rules', 'charts/shared/objects.ts', `${dirname(file)}/`];
+    return ['runtime/rules', 'charts/shared/objects.ts', 'charts/shared/kubernetes.ts', `${dirname(file)}/`];
   return [folder, ...(ALLOWED[folder] ?? [])];
 }
 

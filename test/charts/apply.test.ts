@@ -49,7 +49,7 @@ else {
   test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
 
   const apply = (path: string) =>
-    plane.kubectl('apply', '--server-side', '--field-manager=gitops', '-k', path);
+    plane.kubectl('apply', '--server-side', '--validate=strict', '--field-manager=gitops', '-k', path);
 
   const appliesTwice = async (path: string): Promise<void> => {
     const first = await apply(path);

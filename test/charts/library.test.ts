@@ -208,7 +208,7 @@ test('plain objects bring no cdk8s with them, however far one follows their impo
     if (seen.has(file)) return;
     seen.add(file);
     for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
-      /^(?:import|export)\b[^'"`;]*?from '([^']+)'/gm,
+      /^(?:import(?! type)|export)\b[^'"`;]*?from '([^']+)'/gm,
     )) {
       if (target.startsWith('.')) follow(join(file, '..', target));
       else packages.add(target);
