@@ -1,7 +1,9 @@
 /** A pull secret as a construct: a reference at synth time, never a value. */
+import type { EnvValue, ISecret } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import { labels } from './metadata.ts';
 import { ObjectGroup } from './object-group.ts';
-import { type PolicyRule, secretsByName } from './rbac.ts';
+import { type PolicyRule, role, roleBinding, type Subject, secretsByName } from './rbac.ts';
 import {
   type SecretReference,
   type SecretSource,
@@ -15,7 +17,8 @@ export interface PullSecretProps extends SecretReference {
 }
 
 /**
- * Names a Secret of type `kubernetes.io/dockerconfigjson` and renders what makes it.
+ * Names a Secret of type `kubernetes.io/dockerconfigjson` and renders what makes it. It is an `ISecret` of cdk8s-plus-28, so
+ * that it goes where its own Secrets go: `dockerRegistryAuth` of a Deployment, `allowRead` of a Role.
  *
  * @example
  * ```ts
@@ -30,10 +33,15 @@ export interface PullSecretProps extends SecretReference {
  *   source: { externalSecret: { store: 'vault', key: 'registries/team-a' } },
  * });
  * assert.deepEqual(secret.readRule().resourceNames, ['additional-pull-secret']);
- * assert.equal(Testing.synth(chart)[0].kind, 'ExternalSecret');
+ * secret.allowRead({ namespace: 'kube-system', name: 'syncer' });
+ * assert.deepEqual(Testing.synth(chart).map(({ kind }) => kind), ['ExternalSecret', 'Role', 'RoleBinding']);
  * ```
  */
-export class PullSecret extends ObjectGroup {
+export class PullSecret extends ObjectGroup implements ISecret {
+  readonly apiGroup = '';
+  readonly apiVersion = 'v1';
+  readonly kind = 'Secret';
+  readonly resourceType = 'secrets';
   readonly reference: SecretReference;
   /** Files that you keep yourself (SOPS), relative to the cluster's folder: pass them to `renderTree` as `kept`. */
   readonly keptFiles: readonly string[];
@@ -48,5 +56,48 @@ export class PullSecret extends ObjectGroup {
   /** For a Role in the Secret's namespace: `get` on this Secret and no other. */
   readRule(): PolicyRule {
     return secretsByName([this.reference.name], ['get']);
+  }
+
+  get name(): string {
+    return this.reference.name;
+  }
+
+  get resourceName(): string {
+    return this.reference.name;
+  }
+
+  asApiResource(): this {
+    return this;
+  }
+
+  asNonApiResource(): undefined {
+    return undefined;
+  }
+
+  /**
+   * A Role and RoleBinding beside the Secret that let these accounts `get` it and no other.
+   *
+   * @param readers service accounts, of any namespace
+   */
+  allowRead(...readers: readonly Subject[]): void {
+    const { namespace, name } = this.reference;
+    const metadata = {
+      namespace,
+      name: `read-${name}`,
+      labels: labels({ name: 'pull-secret', component: 'access' }),
+    };
+    new ObjectGroup(this, 'read', [role(metadata, [this.readRule()]), roleBinding(metadata, readers)]);
+  }
+
+  /**
+   * Wanted by `ISecret`, and refused: a pull secret is for the kubelet, and a credential in the environment reaches every
+   * child process and crash report.
+   *
+   * @throws TypeError always
+   */
+  envValue(key: string): EnvValue {
+    throw new TypeError(
+      `Cannot put key "${key}" of pull secret "${this.reference.namespace}/${this.name}" into the environment: name it in imagePullSecrets, or mount it as a file`,
+    );
   }
 }
