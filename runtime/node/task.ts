@@ -21,7 +21,7 @@ export interface Look {
   /** Digest of the file, or `absent`. */
   readonly present: string;
   readonly wanted: WantedContent | undefined;
-  /** Why nothing is wanted; beside a wanted content, what of the source is left out of it. */
+  /** Why nothing is wanted, or why the file cannot be read. */
   readonly problem?: PullwrightError;
   /** For people: which source was taken, how many entries are wanted, and how many of them belong to others. */
   readonly from?: string;

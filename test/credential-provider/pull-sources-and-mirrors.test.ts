@@ -54,12 +54,14 @@ function isRepository(name: string): boolean {
   return parsed.ok && parsed.reference.repository === name && parsed.reference.tag === undefined;
 }
 
-/** What the mirror rules try for the image by tag or by digest, in their order. */
+/** What the mirror rules try for the image by tag or by digest, or would if the runtime did not give up on it before. */
 function tried(registries: readonly Registry[], name: string): readonly string[] {
   const index = compileMirrors(registries);
-  const references = [`${name}:1`, `${name}@${DIGEST}`].flatMap((reference) =>
-    resolveMirrors(index, reference).candidates.map((candidate) => candidate.reference),
-  );
+  const references = [`${name}:1`, `${name}@${DIGEST}`].flatMap((reference) => {
+    const { candidates, skipped } = resolveMirrors(index, reference);
+    const places = [...candidates, ...skipped.filter(({ reason }) => reason === 'GivenUp')];
+    return places.map((place) => place.reference);
+  });
   return references.map((reference) => reference.replace(/(?::1|@sha256:a+)$/, ''));
 }
 

@@ -53,7 +53,7 @@ test('writes the whole truth as a document: order, policy, tags and digests', ()
       [
         'quay.io/ocp',
         false,
-        ['digest-only z.example.com/ocp', 'digest-only a.example.com/ocp', 'digest-only old.example.com/ocp'],
+        ['digest-only old.example.com/ocp', 'digest-only z.example.com/ocp', 'digest-only a.example.com/ocp'],
       ],
       ['registry.example.com/team', true, ['tag-only m.example.com/team']],
     ],

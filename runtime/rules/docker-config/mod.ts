@@ -12,7 +12,6 @@
  * - `registry-key.ts`: What a key of `auths` means
  * - `secret-text.ts`: A Secret as a source of credentials
  * - `upstream.ts`: Validation and merge exactly as HyperShift does them
- * - `usable.ts`: The part of a pull secret that may be written where the kubelet and CRI-O read it
  * - `validate.ts`: What is wrong with a pull secret, or not as its author thinks, before it is applied
  *
  * @module

@@ -43,13 +43,11 @@ export function upstreamAdditionalFault(data: SecretTexts): string | undefined {
   return entries > 0 ? undefined : 'docker config json must contain at least one auth entry';
 }
 
-export const MISSING_AUTHS = "missing 'auths' key";
-
 /** Why HyperShift's node agent refuses the content of a pull secret: it wants an object with the exact key `auths`. */
 export function upstreamAgentFault(content: Redacted<string>): string | undefined {
   const read = unmarshalMap(content);
   if (!read.ok) return read.goText;
-  return read.members.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
+  return read.members.some((member) => member.key === 'auths') ? undefined : "missing 'auths' key";
 }
 
 export type UpstreamMerge =

@@ -220,14 +220,15 @@ function mirrorsOf(
 ): readonly RuleMirror[] {
   const [first] = group;
   if (first === undefined) return [];
-  const { order, conflict } = mergeOrders(group.map((entry) => entry.mirrors));
+  const { order, conflict } = mergeOrders(
+    source,
+    group.map((entry) => entry.mirrors),
+  );
   if (conflict !== undefined) {
-    const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the order of the first list counts here, and is not specified for nodes`;
+    const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the tie is broken by name, for nodes as well as here`;
     problems.push(problem('OrderConflict', first.origin, text, 'warning'));
   }
-  // The source is tried last anyway; only an earlier place says something.
-  const wanted = order.at(-1) === source ? order.slice(0, -1) : order;
-  return wanted.map((location) => ({ location, pullFrom: first.pullFrom, ...originOf(location, group) }));
+  return order.map((location) => ({ location, pullFrom: first.pullFrom, ...originOf(location, group) }));
 }
 
 function originOf(location: string, group: readonly MirrorEntry[]): { readonly origin?: RuleOrigin } {

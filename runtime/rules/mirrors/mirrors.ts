@@ -10,7 +10,7 @@
  * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, held
  * against their code in test/oracle/container-image and against skopeo in test/registry.
  */
-import { formatImageReference, parseImageReference } from '../auth-lookup/image-reference.ts';
+import { isCanonical, refusalText, withoutTagAndDigest, withoutTagBesideDigest } from './reference-text.ts';
 import type { Mirror, Registry } from './registries-conf.ts';
 
 /** Where a rule or a mirror was written. */
@@ -60,10 +60,12 @@ export interface Candidate {
   readonly kind: 'mirror' | 'source';
   /** What took the place of the matched source. */
   readonly location: string;
+  /** Whether it may be asked without a verified certificate. Absent: no. */
+  readonly insecure?: boolean;
   readonly origin?: RuleOrigin;
 }
 
-export type SkipReason = 'DigestOnly' | 'TagOnly' | 'Blocked' | 'InvalidReference';
+export type SkipReason = 'DigestOnly' | 'TagOnly' | 'Blocked' | 'InvalidReference' | 'GivenUp';
 
 export interface SkippedCandidate extends Candidate {
   readonly reason: SkipReason;
@@ -80,6 +82,8 @@ export interface Resolution {
   /** In the order in which they are tried. Empty when every place is blocked or refused. */
   readonly candidates: readonly Candidate[];
   readonly skipped: readonly SkippedCandidate[];
+  /** Why the runtime gives up on the image before it asks any place, in its own words. Then `candidates` is empty. */
+  readonly refusal?: string;
 }
 
 /** Makes rules ready for {@link resolveMirrors}. Of two rules with one source the first counts; sources without text never do. */
@@ -128,25 +132,38 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   }
   const { rule, length } = found;
   const rest = reference.slice(length);
-  const candidates: Candidate[] = [];
-  const skipped: SkippedCandidate[] = [];
-  for (const mirror of rule.mirrors) {
+  const places: Place[] = rule.mirrors.map((mirror) => {
     const candidate: Candidate = {
       reference: mirror.location + rest,
       kind: 'mirror',
       location: mirror.location,
+      ...(mirror.insecure === true ? { insecure: true } : {}),
       ...(mirror.origin === undefined ? {} : { origin: mirror.origin }),
     };
-    const refusal = refusalByUse(mirror, byDigest) ?? refusalOf(index, candidate, reference);
-    if (refusal === undefined) candidates.push(candidate);
-    else skipped.push({ ...candidate, ...refusal });
-  }
+    return [candidate, refusalByUse(mirror, byDigest) ?? refusalOf(index, candidate, reference)];
+  });
   const source = sourceOf(rule, reference, rest);
-  const refusal = refusalOf(index, source, reference);
-  if (refusal === undefined) candidates.push(source);
-  else skipped.push({ ...source, ...refusal });
-  return { image: reference, byDigest, rule, candidates, skipped };
+  places.push([source, refusalOf(index, source, reference)]);
+  const invalid = places.find(([, refusal]) => refusal?.reason === 'InvalidReference');
+  if (invalid === undefined || index.ports !== 'runtime')
+    return { image: reference, byDigest, rule, ...parted(places) };
+  const given = places.map(([place, refusal]): Place => [place, refusal ?? GIVEN_UP]);
+  return { image: reference, byDigest, rule, ...parted(given), refusal: refusalText(invalid[0].reference) };
 }
+
+type Place = readonly [candidate: Candidate, refusal: Refusal | undefined];
+
+function parted(places: readonly Place[]): Pick<Resolution, 'candidates' | 'skipped'> {
+  return {
+    candidates: places.flatMap(([place, refusal]) => (refusal === undefined ? [place] : [])),
+    skipped: places.flatMap(([place, refusal]) => (refusal === undefined ? [] : [{ ...place, ...refusal }])),
+  };
+}
+
+const GIVEN_UP = {
+  reason: 'GivenUp',
+  message: 'The runtime gives up on the image before it asks any place',
+} as const;
 
 /** The runtime looks rules up for the name of an image, so that a source with a tag or a digest decides about none. */
 function comparedPart(index: MirrorIndex, reference: string): string {
@@ -236,16 +253,6 @@ function refusalOf(index: MirrorIndex, { reference }: Candidate, image: string):
   return own?.blocked === true ? blockedBy(own) : undefined;
 }
 
-/**
- * Whether the runtime takes it as it is: a host, a repository in lower case, and `library/` where Docker Hub needs it. Its
- * grammar has no IPv6 addresses.
- */
-function isCanonical(reference: string): boolean {
-  if (reference.startsWith('[')) return false;
-  const parsed = parseImageReference(reference);
-  return parsed.ok && formatImageReference(parsed.reference) === reference;
-}
-
 function blockedBy(rule: MirrorRule): Refusal {
   return { reason: 'Blocked', message: `The rule for "${rule.prefix}" forbids to contact it` };
 }
@@ -257,21 +264,6 @@ function sourceOf(rule: MirrorRule, reference: string, rest: string): Candidate 
     reference: rewritten,
     kind: 'source',
     location: rule.location === '' ? rule.prefix : rule.location,
+    ...(rule.insecure ? { insecure: true } : {}),
   };
-}
-
-function withoutTagAndDigest(reference: string): string {
-  const at = reference.indexOf('@');
-  const name = at === -1 ? reference : reference.slice(0, at);
-  const colon = name.lastIndexOf(':');
-  const slash = name.lastIndexOf('/');
-  return slash !== -1 && colon > slash ? name.slice(0, colon) : name;
-}
-
-/** `name:tag@digest` is pulled as `name@digest`. */
-function withoutTagBesideDigest(image: string): string {
-  const at = image.indexOf('@');
-  if (at === -1) return image;
-  const colon = image.lastIndexOf(':', at);
-  return colon > image.lastIndexOf('/', at) && colon !== -1 ? image.slice(0, colon) + image.slice(at) : image;
 }

@@ -7,9 +7,9 @@
  *   conf-plain.ts reads without a TOML parser
  * - `lint.ts`: What is wrong, or not as its author thinks, with a group of mirror sets
  * - `mirrors.ts`: The one mirror resolver
- * - `order.ts`: Several lists of mirrors for one source become one list that keeps the order of each, as far as
- *   they agree
+ * - `order.ts`: Several lists of mirrors for one source become one list, in the order that the nodes get
  * - `pull-sources.ts`: Where the container runtime really pulls an image from
+ * - `reference-text.ts`: What the runtime makes of the text of a reference before and after a rule rewrites it
  * - `registries-conf-plain.ts`: The plain form of `registries.conf`
  * - `registries-conf-table.ts`: Values out of the tables of a `registries.conf`, with the refusals that the
  *   runtime has for a wrong type

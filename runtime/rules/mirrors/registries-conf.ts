@@ -23,6 +23,8 @@ export interface Mirror {
   /** Host with optional port and path, no scheme, no trailing slash. */
   readonly location: string;
   readonly pullFrom: PullFrom;
+  /** Whether it may be asked without a verified certificate. Absent: no. */
+  readonly insecure?: boolean;
 }
 
 /** One `[[registry]]` table. */
@@ -112,7 +114,7 @@ function registryOf(table: Table): Registry {
 function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
   const location = locationOf(table, 'location');
   if (location === '') throw refuse('invalid condition: mirror location is unset');
-  flagOf(table, 'insecure');
+  const insecure = flagOf(table, 'insecure');
   const from = stringOf(table, 'pull-from-mirror');
   if (digestOnly && from !== '') {
     throw refuse(
@@ -121,7 +123,8 @@ function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
   }
   if (from !== '' && !PULL_FROM.includes(from))
     throw refuse(`unsupported pull-from-mirror value "${from}" for mirror "${location}"`);
-  return { location, pullFrom: digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom) };
+  const pullFrom = digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom);
+  return { location, pullFrom, ...(insecure ? { insecure } : {}) };
 }
 
 /** One location may be named by several prefixes, but not with different switches. */

@@ -1,0 +1,33 @@
+import { disruptionOf } from '../../../../runtime/rules/node-registries/disruption.ts';
+import { renderNodeFiles } from '../../../../runtime/rules/node-registries/render.ts';
+import type { ConformanceSuite } from '../../suite.ts';
+import { objectsOf, type RunInput } from './read.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+interface Change {
+  readonly before: RunInput;
+  readonly after: RunInput;
+}
+
+export const suite: ConformanceSuite<Change, Fields> = {
+  cases: (document) => {
+    const { cases } = document as { cases: readonly { name: string; input: Change; expected: Fields }[] };
+    return cases.map(({ name, input, expected }) => {
+      const { admitted: _, ...wanted } = expected;
+      return { name, input, expected: wanted };
+    });
+  },
+  answer: ({ before, after }) => {
+    const [old, next] = [before, after].map((input) => renderNodeFiles(objectsOf(input)));
+    if (old === undefined || next === undefined || old.refused) throw new Error('no rendering before');
+    if (next.refused)
+      return { error: next.faults[0]?.text, changedFiles: [], actions: [], drain: false, reboot: false };
+    const { because: _, ...disruption } = disruptionOf(old, next);
+    return { ...disruption };
+  },
+  mutation: {
+    file: 'runtime/rules/node-registries/disruption.ts',
+    replace: "pullFrom !== 'digest-only' && pullFrom !==",
+    by: 'pullFrom !==',
+  },
+};
