@@ -1,13 +1,20 @@
 /** The section `systems.credential-provider` of a fleet, and constructs for charts of one's own. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
+import {
+  PROVIDER_FLAGS,
+  PROVIDER_PATH,
+  type ProviderFlagKind,
+  type ProviderSettings,
+} from '../../runtime/rules/credential-provider/provider-flags.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
-import type { ChartSystem } from '../shared/system.ts';
+import type { ChartSystem, SectionProblem } from '../shared/system.ts';
 import { type NamespaceAccess, namespaceAccess, nodeAccess } from './access.ts';
 import { credentialProviderAlerts } from './alerts.ts';
 import { credentialProviderConfig, credentialProviderCrd, isMatchImage } from './crd.ts';
+import { executableMachineConfigs } from './executable.ts';
 import { installerObjects } from './installer.ts';
 import { clusterAccess, hostedClusterAccess } from './reconciler-access.ts';
 
@@ -27,6 +34,16 @@ export interface CredentialProviderInput {
   readonly mode?: 'auto' | 'own' | 'observe';
   /** Hand the annotation `pullwright.dev/image-pull-secrets` of service accounts over to the provider. @default {false} */
   readonly secretAnnotation?: boolean;
+  /** Options of our executable, as `args` in the kubelet's file. The plugin that OpenShift brings knows none. @default {{}} */
+  readonly provider?: ProviderSettings;
+  /**
+   * Put our executable on nodes of OpenShift, in place of the plugin of the same name that OpenShift brings. Reboots the nodes
+   * of these pools, one after the other. @default none
+   */
+  readonly executable?: {
+    /** Pools of the Machine Config Operator. */
+    readonly pools: readonly string[];
+  };
   /**
    * Put executable, file and drop-in on the nodes of a stand-alone cluster without the Machine Config Operator, and restart
    * their kubelets. @default none
@@ -59,6 +76,26 @@ const namespaceSchema = z.strictObject({
     .describe('Let pod and service account order contradicting secrets'),
 });
 
+const absolutePath = z.string().regex(PROVIDER_PATH, 'must be an absolute path without blanks and commas');
+
+const FIELD_OF_KIND: Readonly<Record<ProviderFlagKind, z.ZodType>> = {
+  path: absolutePath,
+  paths: z.array(absolutePath).min(1),
+  secrets: z.enum(['list', 'named']),
+  boolean: z.boolean(),
+  milliseconds: z.int().min(100).max(55_000),
+};
+
+/** A field for each flag of the executable. */
+const providerSchema = z.strictObject(
+  Object.fromEntries(
+    Object.entries(PROVIDER_FLAGS).map(([field, { kind, flag, help }]) => [
+      field,
+      FIELD_OF_KIND[kind].exactOptional().describe(`--${flag}: ${help}`),
+    ]),
+  ),
+) as z.ZodType<ProviderSettings, ProviderSettings>;
+
 export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput> = z.strictObject({
   matchImages: z
     .array(
@@ -86,6 +123,15 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
     .boolean()
     .exactOptional()
     .describe('Hand the annotation with secret names over to the provider'),
+  provider: providerSchema
+    .exactOptional()
+    .describe("Options of our executable, as args in the kubelet's file"),
+  executable: z
+    .strictObject({
+      pools: z.array(dnsLabel()).min(1).describe('Pools of the Machine Config Operator'),
+    })
+    .exactOptional()
+    .describe('Put our executable on nodes of OpenShift, in place of the one that OpenShift brings'),
   installer: z
     .strictObject({
       nodeSelector: z.record(z.string(), z.string()).exactOptional().describe('Nodes that get it'),
@@ -119,15 +165,7 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
   summary: 'Lets pods pull from mirrors with the pull secrets of their namespace',
   config: schema,
   kinds: ['standalone', 'hosted'],
-  check: (config, cluster) =>
-    config.installer === undefined || cluster.kind === 'standalone'
-      ? []
-      : [
-          {
-            path: ['installer'],
-            text: `the cluster is of kind ${cluster.kind}, wanted standalone: nodes of hosted clusters take the ConfigMap of their NodePools`,
-          },
-        ],
+  check: (config, cluster) => mistakes(config, cluster.kind),
   objects: (config, cluster) => [
     ...credentialProviderObjects(
       { ...config, monitoringNamespace: cluster.namespace },
@@ -139,6 +177,14 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
           ...config.installer,
           image: cluster.image,
           ...(config.secretAnnotation === true ? { secretAnnotation: true } : {}),
+          ...(config.provider === undefined ? {} : { provider: config.provider }),
+        })),
+    ...(config.executable === undefined
+      ? []
+      : executableMachineConfigs({
+          pools: config.executable.pools,
+          image: cluster.image,
+          ...(config.provider === undefined ? {} : { settings: config.provider }),
         })),
   ],
   reconciler: (config, cluster) =>
@@ -162,6 +208,38 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
         },
 };
 
+function mistakes(
+  { installer, executable, provider }: CredentialProviderInput,
+  kind: string,
+): readonly SectionProblem[] {
+  const isStandalone = kind === 'standalone';
+  const nodes = 'nodes of hosted clusters take the ConfigMap of their NodePools';
+  return [
+    ...(installer === undefined || isStandalone
+      ? []
+      : [{ path: ['installer'], text: `the cluster is of kind ${kind}, wanted standalone: ${nodes}` }]),
+    ...(executable === undefined || isStandalone
+      ? []
+      : [{ path: ['executable'], text: `the cluster is of kind ${kind}, wanted standalone: ${nodes}` }]),
+    ...(installer === undefined || executable === undefined || installer.uninstall === true
+      ? []
+      : [
+          {
+            path: ['executable'],
+            text: 'installer is for nodes without the Machine Config Operator, executable for nodes with it: set one of them',
+          },
+        ]),
+    ...(provider === undefined || installer !== undefined || executable !== undefined
+      ? []
+      : [
+          {
+            path: ['provider'],
+            text: 'only our own executable knows these options: set installer, or executable on OpenShift',
+          },
+        ]),
+  ];
+}
+
 function optionsOf({ mode, secretAnnotation }: CredentialProviderInput): Readonly<Record<string, unknown>> {
   return {
     ...(mode === undefined ? {} : { mode }),
@@ -171,7 +249,10 @@ function optionsOf({ mode, secretAnnotation }: CredentialProviderInput): Readonl
 
 /** Properties of {@link CredentialProvider}. */
 export interface CredentialProviderProps
-  extends Omit<CredentialProviderInput, 'mode' | 'secretAnnotation' | 'installer'> {
+  extends Omit<
+    CredentialProviderInput,
+    'mode' | 'secretAnnotation' | 'provider' | 'executable' | 'installer'
+  > {
   /** Namespace of the PrometheusRule. @default {'pullwright-system'} */
   readonly monitoringNamespace?: string;
 }

@@ -1,5 +1,9 @@
 /** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import {
+  type ProviderSettings,
+  providerArgs,
+} from '../../runtime/rules/credential-provider/provider-flags.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   type Container,
@@ -22,6 +26,8 @@ export interface InstallerOptions {
   /** Restarts of kubelets are spread over so many seconds. @default {300} */
   readonly restartWindowSeconds?: number;
   readonly secretAnnotation?: boolean;
+  /** Options of the executable. @default none */
+  readonly provider?: ProviderSettings;
   /** Write a PullStatus and Events about each node. @default {false} */
   readonly report?: boolean;
   /** Listen on the node's address, and render a PodMonitor. @default {false} */
@@ -152,6 +158,7 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
         ? []
         : [`--restart-window=${options.restartWindowSeconds}`]),
       ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
+      ...providerArgs(options.provider ?? {}).map((arg) => `--provider-arg=${arg}`),
       ...(options.report === true ? ['--report'] : []),
       ...(isOpen ? ['--health-address=$(NODE_ADDRESS)'] : []),
       ...(options.uninstall === true ? ['--uninstall'] : []),

@@ -13,6 +13,14 @@ export interface NodeFile {
   /** Absolute path on the node. */
   readonly path: string;
   readonly text: string;
+  /** Permission bits. @default {0o644} */
+  readonly mode?: number;
+}
+
+/** A unit of systemd. */
+export interface NodeUnit {
+  readonly name: string;
+  readonly text: string;
 }
 
 export interface MachineConfigInput {
@@ -53,8 +61,11 @@ export function machineConfig({ pool, files, owner }: MachineConfigInput): KubeO
   };
 }
 
-/** Ignition 3.5.0 with files of mode 0644. */
-export function ignition(files: readonly NodeFile[]): Readonly<Record<string, unknown>> {
+/** Ignition 3.5.0 with files and units that are enabled. */
+export function ignition(
+  files: readonly NodeFile[],
+  units: readonly NodeUnit[] = [],
+): Readonly<Record<string, unknown>> {
   return {
     ignition: {
       config: { replace: { verification: {} } },
@@ -66,15 +77,18 @@ export function ignition(files: readonly NodeFile[]): Readonly<Record<string, un
     kernelArguments: {},
     passwd: {},
     storage: files.length === 0 ? {} : { files: files.map(ignitionFile) },
-    systemd: {},
+    systemd:
+      units.length === 0
+        ? {}
+        : { units: units.map(({ name, text }) => ({ name, enabled: true, contents: text })) },
   };
 }
 
-function ignitionFile({ path, text }: NodeFile): Readonly<Record<string, unknown>> {
+function ignitionFile({ path, text, mode = 0o644 }: NodeFile): Readonly<Record<string, unknown>> {
   return {
     contents: { compression: '', source: dataUrl(text), verification: {} },
     group: {},
-    mode: 0o644,
+    mode,
     overwrite: true,
     path,
     user: {},

@@ -3,7 +3,7 @@
  * What it does not know (help, version, dry run, wrong flags) is left to the command line, which says the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
-import { type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
+import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
 import { errnoOf } from '../host/file-errors.ts';
 
@@ -35,7 +35,12 @@ function answered(response: string): boolean {
 function parsedOf(args: readonly string[]): ParsedArguments | undefined {
   if (args.includes('--help') || args.includes('-h')) return undefined;
   try {
-    return parseArguments(args, process.env['HOME'], (path) => readFileSync(path, 'utf8'));
+    return parseArguments(
+      args,
+      process.env['HOME'],
+      (path) => readFileSync(path, 'utf8'),
+      configBeside(process.execPath),
+    );
   } catch {
     return undefined;
   }

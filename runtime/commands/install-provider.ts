@@ -1,6 +1,7 @@
 /** `pullwright install-provider`: the credential provider on a node without the Machine Config Operator. */
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
+import { parseArguments } from '../credential-provider/plugin/options.ts';
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
@@ -20,6 +21,7 @@ nor on nodes that the Machine Config Operator manages.
   --bin-dir DIR            folder of plugins (the kubelet's present one, else /usr/libexec/kubelet-image-credential-provider-plugins)
   --executable FILE        what is copied there (this program)
   --secret-annotation      hand pullwright.dev/image-pull-secrets of service accounts over
+  --provider-arg ARG       argument of the executable in the kubelet's file, such as --secrets=named; may be repeated
   --bus-socket PATH        (/var/run/dbus/system_bus_socket)
   --restart-window TIME    spread the restarts of the nodes over this time, in seconds (300)
   --max-restarts N         at most so many changes restart the kubelet within 10 minutes; 0: no limit (6)
@@ -75,6 +77,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       'bin-dir': { type: 'string' },
       executable: text(process.execPath),
       'secret-annotation': { type: 'boolean', default: false },
+      'provider-arg': { type: 'string', multiple: true, default: [] },
       'bus-socket': text('/var/run/dbus/system_bus_socket'),
       'restart-window': text('300'),
       'max-restarts': text('6'),
@@ -105,6 +108,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     binDir: values['bin-dir'],
     executable: values.executable,
     secretAnnotation: values['secret-annotation'],
+    providerArgs: providerArguments(values['provider-arg']),
     busSocket: values['bus-socket'],
     windowMs: seconds('restart-window', values['restart-window']),
     maxRestarts: countOf('max-restarts', values['max-restarts']),
@@ -124,6 +128,12 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   };
   const installer = await import('../credential-provider/installer/installer.ts');
   return values['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
+}
+
+/** What the kubelet would hand over at each pull is held against the executable's own flags now. */
+function providerArguments(args: readonly string[]): readonly string[] {
+  parseArguments(args, undefined, () => '{}');
+  return args;
 }
 
 function seconds(flag: string, value: string): number {

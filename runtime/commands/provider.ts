@@ -1,11 +1,12 @@
 /** `pullwright provider`, on a node `crio-credential-provider`: the kubelet's image credential provider. */
 import { readFileSync } from 'node:fs';
-import { FLAGS, parseArguments } from '../credential-provider/plugin/options.ts';
+import { configBeside, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
+import { PROVIDER_FLAGS } from '../rules/credential-provider/provider-flags.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
-const flagLines = Object.entries(FLAGS).map(([name, { help }]) => `  --${name.padEnd(22)}${help}`);
+const flagLines = Object.values(PROVIDER_FLAGS).map(({ flag, help }) => `  --${flag.padEnd(22)}${help}`);
 
 const HELP = `
 Gives CRI-O the pull credentials of a pod's namespace, for the mirrors that an image is really pulled from.
@@ -17,7 +18,8 @@ answers with a CredentialProviderResponse on stdout. Everything else goes to std
 
 Usage: crio-credential-provider [flags] < request.json
 
-  --config FILE           JSON object with the flags below, without dashes
+  --config FILE           JSON object with the flags below, without dashes; crio-credential-provider.json beside the
+                          executable is read in any case, if it is there
 ${flagLines.join('\n')}
   --dry-run               write nothing; print pull sources, choices and the redacted auth file. What the request holds
                           under "dryRun" (registriesConf, globalAuth, secrets) stands in for the node and the API server
@@ -41,6 +43,7 @@ export const command: Command = {
       '/var/lib/kubelet/config.json',
       '/var/lib/kubelet/kubeconfig',
       '<--config>',
+      '<folder of the executable>/crio-credential-provider.json',
     ],
     writes: ['/etc/crio/auth', '/run/systemd/journal/socket'],
     hosts: ['API server'],
@@ -55,7 +58,12 @@ export const command: Command = {
 };
 
 async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const parsed = parseArguments(args, io.env['HOME'], (path) => readFileSync(path, 'utf8'));
+  const parsed = parseArguments(
+    args,
+    io.env['HOME'],
+    (path) => readFileSync(path, 'utf8'),
+    configBeside(process.execPath),
+  );
   if (parsed.version !== undefined) {
     write(
       io,

@@ -34,6 +34,8 @@ export interface InstallInput {
   readonly node: KubeObject;
   readonly matchImages: readonly string[];
   readonly annotationKeys?: readonly string[];
+  /** Arguments of the executable in the kubelet's file. */
+  readonly args?: readonly string[];
   /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
   readonly unit: readonly NodeFile[];
   readonly pointers: KubeletPointers;
@@ -123,11 +125,10 @@ function planEntries(input: InstallInput): InstallPlan {
   const unitProblem = unitFault(input.unit);
   if (unitProblem !== undefined) return unitProblem;
   const binDir = binDirOf(input);
-  const { config, verdicts } = mergeCredentialProviderConfig(
-    present.config,
-    input.matchImages,
-    input.annotationKeys === undefined ? {} : { optionalAnnotationKeys: input.annotationKeys },
-  );
+  const { config, verdicts } = mergeCredentialProviderConfig(present.config, input.matchImages, {
+    ...(input.annotationKeys === undefined ? {} : { optionalAnnotationKeys: input.annotationKeys }),
+    ...(input.args === undefined ? {} : { args: input.args }),
+  });
   if (config === undefined) return { ok: true, dropIn: NEUTRAL, binDir, verdicts };
   const text = configText(config);
   const refusal = kubeletRefusal(text, input.parseYaml);

@@ -30,6 +30,8 @@ export interface HostPlaces {
 
 export interface WantedOptions extends HostPlaces {
   readonly secretAnnotation: boolean;
+  /** Arguments of the executable, as they go into the kubelet's file. */
+  readonly providerArgs: readonly string[];
   readonly nodeName: string;
   readonly serviceAccountDir: string;
   /** Also where somebody else manages the node, or wrote the drop-in. */
@@ -65,6 +67,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     node,
     matchImages,
     ...(options.secretAnnotation ? { annotationKeys: [SECRETS_ANNOTATION] } : {}),
+    args: options.providerArgs,
     unit: files,
     pointers: {
       binDir: options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,

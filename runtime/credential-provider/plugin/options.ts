@@ -1,28 +1,18 @@
 /** Where the provider reads and writes, and how long it may take: flags over a config file over the paths of a node. */
+
+import {
+  flagFault,
+  PROVIDER_FLAGS,
+  type ProviderFlagKind,
+  type ProviderSettings,
+} from '../../rules/credential-provider/provider-flags.ts';
 import { UsageError } from '../../rules/errors.ts';
 
-export interface ProviderOptions {
-  readonly registriesConf: string;
-  /** Folders of drop-ins; a file of the same name in an earlier folder hides the later one. */
-  readonly registriesConfDirs: readonly string[];
-  readonly authDir: string;
-  /** The node's own auth file. */
-  readonly globalAuthFile: string;
-  /** Dotenv file with the API server's address. */
-  readonly apiServerEnv: string;
+/** All options of a run; see {@link ProviderSettings} for what each is. */
+export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
   /** The CA to use and no other; absent: looked for in {@link kubeconfigs}, then {@link caFiles}. */
   readonly caFile: string | undefined;
-  readonly kubeconfigs: readonly string[];
   readonly caFiles: readonly string[];
-  /** `list` reads the namespace's secrets with one request, falling back to names; `named` asks only for named secrets. */
-  readonly secrets: 'list' | 'named';
-  /** Keep images that were pulled with a namespace's credentials from other namespaces on the node. */
-  readonly keepImagesPrivate: boolean;
-  /** For the whole run; the kubelet kills the provider after a minute. */
-  readonly budgetMs: number;
-  /** Where the journal takes entries; no socket there: nothing is sent. */
-  readonly journalSocket: string;
-  readonly verbose: boolean;
 }
 
 /** The paths of a node, as CRI-O and the Machine Config Operator lay it out. */
@@ -55,43 +45,10 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
   };
 }
 
-/** Flag name to the option it sets, how its text is read, and its line in the help. */
-export const FLAGS: Readonly<Record<string, Flag>> = {
-  'registries-conf': {
-    option: 'registriesConf',
-    read: pathOf,
-    help: 'main file of the mirror configuration',
-  },
-  'registries-conf-dir': {
-    option: 'registriesConfDirs',
-    read: listOf,
-    help: 'folders of drop-ins, separated by commas',
-  },
-  'auth-dir': { option: 'authDir', read: pathOf, help: 'folder that CRI-O takes auth files from' },
-  'global-auth-file': { option: 'globalAuthFile', read: pathOf, help: "the node's own auth file" },
-  'apiserver-env': {
-    option: 'apiServerEnv',
-    read: pathOf,
-    help: 'file with KUBERNETES_SERVICE_HOST and _PORT',
-  },
-  'ca-file': { option: 'caFile', read: pathOf, help: 'CA of the API server' },
-  kubeconfig: {
-    option: 'kubeconfigs',
-    read: listOf,
-    help: "the kubelet's kubeconfig, or several: address and CA of the API server",
-  },
-  secrets: { option: 'secrets', read: modeOf, help: 'list (one request) or named (get by name only)' },
-  'keep-images-private': { option: 'keepImagesPrivate', read: flagOf, help: 'true or false' },
-  'budget-ms': { option: 'budgetMs', read: millisecondsOf, help: 'for the whole run, 100 to 55000' },
-  'journal-socket': { option: 'journalSocket', read: pathOf, help: 'socket of the journal' },
-  verbose: { option: 'verbose', read: flagOf, help: 'true or false: a line for every source' },
-};
-
-interface Flag {
-  readonly option: keyof ProviderOptions;
-  readonly read: (text: string, name: string) => unknown;
-  readonly help: string;
-}
+/** Flag name to the option it sets. */
+const OPTIONS: ReadonlyMap<string, keyof ProviderSettings> = new Map(
+  Object.entries(PROVIDER_FLAGS).map(([field, { flag }]) => [flag, field as keyof ProviderSettings]),
+);
 
 /** What the flags and the config file say, and which arguments are left for others. */
 export interface ParsedArguments {
@@ -103,8 +60,9 @@ export interface ParsedArguments {
 }
 
 /**
- * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names). Arguments that are no
- * flags are passed over, as kubelet configurations give them to every provider.
+ * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
+ * `--config` over the one at `beside`, if there is one. Arguments that are no flags are passed over, as kubelet configurations
+ * give them to every provider.
  *
  * @example
  * ```ts
@@ -121,8 +79,11 @@ export function parseArguments(
   args: readonly string[],
   home: string | undefined,
   readConfig: (path: string) => string,
+  beside?: string,
 ): ParsedArguments {
   let options = defaultOptions(home);
+  const text = beside === undefined ? undefined : textIfThere(beside, readConfig);
+  if (text !== undefined && beside !== undefined) options = withSettings(options, configOf(beside, text));
   if (args.length === 0) return { options, dryRun: false, version: undefined, output: 'text' };
   const given = flagsOf(args);
   const config = given.get('config');
@@ -137,6 +98,24 @@ export function parseArguments(
     version: given.has('version-json') ? 'json' : given.has('version') ? 'text' : undefined,
     output: outputOf(given.get('output') ?? 'text'),
   };
+}
+
+/**
+ * Where the options of an executable lie that nobody gives arguments: beside it, under its kubelet name. Undefined on Node,
+ * which is no executable of ours.
+ */
+export function configBeside(executable: string): string | undefined {
+  if (!('Bun' in globalThis)) return undefined;
+  return `${executable.slice(0, executable.lastIndexOf('/'))}/crio-credential-provider.json`;
+}
+
+function textIfThere(path: string, readConfig: (path: string) => string): string | undefined {
+  try {
+    return readConfig(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new UsageError(`Cannot read the config file "${path}": it is there, and cannot be read`);
+  }
 }
 
 const SWITCHES: readonly string[] = ['config', 'dry-run', 'output', 'version', 'version-json'];
@@ -193,35 +172,25 @@ function withSettings(
 ): ProviderOptions {
   const changed: Record<string, unknown> = { ...options };
   for (const [name, text] of settings) {
-    const flag = Object.hasOwn(FLAGS, name) ? FLAGS[name] : undefined;
-    if (flag === undefined)
-      throw new UsageError(`Unknown flag "--${name}": wanted one of ${Object.keys(FLAGS).join(', ')}`);
-    changed[flag.option] = flag.read(text, name);
+    const option = OPTIONS.get(name);
+    if (option === undefined)
+      throw new UsageError(`Unknown flag "--${name}": wanted one of ${[...OPTIONS.keys()].join(', ')}`);
+    changed[option] = valueOf(name, PROVIDER_FLAGS[option].kind, text);
   }
   return changed as unknown as ProviderOptions;
 }
 
-function pathOf(text: string, name: string): string {
-  if (text.startsWith('/')) return text;
-  throw new UsageError(`Flag "--${name}" is "${text}": wanted an absolute path`);
+function valueOf(name: string, kind: ProviderFlagKind, text: string): unknown {
+  const value = READ[kind](text);
+  const fault = flagFault(kind, value);
+  if (fault === undefined) return value;
+  throw new UsageError(`Flag "--${name}" is "${text}": ${fault}`);
 }
 
-function listOf(text: string, name: string): readonly string[] {
-  return text === '' ? [] : text.split(',').map((path) => pathOf(path, name));
-}
-
-function modeOf(text: string): string {
-  if (text === 'list' || text === 'named') return text;
-  throw new UsageError(`Flag "--secrets" is "${text}": wanted list or named`);
-}
-
-function flagOf(text: string, name: string): boolean {
-  if (text === 'true' || text === 'false') return text === 'true';
-  throw new UsageError(`Flag "--${name}" is "${text}": wanted true or false`);
-}
-
-function millisecondsOf(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 100 && value <= 55_000) return value;
-  throw new UsageError(`Flag "--budget-ms" is "${text}": wanted a whole number from 100 to 55000`);
-}
+const READ: Readonly<Record<ProviderFlagKind, (text: string) => unknown>> = {
+  path: (text) => text,
+  paths: (text) => (text === '' ? [] : text.split(',')),
+  secrets: (text) => text,
+  boolean: (text) => (text === 'true' || text === 'false' ? text === 'true' : text),
+  milliseconds: (text) => (text === '' ? text : Number(text)),
+};

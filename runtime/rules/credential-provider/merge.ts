@@ -30,6 +30,8 @@ export interface MatchImageVerdict {
 export interface MergeOptions {
   /** Annotation keys of service accounts that the kubelet hands over when they are there. */
   readonly optionalAnnotationKeys?: readonly string[];
+  /** Arguments of our own executable; another one of this name may know none. Absent: as they are. */
+  readonly args?: readonly string[];
 }
 
 export interface Merged {
@@ -64,7 +66,12 @@ export function mergeCredentialProviderConfig(
   const kept = verdicts.filter(({ verdict }) => verdict === 'Rendered').map(({ pattern }) => pattern);
   if (kept.length === 0) return { config: undefined, verdicts };
   const own = present.find(({ name }) => name === CREDENTIAL_PROVIDER.name) ?? ownProvider(options);
-  const rendered: CredentialProvider = { ...own, matchImages: [...new Set(kept)].sort() };
+  const { args } = options;
+  const rendered: CredentialProvider = {
+    ...own,
+    ...(args === undefined || args.length === 0 ? {} : { args }),
+    matchImages: [...new Set(kept)].sort(),
+  };
   const isThere = present.some(({ name }) => name === CREDENTIAL_PROVIDER.name);
   const providers = isThere
     ? present.map((provider) => (provider.name === CREDENTIAL_PROVIDER.name ? rendered : provider))

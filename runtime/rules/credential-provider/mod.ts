@@ -12,6 +12,7 @@
  *   own
  * - `namespace-credentials.ts`: Which credential of a namespace goes to which pull source
  * - `platform.ts`: What each platform of an OpenShift cluster already has
+ * - `provider-flags.ts`: The options of the credential provider's executable
  *
  * @module
  */

@@ -20,6 +20,8 @@ export const CREDENTIAL_PROVIDER = {
   plural: 'criocredentialproviderconfigs',
   /** Name of the provider in the kubelet's configuration, and of the executable. */
   name: 'crio-credential-provider',
+  /** Beside the executable: its options, where nobody can give arguments. */
+  configName: 'crio-credential-provider.json',
   binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
   configDir: '/etc/kubernetes/credential-providers',
   dropIn: '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf',

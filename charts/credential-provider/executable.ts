@@ -1,0 +1,111 @@
+/**
+ * Our executable on nodes of OpenShift, where `/usr` is read-only and holds a plugin of the same name.
+ *
+ * A unit takes the executable out of our image into a folder that can be written, tries it, and lays that folder over the
+ * platform's folder of plugins: all of the platform's plugins stay, and ours is found before the one of its name. The kubelet
+ * is told nothing and its command stays as it is. It waits for nothing either: until the executable is there, and when it
+ * cannot be had, the platform's own plugin runs.
+ */
+import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
+import {
+  type ProviderSettings,
+  providerConfigText,
+} from '../../runtime/rules/credential-provider/provider-flags.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { ignition, MACHINE_CONFIG_API_VERSION, type NodeFile, ROLE_LABEL } from './machine-config.ts';
+
+/** Can be written on such nodes, and what lies in a folder `bin` may be run there by SELinux's own table. */
+const FOLDER = '/usr/local/pullwright';
+const SCRIPT = `${FOLDER}/deliver-credential-provider`;
+const UNIT = 'pullwright-credential-provider.service';
+
+export interface OwnExecutable {
+  /** Pools of the Machine Config Operator. */
+  readonly pools: readonly string[];
+  readonly image: string;
+  readonly settings?: ProviderSettings;
+}
+
+/**
+ * A MachineConfig per pool.
+ *
+ * @example
+ * ```ts
+ * import { executableMachineConfigs } from './executable.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const [config] = executableMachineConfigs({ pools: ['worker'], image: 'registry.example.com/pullwright:1' });
+ * assert.equal(config?.metadata.name, '98-worker-pullwright-credential-provider');
+ * ```
+ */
+export function executableMachineConfigs({
+  pools,
+  image,
+  settings = {},
+}: OwnExecutable): readonly KubeObject[] {
+  return pools.map((pool) => ({
+    apiVersion: MACHINE_CONFIG_API_VERSION,
+    kind: 'MachineConfig',
+    metadata: { name: `98-${pool}-pullwright-credential-provider`, labels: { [ROLE_LABEL]: pool } },
+    spec: { config: ignition(filesOf(image, settings), [{ name: UNIT, text: unit() }]) },
+  }));
+}
+
+function filesOf(image: string, settings: ProviderSettings): readonly NodeFile[] {
+  return [
+    { path: SCRIPT, text: script(image), mode: 0o755 },
+    { path: `${FOLDER}/bin/${CREDENTIAL_PROVIDER.configName}`, text: providerConfigText(settings) },
+  ];
+}
+
+function unit(): string {
+  return `[Unit]
+Description=Pullwright's credential provider in the kubelet's folder of plugins
+After=local-fs.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/bash ${SCRIPT}
+ExecStop=/bin/umount -l ${CREDENTIAL_PROVIDER.binDir}
+TimeoutStartSec=300
+Restart=on-failure
+RestartSec=15
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** The image's name is all that differs from one script to another; it holds no character that a shell reads. */
+function script(image: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(image))
+    throw new TypeError(
+      `Cannot render the executable: invalid value "${image}": must be the name of an image`,
+    );
+  return `#!/bin/bash
+# Takes ${CREDENTIAL_PROVIDER.name} out of the image, and lays its folder over the platform's plugins.
+set -euo pipefail
+image='${image}'
+plugins='${CREDENTIAL_PROVIDER.binDir}'
+bin='${FOLDER}/bin'
+program="$bin/${CREDENTIAL_PROVIDER.name}"
+
+fetch() {
+  podman pull --quiet --authfile /var/lib/kubelet/config.json "$image" > /dev/null
+  container=$(podman create "$image")
+  trap 'podman rm --force "$container" > /dev/null' EXIT
+  podman cp "$container:/usr/bin/pullwright" "$program.new"
+  chmod 755 "$program.new"
+  if command -v restorecon > /dev/null; then restorecon -R "$bin"; fi
+  # What does not run here (another architecture, a denied label) must not hide the platform's own.
+  "$program.new" provider --version > /dev/null
+  mv -f "$program.new" "$program"
+  printf '%s' "$image" > "${FOLDER}/image"
+}
+
+if [ ! -x "$program" ] || [ "$(cat "${FOLDER}/image" 2> /dev/null)" != "$image" ]; then fetch; fi
+if [ "$(findmnt --noheadings --output SOURCE --mountpoint "$plugins" | tail -n 1)" = pullwright ]; then umount -l "$plugins"; fi
+mount -t overlay pullwright -o "ro,lowerdir=$bin:$plugins" "$plugins"
+`;
+}
