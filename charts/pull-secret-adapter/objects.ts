@@ -14,6 +14,9 @@ export const PULL_SECRET_KEY = 'pullsecret';
 /** Folder of the result file that a status side-car may read. */
 export const RESULTS_MOUNT = '/results';
 
+/** The container that does the work; by its name its result is found. */
+export const JOB_CONTAINER = 'job';
+
 /** Input of {@link pullSecretJob}. */
 export interface PullSecretJobInput {
   readonly name: string;
@@ -22,6 +25,8 @@ export interface PullSecretJobInput {
   readonly annotations: Readonly<Record<string, string>>;
   readonly image: string;
   readonly serviceAccount: string;
+  /** Whether the pod speaks to the API server: its ServiceAccount mounts no token by itself. */
+  readonly needsApiServer: boolean;
   /** Plain settings; nothing secret. */
   readonly env: Readonly<Record<string, string>>;
   /** The temporary Secret; absent for a Job that only deletes. */
@@ -46,7 +51,7 @@ export interface PullSecretJobInput {
  *
  * const job = pullSecretJob({
  *   name: 'pullsecret-cls-123-gen1', namespace: 'hyperfleet-system', labels: {}, annotations: {}, image: 'pullwright:1',
- *   serviceAccount: 'pullsecret-adapter-job', env: {}, dataSecret: 'cluster-cls-123-pullsecret-data', passAs: 'env',
+ *   serviceAccount: 'pullsecret-adapter-job', needsApiServer: true, env: {}, dataSecret: 'cluster-cls-123-pullsecret-data', passAs: 'env',
  *   ttlSeconds: 3600, deadlineSeconds: 310, failJobExitCodes: [65],
  * });
  * assert.match(JSON.stringify(job), /"name":"PULL_SECRET_DATA","valueFrom":\{"secretKeyRef"/);
@@ -68,7 +73,11 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
             { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
             {
               action: 'FailJob',
-              onExitCodes: { containerName: 'job', operator: 'In', values: [...input.failJobExitCodes] },
+              onExitCodes: {
+                containerName: JOB_CONTAINER,
+                operator: 'In',
+                values: [...input.failJobExitCodes],
+              },
             },
           ],
         },
@@ -86,11 +95,12 @@ function podSpec(input: PullSecretJobInput): PodSpec {
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,
+    automountServiceAccountToken: input.needsApiServer,
     enableServiceLinks: false,
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [
       {
-        name: 'job',
+        name: JOB_CONTAINER,
         image: input.image,
         args: ['job'],
         env: [...containerEnv(input), ...google.env],

@@ -63,6 +63,7 @@ const JOB: PullSecretJobInput = {
   annotations: { 'hyperfleet.io/generation': '1' },
   image: 'registry.example.com/pullwright:0.1.0',
   serviceAccount: 'pullsecret-adapter-job',
+  needsApiServer: true,
   env: { CLUSTER_ID: 'cls-123', GCP_PROJECT_ID: 'cust-proj' },
   dataSecret: 'cluster-cls-123-pullsecret-data',
   passAs: 'file',

@@ -11,19 +11,19 @@ import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { randomFrom } from '../support/seeded-random.ts';
 import { suite } from '../support/suite.ts';
+import { missingPods } from './container.ts';
 import { goodSpec } from './scene.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 
 const test = suite('adapter under kills');
 const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
 const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 9);
-const missing = missingControlPlane() ?? missingRabbitMq();
+const missing = missingPods() ?? missingRabbitMq();
 
 /** What should be the case in the end. */
 interface Wanted {

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
-import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
+import { missingPods, NODE } from './container.ts';
 import { pullSecret } from './run-job.ts';
-import { NAMESPACE, NODE, QUEUE, Stage } from './stage.ts';
+import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 
 const test = suite('pull secret adapter end to end');
 
@@ -17,7 +17,7 @@ async function until(holds: () => boolean | Promise<boolean>, withinMs = 90_000)
   await eventually(async () => assert.ok(await holds()), { withinMs, everyMs: 100 });
 }
 
-const missing = missingControlPlane() ?? missingRabbitMq();
+const missing = missingPods() ?? missingRabbitMq();
 
 if (missing !== undefined) test.skip('everything', missing);
 else {

@@ -18,6 +18,7 @@ export function jobControllerCases(test: TestSuite, cluster: JobPlane): void {
     const [run] = cluster.kubelet.runs.filter((one) => one.pod.startsWith(name));
     assert.equal(run?.env['PULL_SECRET_DATA'], pullSecret('cls-env'));
     assert.equal(run?.env['PULL_SECRET_FILE'], undefined);
+    assert.deepEqual(run?.tokens, ['/var/run/secrets/kubernetes.io/serviceaccount']);
     assert.equal(findPlanted(JSON.stringify(await cluster.plane.get(jobNamed(name)))), undefined);
     const secret = await cluster.plane.get(secretNamed('clusters-cls-env', 'pull-secret'));
     const { data = {}, type } = secret as TestObject & { data?: Record<string, string>; type?: string };
@@ -29,6 +30,12 @@ export function jobControllerCases(test: TestSuite, cluster: JobPlane): void {
         ?.versions[0]?.data.toString(),
       pullSecret('cls-env'),
     );
+  });
+
+  test('a Job that writes nothing in the cluster gets no token of it', async () => {
+    const name = await cluster.startJob('cls-none', { managementNamespace: '' });
+    assert.equal(await cluster.verdict(name), 'Complete', cluster.kubelet.output.slice(-500));
+    assert.deepEqual(cluster.kubelet.runs.find((one) => one.pod.startsWith(name))?.tokens, []);
   });
 
   test('a terminal exit code fails the Job at once, by its podFailurePolicy', async () => {

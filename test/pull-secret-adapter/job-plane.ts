@@ -40,8 +40,7 @@ export class JobPlane {
     this.gcp = gcp;
     this.kubeconfig = kubeconfig;
     this.#audit = audit;
-    const google = { GCE_METADATA_HOST: gcp.host, METADATA_SERVER_DETECTION: 'assume-present' };
-    this.kubelet = new Kubelet(plane, NAMESPACE, google);
+    this.kubelet = new Kubelet(plane, NAMESPACE);
   }
 
   /** @param ids clusters that have a management namespace */

@@ -8,10 +8,10 @@ import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
+import { NODE } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
 import { goodSpec } from './scene.ts';
-import { NODE } from './stage.ts';
 
 const test = suite('pull secret adapter with Pub/Sub');
 const missing = await missingPubSub();

@@ -6,15 +6,13 @@ import { Connection } from 'rabbitmq-client';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
 import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { NODE, programOf } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { SecretManagerDouble } from './doubles/secret-manager.ts';
 import { Kubelet } from './kubelet.ts';
 
 export const NAMESPACE = 'hyperfleet-system';
 export const QUEUE = 'hyperfleet-clusters-pullsecret';
-/** The sources, run by Node. */
-export const NODE: readonly string[] = [process.execPath, new URL('../../main.ts', import.meta.url).pathname];
-
 /** Those that are killed when the test ends, however it ends. */
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
@@ -51,8 +49,7 @@ export class Stage {
     const urlFile = join(plane.folder, 'broker-url');
     writeFileSync(urlFile, rabbit.url, { mode: 0o600 });
     this.#shared = ['--api', api.url, '--broker-url-file', urlFile];
-    const google = { GCE_METADATA_HOST: gcp.host, METADATA_SERVER_DETECTION: 'assume-present' };
-    this.kubelet = new Kubelet(plane, NAMESPACE, google, jobs);
+    this.kubelet = new Kubelet(plane, NAMESPACE, programOf(jobs));
     this.probe = new Connection({ url: rabbit.url, retryHigh: 1000 });
     this.probe.on('error', () => undefined);
   }

@@ -1,4 +1,5 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
+import { JOB_CONTAINER } from '../../../charts/pull-secret-adapter/objects.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import {
   ATTEMPT_ANNOTATION,
@@ -53,7 +54,7 @@ interface JobStatus {
   readonly conditions?: readonly JobCondition[];
 }
 
-/** Reads a Job and the last ended container of its pods. */
+/** Reads a Job and how its own container ended last. */
 export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   const { metadata } = job;
   const uid = metadata.uid ?? '';
@@ -128,6 +129,12 @@ export function viewSecret(secret: KubeObject): SecretView {
   };
 }
 
+/** What stands beside it in a pod, such as a side-car of the platform, says nothing about the work. */
+interface ContainerStatus {
+  readonly name?: string;
+  readonly state?: { readonly terminated?: EndedContainer };
+}
+
 interface EndedContainer {
   readonly exitCode?: number;
   readonly message?: string;
@@ -144,10 +151,8 @@ function lastEnded(pods: readonly KubeObject[], jobUid: string): EndedContainer 
 }
 
 function containerStatuses(pod: KubeObject): readonly (EndedContainer | undefined)[] {
-  const status = pod.status as
-    | {
-        readonly containerStatuses?: readonly { readonly state?: { readonly terminated?: EndedContainer } }[];
-      }
-    | undefined;
-  return (status?.containerStatuses ?? []).map((container) => container.state?.terminated);
+  const status = pod.status as { readonly containerStatuses?: readonly ContainerStatus[] | null } | undefined;
+  return (status?.containerStatuses ?? [])
+    .filter((container) => container.name === JOB_CONTAINER)
+    .map((container) => container.state?.terminated);
 }

@@ -62,6 +62,7 @@ export function jobObject(
     annotations: annotations(cluster, settings),
     image: settings.image,
     serviceAccount: settings.serviceAccount,
+    needsApiServer: managementNamespace(cluster, settings) !== '',
     env: jobEnvironment(cluster, settings, step.purpose),
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
     passAs: settings.passAs,

@@ -223,7 +223,7 @@ export class JobCluster {
         labels: { ...labels },
         ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid }],
       },
-      status: { containerStatuses: [{ state: { terminated } }] },
+      status: { containerStatuses: [{ name: 'job', state: { terminated } }] },
     });
     const condition = { type: failed ? 'Failed' : 'Complete', status: 'True', lastTransitionTime: time };
     this.ended.set(name, performance.now());
