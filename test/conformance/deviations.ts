@@ -146,6 +146,15 @@ export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
         'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
     },
   ],
+  'globalps/reconcile': [
+    {
+      when: (input) => {
+        const { object, hcpNamespace } = input as { object?: string; hcpNamespace?: string };
+        return hcpNamespace === undefined && object?.startsWith('kube-system/') === true;
+      },
+      reason: 'a Secret of the namespace that is none of the three it works with wakes nobody',
+    },
+  ],
   'globalps/eligibility-and-labels': [
     {
       when: (input) => {
@@ -154,6 +163,11 @@ export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
       },
       reason:
         'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
+    },
+    {
+      when: (input) => 'nodeLabels' in (input as object),
+      reason:
+        "a pool's own labels and taints stay with HyperShift's controller of NodePools; ours is the label of eligibility",
     },
   ],
 };

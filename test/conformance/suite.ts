@@ -23,12 +23,17 @@ export interface Mutation {
 }
 
 export interface ConformanceSuite<I = unknown, E = unknown> {
-  /** Reads the whole case file. Throws on a shape it does not know: a case that is not understood is not passed over. */
+  /**
+   * Reads the case file, or one with some rows of it. Throws on a shape it does not know: the driver finds the rows that do so,
+   * and the fields of `expected` that have no effect, and counts each such row as failed.
+   */
   cases(document: unknown): readonly ConformanceCase<I, E>[];
   /** Our answer, in the shape of `expected`. */
   answer(input: I): E | Promise<E>;
   /** Whether `actual` is as good as `expected`; default: deep equality of the whole values. */
   accepts?(actual: E, expected: E, input: I): boolean;
+  /** Fields of `expected` that allow more answers instead of naming one, such as an order that upstream leaves open. */
+  readonly loosens?: readonly string[];
   readonly mutation: Mutation;
   /** Why the suite cannot run on this machine, for example because a real part cannot be built; undefined when it can. */
   missing?(): string | undefined;

@@ -40,7 +40,7 @@ export interface JobRunOptions {
 
 export type JobRunner = (
   double: SecretManagerDouble,
-  env?: Readonly<Record<string, string>>,
+  env?: Readonly<Record<string, string | undefined>>,
   options?: JobRunOptions,
 ) => Promise<JobRun>;
 
@@ -117,7 +117,7 @@ function interrupting({ interruptWhen }: JobRunOptions, interrupt: () => void): 
 
 async function inFolder(
   double: SecretManagerDouble,
-  env: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string | undefined>>,
   run: (whole: Readonly<Record<string, string | undefined>>) => Promise<Raw>,
 ): Promise<JobRun> {
   const folder = mkdtempSync(join(tmpdir(), 'pullwright-job-'));

@@ -61,26 +61,6 @@ function isOld(age: number, generation: number, limit: number): boolean {
   return Number.isNaN(age) ? generation === 1 : age > limit;
 }
 
-/** The rule of the first release: inclusive, and the creation counts where nothing was updated yet. */
-export function decideByMaxAge(
-  resource: {
-    readonly generation: number;
-    readonly observedGeneration: number;
-    readonly ready: boolean;
-    readonly since: Date;
-  },
-  now: Date,
-  ages: SentinelAges = DEFAULT_AGES,
-): SentinelDecision {
-  if (resource.generation > resource.observedGeneration)
-    return { publish: true, reason: 'generation changed' };
-  const limit = resource.ready ? ages.reconciled : ages.notReconciled;
-  const due = now.getTime() >= resource.since.getTime() + limit * 1000;
-  return due
-    ? { publish: true, reason: 'max age exceeded' }
-    : { publish: false, reason: 'max age not exceeded' };
-}
-
 /**
  * The `data` of an event: names to dotted paths (`resource.id`) or texts in quotes. What is missing is left out.
  *

@@ -13,7 +13,7 @@ export interface ApiState {
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   readonly serviceAccounts?: Readonly<Record<string, readonly string[]>>;
   /**
-   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `close` (after each answer), `torn` (the
+   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the
    * connection breaks within the answer) or `drip` (the answer comes in small pieces).
    */
   readonly mode?: number | string;
@@ -106,6 +106,7 @@ function fails(
   if (mode === 'close') response.setHeader('connection', 'close');
   if (mode === 'hang') return true;
   if (mode === 'reset') request.socket.destroy();
+  else if (mode === 'garbage') response.end('<html>It works!</html>');
   else if (mode === 'torn') {
     response.writeHead(200, { 'content-length': '1000' });
     response.write('{"items":[', () => request.socket.destroy());

@@ -56,7 +56,7 @@ export const suite: ConformanceSuite<Recorded, Answer> = {
       const { PULL_SECRET_DATA: data = '', ...env } = input.env;
       const run = await runJobHere(
         double,
-        { ...env, PULL_SECRET_DATA: spelledOut(data) },
+        { GCP_PROJECT_ID: undefined, CLUSTER_ID: undefined, ...env, PULL_SECRET_DATA: spelledOut(data) },
         { dryRun: input.args.includes('--dry-run') },
       );
       const stored = [...double.secrets].map(([path, secret]): [string, number] => [

@@ -1,7 +1,7 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
+import { readCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
 import {
   buildEventData,
-  decideByMaxAge,
   decideToPublish,
   searchByLabels,
 } from '../../../../runtime/pull-secret-adapter/sentinel/decision.ts';
@@ -17,7 +17,7 @@ interface Condition {
 interface File {
   readonly cases: readonly {
     name: string;
-    resource: { generation: number; conditions?: readonly Condition[] };
+    resource: { generation: number; conditions?: readonly Condition[] } | null;
     now_zero?: boolean;
     publish: boolean;
     reason: string;
@@ -94,13 +94,10 @@ export const suite: ConformanceSuite<Input> = {
   answer(input) {
     if (input.kind === 'search') return searchByLabels(input.selector);
     if (input.kind === 'payload') return payload(input);
-    if (input.kind === 'first-release') {
-      const since = new Date(NOW.getTime() - input.age * 1000);
-      return decideByMaxAge(
-        { generation: 1, observedGeneration: input.observed, ready: input.ready, since },
-        NOW,
-      );
-    }
+    if (input.kind === 'first-release') return firstRelease(input);
+    // What the API sends is read before anything is decided about it.
+    if (input.resource === null)
+      return readCluster(input.resource).ok ? 'read' : { publish: false, reason: 'resource is nil' };
     const conditions = (input.resource.conditions ?? []).map(({ age_seconds, ...condition }) => ({
       ...condition,
       ...(age_seconds === undefined
@@ -123,6 +120,26 @@ export const suite: ConformanceSuite<Input> = {
     by: 'age >= limit',
   },
 };
+
+/** The shipped rule, asked about a cluster as the first release saw it, in that release's words. */
+function firstRelease({ ready, age, observed }: Extract<Input, { kind: 'first-release' }>): unknown {
+  const { publish } = decideToPublish(
+    {
+      generation: 1,
+      conditions: [
+        {
+          type: 'Reconciled',
+          status: ready ? 'True' : 'False',
+          observed_generation: observed,
+          last_updated_time: new Date(NOW.getTime() - age * 1000).toISOString(),
+        },
+      ],
+    },
+    NOW,
+  );
+  if (observed === 0) return { publish, reason: 'generation changed' };
+  return { publish, reason: publish ? 'max age exceeded' : 'max age not exceeded' };
+}
 
 function plain(def: Readonly<Record<string, unknown>>): unknown {
   return Object.fromEntries(

@@ -61,7 +61,7 @@ interface Expected {
 export const suite: ConformanceSuite<Input, Expected> = {
   cases(document) {
     const { cases } = document as { cases: readonly Case[] };
-    const modes = ['down', '429once', 'hang', 'slow', 'reset'];
+    const modes = ['down', 'garbage', '429once', 'hang', 'slow', 'reset'];
     const unknown = cases.find(({ input }) => typeof input.api === 'string' && !modes.includes(input.api));
     if (unknown !== undefined) throw new Error(`${unknown.id}: unknown API behaviour "${unknown.input.api}"`);
     return cases.map((one) => ({ name: one.id, input: one.input, expected: expectedOf(one) }));

@@ -10,6 +10,8 @@ import type { ConformanceSuite } from '../../suite.ts';
 interface Input {
   readonly restartUnitError?: string | null;
   readonly jobResult?: string | null;
+  /** The bus cannot be reached. */
+  readonly connectError?: string;
 }
 
 interface Expected {
@@ -42,16 +44,18 @@ export const suite: ConformanceSuite<Input, Expected> = {
       after: { active: 'active', invocation: input.jobResult === 'done' ? 'bb' : 'aa', busy: hangs },
     });
     const end = await attemptRestart(
-      systemdOverBus({ connect, clock }),
+      input.connectError === undefined
+        ? systemdOverBus({ connect, clock })
+        : systemdOverBus({ socket: '/nonexistent/bus', clock }),
       { unit: 'kubelet.service', before: 'aa', settleMs: 0, clock },
       new AbortController().signal,
     );
     return { error: end.ok ? null : inTheirWords(end.error) };
   },
   accepts: (actual, expected) => {
-    // What follows the colon of a refused call are the bus's own words.
+    // What follows the colon are the bus's own words.
     const head = (text: string | null): string | null =>
-      text?.replace(/^(failed to restart kubelet): .*/s, '$1:') ?? null;
+      text === null ? null : text.replace(/^(failed to (?:restart kubelet|connect to dbus)): .*/s, '$1:');
     return head(actual.error) === head(expected.error);
   },
   mutation: { file: 'runtime/node/restart.ts', replace: "end.result === 'done'", by: "end.result !== ''" },
@@ -59,6 +63,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
 
 function inTheirWords(error: PullwrightError): string {
   if (error.code === 'JobOverdue') return 'timeout';
+  if (error.code === 'BusUnreachable') return `failed to connect to dbus: ${error.message}`;
   if (error instanceof BusRefused) return `failed to restart kubelet: ${error.text}`;
   const result = /its job ended with "(\w+)"/.exec(error.message)?.[1];
   return result === undefined ? error.message : `failed to restart kubelet, result: ${result}`;

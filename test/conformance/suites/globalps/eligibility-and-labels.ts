@@ -12,12 +12,17 @@ import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 interface Input {
   readonly platform: string;
   readonly upgradeType?: string;
+  /** What the NodePool itself wants on its Machines. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+  readonly taints?: readonly unknown[];
+  readonly machineOwned?: boolean;
 }
 
 type Labels = Readonly<Record<string, string>> | null;
 type Answer =
   | { readonly machineLabel: Labels; readonly nodeLabel: Labels }
-  | { readonly controllerRuns: boolean };
+  | { readonly controllerRuns: boolean }
+  | { readonly machineLabels: Labels; readonly taintsAnnotation?: string };
 
 interface Row {
   readonly name: string;
@@ -30,7 +35,7 @@ interface Row {
 export const suite: ConformanceSuite<Input, Answer> = {
   cases(document) {
     return (document as { cases: Row[] }).cases.map((row): ConformanceCase<Input, Answer> => {
-      if (!('machineLabel' in row.expected) && !('controllerRuns' in row.expected))
+      if (!['machineLabel', 'machineLabels', 'controllerRuns'].some((field) => field in row.expected))
         throw new TypeError(`case "${row.name}" has an unknown answer`);
       return {
         name: row.name,
@@ -39,7 +44,12 @@ export const suite: ConformanceSuite<Input, Answer> = {
       };
     });
   },
-  answer({ platform, upgradeType }) {
+  answer({ platform, upgradeType, nodeLabels }) {
+    // HyperShift's unit test takes a pool of this platform that is replaced.
+    if (nodeLabels !== undefined) {
+      const { eligible } = poolEligibility({ platform, upgradeType: upgradeType ?? 'Replace' });
+      return { machineLabels: eligibilityLabels(eligible).machine };
+    }
     if (upgradeType === undefined) return { controllerRuns: runsOn(platform) };
     const { machine, node } = eligibilityLabels(poolEligibility({ platform, upgradeType }).eligible);
     return { machineLabel: orNull(machine), nodeLabel: orNull(node) };

@@ -7,16 +7,18 @@ import { worldView } from '../../../../runtime/controller/world.ts';
 import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconciler.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
-type Data = Readonly<Record<string, string>> | null;
+/** Null: there is no such Secret; `no-data-field`: there is one without `data`. */
+type Data = Readonly<Record<string, string>> | 'no-data-field' | null;
 type Input =
-  | { readonly cp: Data; readonly additional: Data }
+  | { readonly cp: Data; readonly additional: Data; readonly nodePool?: string }
   | { readonly event: string }
   | { readonly additional: Data }
-  | { readonly object: string; readonly hcpNamespace: string };
+  | { readonly object: string; readonly hcpNamespace?: string };
 type Answer = Readonly<Record<string, unknown>>;
 
 interface Row {
@@ -35,7 +37,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   answer(input) {
-    if ('cp' in input) return pass(input.cp, input.additional);
+    if ('cp' in input) return pass(input.cp, input.additional, input.nodePool);
     if ('event' in input) return { reconciled: reactsTo(input.event) };
     if ('object' in input) return triggers(input.object, input.hcpNamespace);
     return exists(input.additional);
@@ -69,21 +71,29 @@ function only(): Reconciler {
 
 function secret(name: string, namespace: string, data: NonNullable<Data>): KubeObject {
   const encoded = Object.fromEntries(
-    Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    Object.entries(data === 'no-data-field' ? {} : data).map(([key, value]) => [
+      key,
+      Buffer.from(value).toString('base64'),
+    ]),
   );
   return decodeObject({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name, namespace, uid: name },
     type: 'kubernetes.io/dockerconfigjson',
-    data: encoded,
+    ...(data === 'no-data-field' ? {} : { data: encoded }),
   });
 }
 
-function run(cp: Data, additional: Data): { hosted: ObjectStore; result: OfflineResult } {
+function run(
+  cp: Data,
+  additional: Data,
+  upgradeType?: string,
+): { hosted: ObjectStore; result: OfflineResult } {
   const management = new ObjectStore();
   const hosted = new ObjectStore();
   hosted.set({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'n' } });
+  if (upgradeType !== undefined) for (const object of poolOf(upgradeType)) management.set(object);
   if (cp !== null) management.set(secret('pull-secret', NAMESPACE, cp));
   if (additional !== null) hosted.set(secret('additional-pull-secret', 'kube-system', additional));
   return {
@@ -97,8 +107,37 @@ function run(cp: Data, additional: Data): { hosted: ObjectStore; result: Offline
   };
 }
 
-function pass(cp: Data, additional: Data): Answer {
-  const { hosted, result } = run(cp, additional);
+/** A pool on a platform that is eligible, and the Machine of the one node. */
+function poolOf(upgradeType: string): readonly KubeObject[] {
+  return [
+    {
+      apiVersion: 'hypershift.openshift.io/v1beta1',
+      kind: 'NodePool',
+      metadata: { name: 'p', namespace: 'clusters' },
+      spec: { platform: { type: 'AWS' }, management: { upgradeType } },
+    },
+    {
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+      kind: 'Machine',
+      metadata: {
+        name: 'm',
+        namespace: NAMESPACE,
+        annotations: { [NAMES.nodePoolAnnotation]: 'clusters/p' },
+      },
+      status: { nodeRef: { name: 'n' } },
+    },
+  ];
+}
+
+function labelledNodes(hosted: ObjectStore): readonly string[] {
+  const nodes = [...hosted].filter((object) => object.kind === 'Node');
+  return nodes
+    .filter((node) => node.metadata.labels?.[NAMES.nodeLabel] === 'true')
+    .map((node) => node.metadata.name);
+}
+
+function pass(cp: Data, additional: Data, upgradeType?: string): Answer {
+  const { hosted, result } = run(cp, additional, upgradeType);
   const get = (apiVersion: string, kind: string, name: string): KubeObject | undefined =>
     hosted.get({ apiVersion, kind, namespace: 'kube-system', name });
   const global = get('v1', 'Secret', 'global-pull-secret');
@@ -116,6 +155,7 @@ function pass(cp: Data, additional: Data): Answer {
     originalSecret: get('v1', 'Secret', 'original-pull-secret') !== undefined,
     globalSecret: global !== undefined,
     daemonSet: daemonSet !== undefined,
+    nodesLabelled: labelledNodes(hosted),
     ...(global === undefined ? {} : { globalAuthKeys: authKeys(global as SecretObject) }),
     ...(daemonSet === undefined
       ? {}
@@ -132,16 +172,22 @@ function authKeys(object: SecretObject): readonly string[] {
   return Object.keys((JSON.parse(text) as { auths?: object }).auths ?? {}).sort();
 }
 
-/** `delete <Kind>`: does the reconciler look again, and is the object back afterwards? */
+/** `delete <Kind>` or `update <namespace>/<Secret>`: does the reconciler look again? */
 function reactsTo(event: string): boolean {
-  const [verb, kind] = event.split(' ');
-  if (verb !== 'delete' || kind === undefined) throw new TypeError(`unknown event "${event}"`);
+  const [verb, subject = ''] = event.split(' ');
+  if (verb === 'update' && subject.includes('/')) return watched(secretAt(subject), 'hosted');
+  if (verb !== 'delete' || subject === '') throw new TypeError(`unknown event "${event}"`);
   const { hosted } = run({ '.dockerconfigjson': '{"auths":{"a.example":{"auth":"dTpw"}}}' }, null);
   const object = [...hosted].find(
-    (one) => one.kind === kind && one.metadata.labels?.['pullwright.dev/owner'] !== undefined,
+    (one) => one.kind === subject && one.metadata.labels?.['pullwright.dev/owner'] !== undefined,
   );
-  if (object === undefined) throw new TypeError(`the reconciler makes no ${kind}`);
+  if (object === undefined) throw new TypeError(`the reconciler makes no ${subject}`);
   return watched(object, 'hosted');
+}
+
+function secretAt(place: string): KubeObject {
+  const [namespace = '', name = ''] = place.split('/');
+  return secret(name, namespace, {});
 }
 
 function watched(object: KubeObject, role: Ref['role']): boolean {
@@ -165,9 +211,9 @@ function keys(object: KubeObject, role: Ref['role'], scope: typeof SCOPE) {
 }
 
 /** One work item for the whole cluster, whatever triggered it: upstream's empty request. */
-function triggers(place: string, hcpNamespace: string): Answer {
-  const [namespace = '', name = ''] = place.split('/');
-  const found = keys(secret(name, namespace, {}), 'management', {
+function triggers(place: string, hcpNamespace: string | undefined): Answer {
+  if (hcpNamespace === undefined) return { enqueue: watched(secretAt(place), 'hosted') };
+  const found = keys(secretAt(place), 'management', {
     ...SCOPE,
     controlPlaneNamespace: hcpNamespace,
   });
@@ -180,7 +226,6 @@ function triggers(place: string, hcpNamespace: string): Answer {
 }
 
 function exists(additional: Data): Answer {
-  const found =
-    additional !== null && hasAdditional(secret('additional-pull-secret', 'kube-system', additional));
-  return { exists: found, data: found };
+  const there = additional === null ? undefined : secret('additional-pull-secret', 'kube-system', additional);
+  return { exists: there !== undefined, data: hasAdditional(there) ? true : null };
 }

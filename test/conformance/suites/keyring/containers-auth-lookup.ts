@@ -1,4 +1,5 @@
 /** The one credential that containers/image takes from an auth file. */
+import { isDeepStrictEqual } from 'node:util';
 import { lookupForContainers } from '../../../../runtime/rules/auth-lookup/containers.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -17,6 +18,11 @@ interface Answer {
   readonly usernameAnyOf?: readonly string[];
 }
 
+/** What containers/image says of a credential helper where there is none, as on the machine of the cases. */
+function missingHelper(name: string): string {
+  return `error getting credentials - err: exec: "docker-credential-${name}": executable file not found in $PATH, out: \`\``;
+}
+
 export const suite: ConformanceSuite<Input, Answer> = {
   cases(document) {
     const { cases } = document as {
@@ -29,7 +35,11 @@ export const suite: ConformanceSuite<Input, Answer> = {
     return cases.map(({ name, origin: _origin, expected, ...input }) => {
       if (!['auth.json', 'dockercfg'].includes(input.format))
         throw new Error(`unknown format "${input.format}"`);
-      return { name, input, expected };
+      if (expected.usernameAnyOf === undefined) return { name, input, expected };
+      const { usernameAnyOf, ...open } = expected;
+      if (JSON.stringify(open) !== '{"username":"","password":""}')
+        throw new Error('an open user name, and more than that is expected');
+      return { name, input, expected: { usernameAnyOf, username: '', password: '' } };
     });
   },
   answer({ format, file, key }) {
@@ -40,25 +50,18 @@ export const suite: ConformanceSuite<Input, Answer> = {
     } as const;
     const found = lookupForContainers([source], key);
     if (found.found === 'error') return { username: '', password: '', error: found.goText };
-    if (found.found === 'helper') return { username: '', password: '', error: `helper ${found.helper}` };
+    if (found.found === 'helper') return { username: '', password: '', error: missingHelper(found.helper) };
     if (found.found === 'nothing') return { username: '', password: '' };
     const { username, password, identityToken } = found.credential;
     const token = reveal(identityToken);
     return { username, password: reveal(password), ...(token === '' ? {} : { identityToken: token }) };
   },
-  accepts(actual, expected) {
-    const { usernameAnyOf, ...wanted } = expected;
-    if (usernameAnyOf !== undefined)
-      return actual.error === undefined && usernameAnyOf.includes(actual.username);
-    if (wanted.error !== undefined) return actual.error === wanted.error;
-    return (
-      actual.error === undefined &&
-      actual.username === wanted.username &&
-      actual.password === wanted.password &&
-      (wanted.identityToken ?? '') ===
-        (actual.identityToken ?? (wanted.identityToken === undefined ? '' : undefined))
-    );
-  },
+  accepts: (actual, { usernameAnyOf, ...wanted }) =>
+    usernameAnyOf === undefined
+      ? isDeepStrictEqual({ identityToken: '', ...actual }, { identityToken: '', ...wanted })
+      : isDeepStrictEqual({ ...actual, username: '', password: '' }, wanted) &&
+        usernameAnyOf.includes(actual.username),
+  loosens: ['usernameAnyOf'],
   mutation: {
     file: 'runtime/rules/auth-lookup/containers.ts',
     replace: "host === 'docker.io' || host === 'registry-1.docker.io'",

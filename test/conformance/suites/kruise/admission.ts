@@ -58,6 +58,7 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
       allowed.some((list) => isDeepStrictEqual(list, imagePullSecrets))
     );
   },
+  loosens: ['orderUndefinedAmongSets', 'imagePullSecretsAnyOf'],
   mutation: {
     file: 'runtime/rules/injection/sidecar-set-injection.ts',
     replace: 'containers === 0 && options.withoutContainers !== true',
