@@ -8,31 +8,8 @@ import { patternsMeet } from '../../runtime/rules/credential-provider/glob-algeb
 import { platformFile } from '../../runtime/rules/credential-provider/platform.ts';
 import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
 import { ADAPTER_DEVIATIONS } from './adapter-deviations.ts';
-import type { Deviation } from './suite.ts';
-
-/** A field of an input that is an object of texts. */
-function text(input: unknown, field: string): string {
-  const value = (input as Readonly<Record<string, unknown>>)[field];
-  return typeof value === 'string' ? value : '';
-}
-
-/** Whether Go's decoder refuses a docker config because of the type of something in it. */
-function readersRefuse(content: string): boolean {
-  try {
-    const { auths } = JSON.parse(content) as { readonly auths?: unknown };
-    if (typeof auths !== 'object' || auths === null || Array.isArray(auths)) return auths !== null;
-    const texts = ['auth', 'username', 'password', 'email', 'identitytoken', 'registrytoken'];
-    return Object.values(auths).some((entry: unknown) => {
-      if (entry === null) return false;
-      if (typeof entry !== 'object' || Array.isArray(entry)) return true;
-      return texts.some(
-        (name) => typeof ((entry as Readonly<Record<string, unknown>>)[name] ?? '') !== 'string',
-      );
-    });
-  } catch {
-    return false;
-  }
-}
+import { GLOBALPS_DEVIATIONS } from './globalps-deviations.ts';
+import { type Deviation, text } from './suite.ts';
 
 function hostOf(place: string): string {
   return place.split('/')[0] ?? '';
@@ -120,6 +97,7 @@ const CONFLICT_RULE =
 
 export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   ...ADAPTER_DEVIATIONS,
+  ...GLOBALPS_DEVIATIONS,
   ...OVERRIDES,
   'mco/rendered-machineconfigs': [
     {
@@ -137,37 +115,6 @@ export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
         return conflictRulesDiffer(row.matchImages ?? [], row.template);
       },
       reason: CONFLICT_RULE,
-    },
-  ],
-  'globalps/agent-check-and-fix': [
-    {
-      when: (input) => readersRefuse(text(input, 'secretContent')),
-      reason:
-        'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
-    },
-  ],
-  'globalps/reconcile': [
-    {
-      when: (input) => {
-        const { object, hcpNamespace } = input as { object?: string; hcpNamespace?: string };
-        return hcpNamespace === undefined && object?.startsWith('kube-system/') === true;
-      },
-      reason: 'a Secret of the namespace that is none of the three it works with wakes nobody',
-    },
-  ],
-  'globalps/eligibility-and-labels': [
-    {
-      when: (input) => {
-        const { platform, upgradeType } = input as { platform: string; upgradeType?: string };
-        return upgradeType === undefined && !['AWS', 'Azure'].includes(platform);
-      },
-      reason:
-        'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
-    },
-    {
-      when: (input) => 'nodeLabels' in (input as object),
-      reason:
-        "a pool's own labels and taints stay with HyperShift's controller of NodePools; ours is the label of eligibility",
     },
   ],
 };

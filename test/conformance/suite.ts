@@ -40,3 +40,9 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   /** Ends what the answers started. */
   finish?(): Promise<void>;
 }
+
+/** A field of an input that is an object of texts; empty when it is no text. */
+export function text(input: unknown, field: string): string {
+  const value = (input as Readonly<Record<string, unknown>>)[field];
+  return typeof value === 'string' ? value : '';
+}

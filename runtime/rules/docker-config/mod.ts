@@ -11,7 +11,7 @@
  * - `merge.ts`: The merge of the platform's pull secret with the tenant's
  * - `registry-key.ts`: What a key of `auths` means
  * - `secret-text.ts`: A Secret as a source of credentials
- * - `upstream.ts`: Validation and merge exactly as HyperShift does them
+ * - `upstream.ts`: What HyperShift's node agent takes for a docker config
  * - `validate.ts`: What is wrong with a pull secret, or not as its author thinks, before it is applied
  *
  * @module

@@ -10,7 +10,7 @@ import type { SecretObject } from '../kubernetes/object.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
 import { type DockerConfigEntry, type DockerConfigFormat, parseDockerConfig } from './docker-config.ts';
-import { pullSecretKey, secretDataText } from './secret-text.ts';
+import { apiServerSecretFault, pullSecretKey, secretDataText } from './secret-text.ts';
 
 /** One problem. */
 export interface ValidationProblem {
@@ -136,9 +136,28 @@ export function validateSecret(secret: SecretObject, wanted = false): readonly V
     return [...problems, { severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
   }
   const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
-  const inner = validateDockerConfig(secretDataText(value), format);
+  const text = secretDataText(value);
+  const inner = validateDockerConfig(text, format);
   return [
     ...problems,
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
+    ...refusal(type, { [key]: text }),
+  ];
+}
+
+/** What the API server will say: such a Secret cannot be created, whatever else is wrong with it. */
+function refusal(
+  type: string,
+  data: Readonly<Record<string, Redacted<string>>>,
+): readonly ValidationProblem[] {
+  const fault = apiServerSecretFault({ type, data });
+  if (fault === undefined) return [];
+  return [
+    {
+      severity: 'error',
+      code: 'ApiServerRefuses',
+      path: '',
+      message: `is refused by the API server: ${fault}`,
+    },
   ];
 }

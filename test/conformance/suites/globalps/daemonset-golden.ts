@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { upstreamDaemonSet, upstreamServiceAccount } from '../../../../charts/global-pull-secret/objects.ts';
 import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
-import { mergeAsUpstream } from '../../../../runtime/rules/docker-config/upstream.ts';
+import { mergePullSecrets } from '../../../../runtime/rules/docker-config/merge.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -32,8 +32,11 @@ export const suite: ConformanceSuite<Input, Answer> = {
     });
   },
   answer({ original, additional, image }) {
-    const merged = additional === null ? undefined : mergeAsUpstream(redact(original), redact(additional));
-    if (merged !== undefined && !merged.ok) throw new Error(merged.message);
+    const merged =
+      additional === null
+        ? undefined
+        : mergePullSecrets({ original: redact(original), additional: redact(additional) });
+    if (merged !== undefined && !merged.ok) throw new Error(merged.problem.message);
     const configHashOf = configHash(merged === undefined ? redact(original) : merged.text);
     return {
       daemonSet: upstreamDaemonSet({ image }, { configHash: configHashOf, merged: merged !== undefined }),

@@ -1,10 +1,14 @@
-/** The validation of the additional secret as the existing operator does it. */
-import { upstreamAdditionalFault } from '../../../../runtime/rules/docker-config/upstream.ts';
-import { redact } from '../../../../runtime/rules/redacted.ts';
+/** Whether the additional secret is taken as it is, as the reconciler's plan says it to its owner. */
+import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
+import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+import type { Verdict } from '../../../../runtime/rules/kubernetes/pull-status.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
+type Data = Readonly<Record<string, string>>;
+
 interface Input {
-  readonly data: Readonly<Record<string, string>> | null;
+  readonly data: Data | null;
 }
 
 interface Answer {
@@ -18,6 +22,8 @@ interface Row {
   readonly wanted?: Answer;
 }
 
+const PLATFORM: Data = { '.dockerconfigjson': '{"auths":{"platform.example":{"auth":"YTpi"}}}' };
+
 export const suite: ConformanceSuite<Input, Answer> = {
   cases(document) {
     return (document as { cases: readonly Row[] }).cases.map(({ name, input, expected, wanted }) => ({
@@ -27,12 +33,40 @@ export const suite: ConformanceSuite<Input, Answer> = {
     }));
   },
   answer({ data }) {
-    const texts = Object.entries(data ?? {}).map(([key, value]) => [key, redact(value)] as const);
-    return { error: upstreamAdditionalFault(Object.fromEntries(texts)) ?? null };
+    const plan = planPullSecrets({
+      platform: secret('pull-secret', PLATFORM),
+      additional: secret('additional-pull-secret', data ?? {}),
+      global: undefined,
+    });
+    const rejected = plan.verdicts.find(({ verdict }) => verdict === 'Rejected');
+    return { error: rejected === undefined ? null : inTheirWords(rejected) };
   },
+  accepts: (actual, expected) => head(actual.error) === head(expected.error),
   mutation: {
-    file: 'runtime/rules/docker-config/upstream.ts',
-    replace: 'entries > 0 ?',
-    by: 'entries >= 0 ?',
+    file: 'runtime/global-pull-secret/reconciler/plan.ts',
+    replace: 'if (secretText(additional) !== undefined) return merge.ok ? merge.verdicts : [];',
+    by: 'if (secretText(additional) !== undefined) return [];',
   },
 };
+
+function secret(name: string, data: Data): KubeObject {
+  const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
+  return decodeObject({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: Object.fromEntries(encoded),
+  });
+}
+
+function inTheirWords({ reason, message }: Verdict): string {
+  if (reason === 'KeyMissing') return 'pull secret data is not a valid docker config json';
+  if (reason === 'AuthsMissing') return 'docker config json must contain at least one auth entry';
+  return `invalid docker config json format: ${reason} ${message}`;
+}
+
+/** What follows the colon is of Go's parsers. */
+function head(error: string | null): string | null {
+  return error === null ? null : (error.split(':', 1)[0] ?? '');
+}

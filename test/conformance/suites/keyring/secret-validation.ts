@@ -1,9 +1,8 @@
 /** What the API server takes and what the kubelet can read. */
 import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/rules/auth-lookup/kubelet.ts';
-import {
-  apiServerSecretFault,
-  pullSecretSource,
-} from '../../../../runtime/rules/docker-config/secret-text.ts';
+import { pullSecretSource } from '../../../../runtime/rules/docker-config/secret-text.ts';
+import { validateSecret } from '../../../../runtime/rules/docker-config/validate.ts';
+import type { SecretObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -30,17 +29,18 @@ export const suite: ConformanceSuite<Input, Answer> = {
     );
   },
   answer({ type, key, data }) {
-    const source = pullSecretSource({
+    const secret: SecretObject = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 's' },
       type,
       data: { [key]: redact(Buffer.from(data).toString('base64')) },
-    });
+    };
+    const source = pullSecretSource(secret);
     const keyring = kubeletKeyring({ secrets: source === undefined ? [] : [source] });
     const tried = keyring.ok ? lookupForKubelet(keyring.rings, 'r.io/any') : [];
     return {
-      apiserverError: apiServerSecretFault({ type, data: { [key]: redact(data) } }) ?? '',
+      apiserverError: refusalOf(secret),
       kubeletError: keyring.ok ? '' : keyring.goText,
       // An entry without user and password is tried, but it says nothing.
       kubeletSeesEntryForRio: tried.some(
@@ -54,3 +54,9 @@ export const suite: ConformanceSuite<Input, Answer> = {
     by: '',
   },
 };
+
+/** As `validate` says it, without its own words around. */
+function refusalOf(secret: SecretObject): string {
+  const problem = validateSecret(secret).find(({ code }) => code === 'ApiServerRefuses');
+  return problem?.message.replace('is refused by the API server: ', '') ?? '';
+}

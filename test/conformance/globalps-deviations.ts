@@ -1,0 +1,123 @@
+/** Where the global pull secret is answered differently from HyperShift, on purpose. */
+import { type Deviation, text } from './suite.ts';
+
+/** Whether Go's decoder refuses a docker config because of the type of something in it. */
+function readersRefuse(content: string): boolean {
+  try {
+    const { auths } = JSON.parse(content) as { readonly auths?: unknown };
+    if (typeof auths !== 'object' || auths === null || Array.isArray(auths)) return auths !== null;
+    const texts = ['auth', 'username', 'password', 'email', 'identitytoken', 'registrytoken'];
+    return Object.values(auths).some((entry: unknown) => {
+      if (entry === null) return false;
+      if (typeof entry !== 'object' || Array.isArray(entry)) return true;
+      return texts.some(
+        (name) => typeof ((entry as Readonly<Record<string, unknown>>)[name] ?? '') !== 'string',
+      );
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** The document as JavaScript reads it; undefined for text that is none, or no object. */
+function objectIn(content: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const document: unknown = JSON.parse(content);
+    return typeof document === 'object' && document !== null && !Array.isArray(document)
+      ? (document as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function entriesIn(content: string): readonly (readonly [string, unknown])[] {
+  const auths = objectIn(content)?.['auths'];
+  return typeof auths === 'object' && auths !== null ? Object.entries(auths) : [];
+}
+
+/** Whether a registry is named without any credential for it, or a credential is given for no registry. */
+function hasIdleEntry(content: string): boolean {
+  return entriesIn(content).some(([key, entry]) => {
+    const { auth, username } = (entry ?? {}) as { readonly auth?: unknown; readonly username?: unknown };
+    return key === '' || (auth === undefined && username === undefined);
+  });
+}
+
+function hasField(content: string, is: (name: string) => boolean): boolean {
+  return Object.keys(objectIn(content) ?? {}).some(is);
+}
+
+function additionalOf(input: unknown): string {
+  return (input as { data?: Readonly<Record<string, string>> | null }).data?.['.dockerconfigjson'] ?? '';
+}
+
+const IDLE_ENTRY =
+  'an entry without a registry or without a credential is of no use to anybody: it is left out and reported';
+
+export const GLOBALPS_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
+  'globalps/merge-pull-secrets': [
+    {
+      when: (input) =>
+        hasField(text(input, 'original'), (name) => name !== 'auths' && name.toLowerCase() !== 'auths'),
+      reason:
+        "the platform's other fields stay; the peer loses them on every node that has an additional secret",
+    },
+    {
+      when: (input) =>
+        hasField(text(input, 'original'), (name) => name !== 'auths' && name.toLowerCase() === 'auths'),
+      reason: 'the name "auths" is read without regard to case, as the kubelet does; the peer crashes',
+    },
+    {
+      when: (input) => hasIdleEntry(text(input, 'original')) || hasIdleEntry(text(input, 'additional')),
+      reason: IDLE_ENTRY,
+    },
+    {
+      when: (input) => typeof objectIn(text(input, 'additional'))?.['auths'] !== 'object',
+      reason:
+        "a tenant's secret that cannot be read never holds up the platform's: that is written, and the error is said",
+    },
+  ],
+  'globalps/validate-additional': [
+    { when: (input) => hasIdleEntry(additionalOf(input)), reason: IDLE_ENTRY },
+    {
+      when: (input) => additionalOf(input) === 'null',
+      reason: 'a document that is null is refused as no object; the peer says that it has no entry',
+    },
+    {
+      when: (input) => hasField(additionalOf(input), (name) => name === 'HttpHeaders'),
+      reason: 'of the additional secret only the entries are used, so that another field cannot spoil them',
+    },
+  ],
+  'globalps/agent-check-and-fix': [
+    {
+      when: (input) => readersRefuse(text(input, 'secretContent')),
+      reason:
+        'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
+    },
+  ],
+  'globalps/reconcile': [
+    {
+      when: (input) => {
+        const { object, hcpNamespace } = input as { object?: string; hcpNamespace?: string };
+        return hcpNamespace === undefined && object?.startsWith('kube-system/') === true;
+      },
+      reason: 'a Secret of the namespace that is none of the three it works with wakes nobody',
+    },
+  ],
+  'globalps/eligibility-and-labels': [
+    {
+      when: (input) => {
+        const { platform, upgradeType } = input as { platform: string; upgradeType?: string };
+        return upgradeType === undefined && !['AWS', 'Azure'].includes(platform);
+      },
+      reason:
+        'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
+    },
+    {
+      when: (input) => 'nodeLabels' in (input as object),
+      reason:
+        "a pool's own labels and taints stay with HyperShift's controller of NodePools; ours is the label of eligibility",
+    },
+  ],
+};
