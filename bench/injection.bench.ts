@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../runtime/kube/transport.ts';
 import type { ControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
@@ -35,7 +34,6 @@ await plane.controllerManager?.terminate();
 const connection = await loadConnection(plane.kubeconfig, {});
 const client = new HttpKubeClient({
   connection,
-  transport: await openTransport(connection),
   userAgent: 'bench',
 });
 const user = await reconcilerUser(plane);

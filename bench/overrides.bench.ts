@@ -9,7 +9,6 @@ import { Manager } from '../runtime/controller/manager.ts';
 import { systemQueueClock } from '../runtime/controller/queue.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../runtime/kube/transport.ts';
 import { parseOptions } from '../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../runtime/registry-overrides/reconciler.ts';
 import { createLogger } from '../runtime/telemetry/logger.ts';
@@ -100,7 +99,6 @@ async function watchDeployments(): Promise<void> {
   const connection = await loadConnection(plane.kubeconfig, {});
   const client = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: 'bench',
   });
   const kind = { apiVersion: 'apps/v1', kind: 'Deployment' };

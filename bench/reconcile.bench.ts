@@ -14,7 +14,6 @@ import { systemQueueClock } from '../runtime/controller/queue.ts';
 import { EventRecorder } from '../runtime/kube/events.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../runtime/kube/transport.ts';
 import { SILENT } from '../runtime/telemetry/logger.ts';
 import { createMetrics } from '../runtime/telemetry/metrics.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
@@ -73,7 +72,7 @@ const MARKS_ALIKE = {
 
 async function clientOf(plane: ControlPlane): Promise<HttpKubeClient> {
   const connection = await loadConnection(plane.kubeconfig, {});
-  return new HttpKubeClient({ connection, transport: await openTransport(connection), userAgent: 'bench' });
+  return new HttpKubeClient({ connection, userAgent: 'bench' });
 }
 
 function configMap(index: number, value: string): TestObject {

@@ -11,12 +11,19 @@ import { errnoOf } from '../host/file-errors.ts';
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   const parsed = parsedOf(args);
   if (parsed === undefined || parsed.dryRun || parsed.version !== undefined) return false;
-  const { env } = process;
+  const env = await environment();
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
   const result = await runProvider(parsed.options, { env, signal: stop.signal, writeError });
   endNow(answered(result.stdout) ? result.exitCode : 1);
   return true;
+}
+
+/** The runtime's fetch obeys proxy variables by itself; which proxy is used is our choice. */
+async function environment(): Promise<NodeJS.ProcessEnv> {
+  const { env } = process;
+  if (!Object.keys(env).some((name) => /_proxy$/i.test(name))) return env;
+  return (await import('../commands/proxy-settings.ts')).takeProxySettings(env);
 }
 
 /** Whether the kubelet has taken the response; a failed run has none. */

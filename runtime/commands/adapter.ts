@@ -126,7 +126,6 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
   const { createMetrics } = await import('../telemetry/metrics.ts');
   const { loadConnection } = await import('../kube/kubeconfig.ts');
   const { HttpKubeClient } = await import('../kube/http-client.ts');
-  const { openTransport } = await import('../kube/transport.ts');
   const level = oneOf('--log-level', flags['log-level'], ['debug', 'info', 'warn', 'error'] as const);
   const logger = createLogger({
     write: (line) => io.stderr.write(line),
@@ -140,7 +139,6 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
   const { host } = new URL(connection.server);
   const kube = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright/${VERSION} (pull-secret-adapter)`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
   });

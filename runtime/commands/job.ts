@@ -63,10 +63,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     openCluster: async () => {
       const { loadConnection } = await import('../kube/kubeconfig.ts');
       const { HttpKubeClient } = await import('../kube/http-client.ts');
-      const { openTransport } = await import('../kube/transport.ts');
       const connection = await loadConnection(undefined, io.env);
-      const transport = await openTransport(connection);
-      return new HttpKubeClient({ connection, transport, userAgent: `pullwright/${VERSION}` });
+      return new HttpKubeClient({ connection, userAgent: `pullwright/${VERSION}` });
     },
   });
   // A request for a token that was given up may be open still; the library has no way to end it.

@@ -9,7 +9,6 @@ import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
-import { openTransport } from '../kube/transport.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo } from './command.ts';
@@ -87,7 +86,6 @@ export async function withClient<T>(
   const connection = await loadConnection(kubeconfig, io.env, context);
   const options = {
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright/${VERSION}`,
     // Somebody waits for the answer: two tries of ten seconds say whether there will be one.
     timeoutMs: 10_000,

@@ -5,6 +5,7 @@ import { runProvider } from '../credential-provider/plugin/run.ts';
 import { PROVIDER_FLAGS } from '../rules/credential-provider/provider-flags.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { takeProxySettings } from './proxy-settings.ts';
 
 const flagLines = Object.values(PROVIDER_FLAGS).map(({ flag, help }) => `  --${flag.padEnd(22)}${help}`);
 
@@ -74,7 +75,7 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
   }
   if (parsed.dryRun) return (await import('../credential-provider/plugin/dry-run.ts')).dryRun(parsed, io);
   const result = await runProvider(parsed.options, {
-    env: io.env,
+    env: takeProxySettings(io.env),
     signal: io.signal,
     writeError: (line) => write(io, 2, line),
   });

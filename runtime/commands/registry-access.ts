@@ -1,6 +1,6 @@
 /** Flags by which commands reach registries, and the client they make. */
 import { readFile } from 'node:fs/promises';
-import { proxyFor } from '../kube/proxy.ts';
+import { proxyFor } from '../http/proxy.ts';
 import { RegistryClient } from '../registry/client.ts';
 import { credentialsOf, type RegistryCredentials } from '../registry/token.ts';
 import { RegistryTransport } from '../registry/transport.ts';

@@ -5,7 +5,6 @@ import { systemClock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
-import { openTransport } from '../kube/transport.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import { carryOut } from '../uninstall/carry-out.ts';
@@ -90,7 +89,6 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const connection = await loadConnection(values.kubeconfig, io.env, values.context);
   const client = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright/${VERSION}`,
   });
   try {

@@ -1,5 +1,5 @@
 /** One reconciler over one pair of clusters: watches what it reads, keeps its keys in a queue, and works on them. */
-import { jitterMs } from '../kube/back-off.ts';
+import { jitterMs } from '../rules/back-off.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

@@ -2,9 +2,10 @@
  * Finds hosted clusters by the HostedControlPlanes of the management cluster, and keeps a manager in line with them. The
  * kubeconfig of each, and which cluster it leads to, is looked at again every minute.
  */
-import { backOffMs, jitterMs, pause } from '../kube/back-off.ts';
+import { pause } from '../http/retry.ts';
 import { asPullwrightError } from '../kube/failure.ts';
 import { Places } from '../kube/semaphore.ts';
+import { backOffMs, jitterMs } from '../rules/back-off.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

@@ -1,4 +1,4 @@
-/** {@link KubeClient} over a transport: paths, headers, retries, and errors that hold no body. */
+/** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { apiErrorOf } from './api-error.ts';

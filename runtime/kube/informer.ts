@@ -2,10 +2,12 @@
  * Keeps a copy of one collection: lists it in pages, then follows a watch with bookmarks, resumes after every kind of
  * interruption, lists again after 410, and gives up a watch that has gone silent. Never ends by itself.
  */
+
+import { pause } from '../http/retry.ts';
+import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import type { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
-import { type BackOff, backOffMs, pause } from './back-off.ts';
 import type { KubeClient, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';

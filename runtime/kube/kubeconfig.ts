@@ -6,13 +6,13 @@
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
+import { proxyFor } from '../http/proxy.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
 import { chooseContext, kubeconfigFiles, mergeKubeconfig } from './kubeconfig-files.ts';
 import { type OidcConfig, oidcCredentials } from './oidc-credentials.ts';
 import { pluginCredentials } from './plugin-credentials.ts';
-import { proxyFor } from './proxy.ts';
 import { parseYaml as parse } from './yaml.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

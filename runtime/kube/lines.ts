@@ -34,15 +34,3 @@ function valueOf(text: string): unknown {
     throw new PullwrightError('Cannot read the watch: a line is no JSON', { code: 'WatchDamaged' });
   }
 }
-
-/** The whole body as text. Throws when it is longer than `limit` bytes. */
-export async function bodyText(chunks: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of chunks) {
-    size += chunk.length;
-    if (size > limit) throw new RangeError(`The answer is longer than ${limit} bytes`);
-    parts.push(chunk);
-  }
-  return Buffer.concat(parts).toString('utf8');
-}

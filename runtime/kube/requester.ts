@@ -1,15 +1,18 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
+
+import { HttpClient } from '../http/client.ts';
+import { HttpError } from '../http/http-error.ts';
+import { HttpsEngine } from '../http/https-engine.ts';
+import type { HttpAnswer, HttpRequest } from '../http/request.ts';
+import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
+import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { reveal } from '../rules/redacted.ts';
 import { apiErrorOf } from './api-error.ts';
-import { type BackOff, backOffMs, pause, retryAfterMs } from './back-off.ts';
 import type { Connection, Credentials } from './connection.ts';
-import { bodyText } from './lines.ts';
-import type { Transport, TransportResponse } from './transport.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
-  readonly transport: Transport;
   readonly userAgent: string;
   /** Told about every answer; `code` is `<error>` when there was none, as in client-go. */
   readonly onRequest?: (seen: { readonly code: string; readonly method: string }) => void;
@@ -38,49 +41,103 @@ export interface Call {
 
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
-const LONGEST_RETRY_AFTER_MS = 10_000;
-const MAX_BODY_BYTES = 256 * 1024 * 1024;
-const RETRIED_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
+const LONGEST_WAIT_MS = 10_000;
+/** The largest list of a page that an API server gives, and to spare. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/** Failures that are the same a moment later. */
+const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'TlsWanted'];
 
 export class Requester {
   readonly #options: RequesterOptions;
-  readonly #random: () => number;
+  readonly #server: string;
+  readonly #client: HttpClient;
   readonly #closing = new AbortController();
 
   constructor(options: RequesterOptions) {
+    const { server, ca, serverName, proxy } = options.connection;
     this.#options = options;
-    this.#random = options.random ?? Math.random;
+    this.#server = server.replace(/\/+$/, '');
+    this.#client = new HttpClient(
+      new HttpsEngine({
+        ...(ca === undefined ? {} : { ca }),
+        ...(serverName === undefined ? {} : { serverName }),
+        ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
+      }),
+    );
   }
 
   /** Ends what is under way, watches included; nothing is sent any more. */
   close(): void {
     this.#closing.abort();
-    this.#options.transport.close();
+    this.#client.close();
   }
 
   /** Sends `call` until it is answered, and gives the parsed body. */
   async json(call: Call): Promise<{ readonly status: number; readonly body: unknown }> {
-    return this.#repeat(call, async (signal) => {
-      const response = await this.#send(call, signal);
-      const body = parsed(await textOf(response));
-      if (response.status >= 400 && call.allow?.includes(response.status) !== true)
-        throw this.#refusal(call, response, body);
-      return { status: response.status, body };
+    return retry(() => this.#jsonOnce(call), {
+      tries: this.#options.tries ?? 5,
+      waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
+      longestWaitMs: LONGEST_WAIT_MS,
+      again: (tried) => (this.#isOver(call) ? undefined : again(call, tried)),
+      pause: (ms) => pause(ms, call.signal ?? this.#closing.signal),
     });
   }
 
   /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
   async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
-    const deadline = deadlineFor([call.signal, this.#closing.signal], this.#timeoutMs);
+    const answer = await this.#answered(call, (request) => this.#client.open(request));
+    if (answer.status < 400) return answer.body;
+    const text = await answer.bytes(MOST_BYTES).catch(() => new Uint8Array());
+    throw refusal(call, answer, parsed(new TextDecoder().decode(text)));
+  }
+
+  async #jsonOnce(call: Call): Promise<{ readonly status: number; readonly body: unknown }> {
+    const answer = await this.#answered(call, (request) => this.#client.ask(request, MOST_BYTES));
+    const body = parsed(answer.text);
+    if (answer.status >= 400 && call.allow?.includes(answer.status) !== true)
+      throw refusal(call, answer, body);
+    if (answer.status < 400 && body === undefined)
+      throw this.#readable(call, new HttpError('AnswerUnreadable', 'the answer is no JSON'));
+    return { status: answer.status, body };
+  }
+
+  /** One answer, with new credentials where those that are kept are refused. */
+  async #answered<T extends Pick<HttpAnswer, 'status'> & { discard?(): void }>(
+    call: Call,
+    send: (request: HttpRequest) => Promise<T>,
+  ): Promise<T> {
+    const { credentials } = this.#options.connection;
+    const answer = await this.#once(call, send, await credentials(false));
+    if (answer.status !== 401) return answer;
+    // The token may have been renewed since it was read. A body that nobody reads would hold the connection.
+    answer.discard?.();
+    return this.#once(call, send, await credentials(true));
+  }
+
+  async #once<T extends Pick<HttpAnswer, 'status'>>(
+    call: Call,
+    send: (request: HttpRequest) => Promise<T>,
+    credentials: Credentials,
+  ): Promise<T> {
+    const { onRequest } = this.#options;
+    const { method, body } = call;
+    const text = body === undefined ? undefined : JSON.stringify(body);
     try {
-      const response = await this.#send(call, deadline.signal);
-      if (response.status < 400) return releasing(response.body, deadline);
-      throw this.#refusal(call, response, parsed(await textOf(response)));
+      const answer = await send({
+        method,
+        url: this.#server + call.path + queryText(call.query),
+        headers: this.#headers(call, text, credentials),
+        signal: call.signal,
+        timeoutMs: this.#timeoutMs,
+        identity: credentials,
+        ...(text === undefined ? {} : { body: text }),
+      });
+      onRequest?.({ code: String(answer.status), method });
+      return answer;
     } catch (error) {
-      deadline.release();
-      throw this.#readable(call, error, deadline.expired());
-    } finally {
-      deadline.stop();
+      onRequest?.({ code: '<error>', method });
+      throw this.#readable(call, error);
     }
   }
 
@@ -88,160 +145,46 @@ export class Requester {
     return this.#options.timeoutMs ?? 30_000;
   }
 
-  async #repeat<T>(call: Call, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const tries = this.#options.tries ?? 5;
-    for (let round = 0; ; round++) {
-      const deadline = deadlineFor([call.signal, this.#closing.signal], this.#timeoutMs);
-      try {
-        return await attempt(deadline.signal);
-      } catch (error) {
-        const failure = this.#readable(call, error, deadline.expired());
-        const waitMs = this.#waitFor(call, failure, round);
-        if (waitMs === undefined || round + 1 >= tries || this.#isOver(call)) throw failure;
-        await pause(waitMs, call.signal ?? this.#closing.signal);
-      } finally {
-        deadline.stop();
-        deadline.release();
-      }
-    }
-  }
-
   #isOver(call: Call): boolean {
     return call.signal?.aborted === true || this.#closing.signal.aborted;
-  }
-
-  /** How long to wait before the next try, or undefined for none. */
-  #waitFor(call: Call, failure: PullwrightError, round: number): number | undefined {
-    const status = 'status' in failure ? Number(failure.status) : undefined;
-    const own = backOffMs(BACK_OFF, round, this.#random());
-    if (status === undefined)
-      return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : own;
-    if (!RETRIED_STATUSES.includes(status)) return undefined;
-    // Only these two say that nothing was done.
-    if (call.once === true && status !== 429 && status !== 503) return undefined;
-    if (failure.afterMs === undefined) return own;
-    return failure.afterMs > LONGEST_RETRY_AFTER_MS ? undefined : failure.afterMs + own;
-  }
-
-  async #send(call: Call, signal: AbortSignal): Promise<TransportResponse> {
-    const { connection } = this.#options;
-    const response = await this.#once(call, signal, await connection.credentials(false));
-    if (response.status !== 401) return response;
-    // The token may have been renewed since it was read. A body that nobody reads would hold the connection.
-    await textOf(response);
-    return this.#once(call, signal, await connection.credentials(true));
-  }
-
-  async #once(call: Call, signal: AbortSignal, credentials: Credentials): Promise<TransportResponse> {
-    const { transport, onRequest } = this.#options;
-    const { method, body } = call;
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    try {
-      const response = await transport.send({
-        method,
-        path: call.path + queryText(call.query),
-        headers: this.#headers(call, text, credentials),
-        signal,
-        credentials,
-        ...(text === undefined ? {} : { body: text }),
-      });
-      onRequest?.({ code: String(response.status), method });
-      return response;
-    } catch (error) {
-      onRequest?.({ code: '<error>', method });
-      throw error;
-    }
   }
 
   #headers(call: Call, text: string | undefined, { token }: Credentials): Record<string, string> {
     return {
       accept: 'application/json',
-      // Compression costs more than it saves on the short way from a pod to its API server.
-      'accept-encoding': 'identity',
       'user-agent': this.#options.userAgent,
       ...(token === undefined ? {} : { authorization: `Bearer ${reveal(token)}` }),
-      ...(text === undefined
-        ? {}
-        : {
-            'content-type': call.contentType ?? 'application/json',
-            'content-length': String(Buffer.byteLength(text)),
-          }),
+      ...(text === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
     };
   }
 
-  #refusal(call: Call, response: TransportResponse, body: unknown): PullwrightError {
-    const after = retryAfterMs(response.header('retry-after'), Date.now());
-    const { verb, subject } = call;
-    const { status } = response;
-    return apiErrorOf({
-      verb,
-      subject,
-      status,
-      body,
-      ...(after === undefined ? {} : { retryAfterMs: after }),
+  #readable(call: Call, error: unknown): unknown {
+    if (!(error instanceof HttpError)) return error;
+    const { host } = new URL(this.#server);
+    return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${error.message} (${host})`, {
+      code: error.failure,
     });
   }
-
-  /** A failure without an answer, in words of ours: the runtime's may quote the URL with a proxy's password. */
-  #readable(call: Call, error: unknown, expired: boolean): PullwrightError {
-    if (error instanceof PullwrightError) return error;
-    const [code, text] = expired
-      ? ['Timeout', `no answer within ${this.#timeoutMs} ms`]
-      : connectionFailure(error, this.#isOver(call));
-    const { host } = new URL(this.#options.connection.server);
-    return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${text} (${host})`, { code });
-  }
 }
 
-function connectionFailure(error: unknown, aborted: boolean): readonly [code: string, text: string] {
-  if (aborted) return ['Aborted', 'stopped'];
-  if (error instanceof RangeError) return ['AnswerTooLarge', error.message];
-  const { code = '' } = error as { code?: string };
-  if (/REFUSED|ConnectionRefused/.test(code)) return ['ConnectionRefused', 'the connection was refused'];
-  if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code))
-    return ['CertificateNotTrusted', `the server's certificate is not trusted (${code})`];
-  if (/ENOTFOUND|EAI_AGAIN/.test(code)) return ['HostNotFound', 'the host name is not known'];
-  return ['ConnectionLost', `the connection was lost${/^\w{1,64}$/.test(code) ? ` (${code})` : ''}`];
+/** Whether another try may help, and when. */
+function again<T>(call: Call, tried: Tried<T>): { readonly afterMs?: number | undefined } | undefined {
+  if ('value' in tried || !(tried.error instanceof PullwrightError)) return undefined;
+  const failure = tried.error;
+  const status = 'status' in failure ? Number(failure.status) : undefined;
+  if (FOR_GOOD.includes(failure.code)) return undefined;
+  if (status === undefined)
+    return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
+  if (!isPassingStatus(status)) return undefined;
+  // Only these two say that nothing was done.
+  return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
 }
 
-interface Deadline {
-  readonly signal: AbortSignal;
-  expired(): boolean;
-  /** No longer ends by time. */
-  stop(): void;
-  /** No longer ends with the outer signals either. */
-  release(): void;
-}
-
-/** `body`, forgetting `deadline` at its end: a client lives for years, and its signals must not remember every watch. */
-async function* releasing(body: AsyncIterable<Uint8Array>, deadline: Deadline): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } finally {
-    deadline.release();
-  }
-}
-
-function deadlineFor(outer: readonly (AbortSignal | undefined)[], ms: number): Deadline {
-  const controller = new AbortController();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    controller.abort();
-  }, ms);
-  const abort = (): void => controller.abort();
-  for (const signal of outer) {
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener('abort', abort, { once: true });
-  }
-  return {
-    signal: controller.signal,
-    expired: () => late,
-    stop: () => clearTimeout(timer),
-    release: () => {
-      for (const signal of outer) signal?.removeEventListener('abort', abort);
-    },
-  };
+function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body: unknown): PullwrightError {
+  const after = retryAfterMs(answer.header('retry-after'), Date.now());
+  const { verb, subject } = call;
+  const { status } = answer;
+  return apiErrorOf({ verb, subject, status, body, ...(after === undefined ? {} : { retryAfterMs: after }) });
 }
 
 function queryText(query: Call['query']): string {
@@ -249,10 +192,6 @@ function queryText(query: Call['query']): string {
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`);
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
-}
-
-function textOf(response: TransportResponse): Promise<string> {
-  return response.text?.(MAX_BODY_BYTES) ?? bodyText(response.body, MAX_BODY_BYTES);
 }
 
 function parsed(text: string): unknown {

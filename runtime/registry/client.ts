@@ -7,7 +7,7 @@
  * Source of the rule: the OCI distribution specification 1.1 and the distribution token specification.
  */
 
-import { retryAfterMs } from '../http/retry-after.ts';
+import { retryAfterMs } from '../http/retry.ts';
 import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { pullTag } from '../rules/auth-lookup/image-reference.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
@@ -169,32 +169,25 @@ export class RegistryClient {
     return header;
   }
 
-  /** One request, and the redirects that it leads to: these go without the credential. */
-  async #send(ask: Ask, authorization: Redacted<string> | undefined): Promise<Response> {
+  /** One request, and the redirects that it leads to: another origin gets no credential. */
+  #send(
+    { reference, method, path, accept, signal }: Ask,
+    header: Redacted<string> | undefined,
+  ): Promise<Response> {
     const { transport } = this.#options;
-    const host = endpointOf(ask.reference.domain);
+    const host = endpointOf(reference.domain);
     const scheme = transport.isPlain(host) ? 'http' : 'https';
-    let url = new URL(`${scheme}://${host}${ask.path}`);
-    let header = authorization;
-    for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
-      const response = await transport.send({
-        method: ask.method,
-        url,
-        headers: {
-          accept: ask.accept,
-          'user-agent': 'pullwright',
-          ...(header === undefined ? {} : { authorization: reveal(header) }),
-        },
-        signal: ask.signal,
-      });
-      const target = redirectOf(response, url);
-      if (target === undefined) return response;
-      response.discard();
-      // A redirect within the same origin is still the registry's; any other place gets nothing.
-      if (target.origin !== url.origin) header = undefined;
-      url = target;
-    }
-    throw new RegistryError('Refused', `"${ask.reference.domain}" redirects more than ${MAX_HOPS} times`);
+    return transport.send({
+      method,
+      url: new URL(`${scheme}://${host}${path}`),
+      headers: {
+        accept,
+        'user-agent': 'pullwright',
+        ...(header === undefined ? {} : { authorization: reveal(header) }),
+      },
+      signal,
+      redirects: MAX_HOPS,
+    });
   }
 
   async #judge(response: Response, ask: Ask, withCredential: boolean): Promise<Response> {
@@ -244,15 +237,6 @@ function infoOf(response: Response): ManifestInfo {
     mediaType: (response.header('content-type') ?? '').split(';')[0]?.trim() ?? '',
     size: Number(response.header('content-length') ?? 0),
   };
-}
-
-function redirectOf(response: Response, from: URL): URL | undefined {
-  if (![301, 302, 303, 307, 308].includes(response.status)) return undefined;
-  const location = response.header('location') ?? '';
-  const target = location !== '' && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
-  if (target !== undefined && target.username === '' && target.password === '') return target;
-  response.discard();
-  throw new RegistryError('Refused', `"${from.host}" redirects to a place that is no URL`);
 }
 
 /** The first error code of the body, such as MANIFEST_UNKNOWN. Nothing else of a body is ever shown. */

@@ -1,24 +1,20 @@
 /** Bytes are what their digest says, or they are not used. */
 import { createHash, type Hash } from 'node:crypto';
+import { HttpError } from '../http/http-error.ts';
 import { RegistryError } from './registry-error.ts';
 import type { Response } from './transport.ts';
 
-/** Reads a body of at most `limit` bytes. */
+/** Reads a body of at most `limit` bytes. @throws RegistryError `Damaged` */
 export async function readLimited(response: Response, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
   try {
-    for await (const chunk of response.body) {
-      size += chunk.length;
-      if (size > limit) break;
-      chunks.push(chunk);
-    }
-  } catch {
-    throw new RegistryError('Damaged', `the answer breaks off after ${size} bytes`);
+    return await response.bytes(limit);
+  } catch (error) {
+    const large = error instanceof HttpError && error.failure === 'AnswerTooLarge';
+    throw new RegistryError(
+      'Damaged',
+      large ? `the answer is longer than ${limit} bytes` : 'the answer breaks off before its end',
+    );
   }
-  if (size <= limit) return Buffer.concat(chunks);
-  response.discard();
-  throw new RegistryError('Damaged', `the answer is longer than ${limit} bytes`);
 }
 
 /** The digest of `bytes`; throws `Damaged` when it is not `wanted`. */

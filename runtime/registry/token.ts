@@ -1,6 +1,6 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
-import { retryAfterMs } from '../http/retry-after.ts';
+import { retryAfterMs } from '../http/retry.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Challenge } from './challenge.ts';
 import { readLimited } from './digest.ts';
@@ -58,7 +58,11 @@ const MAX_TOKEN = 64 * 1024;
  */
 export async function fetchToken(transport: RegistryTransport, request: TokenRequest): Promise<Token> {
   const url = realmOf(request.challenge.realm, request.domain, transport);
-  const response = await transport.send({ ...formOf(url, request), signal: request.signal });
+  const response = await transport.send({
+    ...formOf(url, request),
+    signal: request.signal,
+    repeatable: true,
+  });
   if (response.status === 200) return readToken(response, request.domain);
   response.discard();
   const wanted = request.credential === undefined ? 'an anonymous token' : 'a token';

@@ -126,7 +126,7 @@ interface Broken extends Case {
 
 const broken: readonly Broken[] = [
   { name: 'no answer', reason: 'the budget ends it', mode: 'hang', says: /no answer within the budget/ },
-  { name: 'reset', reason: 'twice', mode: 'reset', says: /cannot be reached: the connection was closed/ },
+  { name: 'reset', reason: 'twice', mode: 'reset', says: /cannot be reached: the connection was lost/ },
   {
     name: 'reset within the answer',
     reason: 'half a list is no list',

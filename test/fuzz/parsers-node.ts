@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { kubeletPointers } from '../../runtime/credential-provider/installer/plan.ts';
 import { readRecord } from '../../runtime/credential-provider/installer/record.ts';
 import { apiClient } from '../../runtime/credential-provider/plugin/api-client.ts';
-import { AnswerReader } from '../../runtime/credential-provider/plugin/http-answer.ts';
 import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
 import { readSecrets, referencedSecrets } from '../../runtime/credential-provider/plugin/secrets.ts';
 import { pullerOf } from '../../runtime/credential-provider/plugin/token.ts';
 import type { Bus, BusCall } from '../../runtime/host/bus.ts';
 import { systemdOverBus } from '../../runtime/host/systemd.ts';
+import { HttpClient } from '../../runtime/http/client.ts';
+import { HttpError } from '../../runtime/http/http-error.ts';
+import { redirectOf } from '../../runtime/http/redirect.ts';
 import { StateFolder } from '../../runtime/node/state-folder.ts';
 import {
   authFile,
@@ -42,8 +44,16 @@ const SECRET_LIST = jsonOf({
 
 /** The API server answers every request with `text`. */
 function answering(text: string) {
-  const exchange = () => Promise.resolve({ status: 200, text, retryAfter: null });
-  return apiClient(SERVER, redact('t'), new AbortController().signal, exchange);
+  const send = () =>
+    Promise.resolve({
+      status: 200,
+      header: () => undefined,
+      body: (async function* () {})(),
+      bytes: () => Promise.resolve(Buffer.from(text)),
+      discard: () => undefined,
+    });
+  const client = new HttpClient({ send, close: () => undefined });
+  return apiClient(SERVER, redact('t'), new AbortController().signal, Promise.resolve(client));
 }
 
 function token(claims: unknown): string {
@@ -55,39 +65,24 @@ const ESCAPED_KEY = /"\\(?:u[0-9a-f]{4}|.)":/i;
 
 export const NODE_PARSERS: readonly Parser[] = [
   {
-    name: 'HTTP answer',
-    corpus: [
-      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nretry-after: 1\r\n\r\n{}',
-      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n3;x=y\r\nabc\r\n0\r\n\r\n',
-      'HTTP/1.0 403 Forbidden\r\nconnection: close\r\n\r\n{"message":"no"}',
-    ],
-    unit: '2\r\n{}\r\n',
+    name: 'redirect of an HTTP answer',
+    corpus: ['https://cdn.example.com/blob?x=1#y', '/v2/other', '//user:pw@other.example.com/'],
+    unit: '../a/',
     run: (text) => {
-      // Its own errors become one typed error with a hint where the connection is known.
-      const answer = (pieces: readonly Buffer[]): unknown => {
-        const reader = new AnswerReader();
-        try {
-          for (const piece of pieces) {
-            const whole = reader.add(piece);
-            if (whole !== undefined) return whole;
-          }
-          return reader.end();
-        } catch (error) {
-          if (error instanceof Error && error.constructor === Error) return error.message;
-          throw error;
-        }
+      const asked = {
+        method: 'GET',
+        url: 'https://r.example.com/v2/',
+        headers: { Authorization: 'Basic x' },
       };
-      const bytes = Buffer.from(text, 'latin1');
-      const half = Math.floor(bytes.length / 2);
-      const whole = answer([bytes]);
-      const isAnswer = typeof whole === 'object';
-      // In pieces the answer is the same. What follows an answer is not ours to read.
-      if (isAnswer && !text.toLowerCase().includes('chunked'))
-        holds(
-          jsonOf(answer([bytes.subarray(0, half), bytes.subarray(half)])) === jsonOf(whole),
-          'the pieces',
-        );
-      return whole;
+      try {
+        const next = redirectOf({ status: 302, header: () => text }, asked);
+        const isOwn = next?.url.startsWith('https://r.example.com/') === true;
+        holds(isOwn || next?.headers?.['Authorization'] === undefined, 'the credential');
+        return isOwn;
+      } catch (error) {
+        if (error instanceof HttpError) return error.failure;
+        throw error;
+      }
     },
   },
   {

@@ -1,6 +1,7 @@
 /** What registries and their token services answer: headers, tokens, manifests, layers. All of it is chosen by whoever runs them. */
 import { createHash } from 'node:crypto';
-import { retryAfterMs } from '../../runtime/http/retry-after.ts';
+import { tooLarge } from '../../runtime/http/http-error.ts';
+import { retryAfterMs } from '../../runtime/http/retry.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { imageConfig, imageFiles, imageManifest } from '../../runtime/registry/image.ts';
 import { readTar } from '../../runtime/registry/tar.ts';
@@ -47,6 +48,8 @@ function transport(answer: (request: Request) => Scripted): RegistryTransport {
       body: (async function* () {
         yield bytes;
       })(),
+      bytes: (limit: number) =>
+        bytes.length > limit ? Promise.reject(tooLarge(limit)) : Promise.resolve(bytes),
       discard: () => undefined,
     });
   };

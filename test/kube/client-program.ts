@@ -3,13 +3,11 @@
 import { asPullwrightError } from '../../runtime/kube/failure.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../../runtime/kube/transport.ts';
 import { Redacted } from '../../runtime/rules/redacted.ts';
 
 const connection = await loadConnection(process.argv[2], process.env);
 const client = new HttpKubeClient({
   connection,
-  transport: await openTransport(connection),
   userAgent: 'test',
   tries: 1,
 });

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../../runtime/kube/transport.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
@@ -26,8 +25,7 @@ async function listed(
   between: () => Promise<unknown> = async () => undefined,
 ): Promise<PullwrightError | undefined> {
   const connection = await loadConnection(kubeconfig, {});
-  const transport = await openTransport(connection);
-  const client = new HttpKubeClient({ connection, transport, userAgent: 'test', tries: 1 });
+  const client = new HttpKubeClient({ connection, userAgent: 'test', tries: 1 });
   let failure: PullwrightError | undefined;
   for (let at = 0; at < times; at += 1) {
     if (at > 0) await between();

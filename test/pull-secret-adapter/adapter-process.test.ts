@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import type { Handler } from '../../runtime/brokers/broker.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../../runtime/kube/transport.ts';
 import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import {
@@ -44,7 +43,6 @@ async function start(
   const connection = await loadConnection(cluster.kubeconfig, {});
   const kube = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: 'test',
   });
   const stop = new AbortController();
@@ -155,7 +153,6 @@ test('a replica that read an older generation cannot put the older secret under 
   const connection = await loadConnection(cluster.kubeconfig, {});
   const kube = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: 'slow',
   });
   const client = new HyperfleetApi({ baseUrl: api.url, userAgent: 'slow', pause: () => Promise.resolve() });

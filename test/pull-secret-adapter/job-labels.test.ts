@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../../runtime/kube/transport.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import {
   type AdapterSettings,
@@ -51,8 +50,7 @@ else {
     await plane.apply(object);
   const api = await HyperfleetDouble.start();
   const connection = await loadConnection(await plane.account(NAMESPACE, ADAPTER_ACCOUNT), {});
-  const transport = await openTransport(connection);
-  const kube = new HttpKubeClient({ connection, transport, userAgent: 'test' });
+  const kube = new HttpKubeClient({ connection, userAgent: 'test' });
   const log: string[] = [];
   const metrics = createMetrics();
 

@@ -3,7 +3,6 @@ import type { Handled, Handler } from '../../runtime/brokers/broker.ts';
 import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { openTransport } from '../../runtime/kube/transport.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
 import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
 import { Looks } from '../../runtime/pull-secret-adapter/adapter/looks.ts';
@@ -87,8 +86,7 @@ export class Scene {
   ): Promise<Scene> {
     const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
     const connection = await loadConnection(cluster.kubeconfig, {});
-    const transport = await openTransport(connection);
-    const kube = new HttpKubeClient({ connection, transport, userAgent: 'test' });
+    const kube = new HttpKubeClient({ connection, userAgent: 'test' });
     const given = typeof options === 'function' ? options(api) : options;
     return new Scene({ api, cluster, kube }, given, settings);
   }

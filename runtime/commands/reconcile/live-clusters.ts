@@ -1,13 +1,12 @@
 /** Opens the clusters that the flags of `reconcile` name. */
 import { Cluster } from '../../controller/cluster.ts';
 import { ClusterCache } from '../../controller/cluster-cache.ts';
+import { proxyFor } from '../../http/proxy.ts';
 import type { Connection } from '../../kube/connection.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import type { InformerTiming } from '../../kube/informer.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
-import { proxyFor } from '../../kube/proxy.ts';
-import { openTransport } from '../../kube/transport.ts';
 import { redact } from '../../rules/redacted.ts';
 import { VERSION } from '../../rules/version.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -35,7 +34,6 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   const { host } = new URL(connection.server);
   const client = new HttpKubeClient({
     connection: proxied,
-    transport: await openTransport(proxied),
     userAgent: `pullwright/${VERSION}`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
   });

@@ -5,7 +5,6 @@ import { basename } from 'node:path';
 import { sha256Hex } from '../../host/sha256.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
-import { openTransport } from '../../kube/transport.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { podConnection } from '../../node/pod-connection.ts';
 import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
@@ -101,7 +100,6 @@ export async function connect(env: Env, folder: string): Promise<KubeClient> {
   const connection = podConnection(env, folder);
   return new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright-installer/${VERSION}`,
   });
 }

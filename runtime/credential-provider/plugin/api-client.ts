@@ -4,8 +4,13 @@
  *
  * It is no Kubernetes client: that would take longer to load than the whole run.
  */
+import { HttpClient } from '../../http/client.ts';
+import { FetchEngine } from '../../http/fetch-engine.ts';
+import { HttpError } from '../../http/http-error.ts';
+import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
+import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/retry.ts';
 import { PullwrightError } from '../../rules/errors.ts';
-import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** The answer of the API server: parsed JSON for 200, else what its Status object says. */
@@ -17,81 +22,84 @@ export interface ApiClient {
   get(path: string): Promise<ApiAnswer>;
 }
 
-export interface RawAnswer {
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfter: string | null;
+/** A namespace's secrets are a few megabytes at most; a server that never ends must not take the node's memory. */
+const MOST_BYTES = 64 * 2 ** 20;
+const TRIES = 2;
+const RETRY_DELAY_MS = 150;
+/** A pull waits meanwhile: longer than this, the kubelet's own next try is the better one. */
+const LONGEST_WAIT_MS = 5000;
+/** Failures that are the same a moment later. */
+const FOR_GOOD: readonly string[] = ['CertificateNotTrusted', 'TlsFailed', 'TlsWanted', 'AnswerTooLarge'];
+
+const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * A client for `server`, straight to it, or through the proxy that `env` names for it. In the executable the runtime's own
+ * fetch carries it, which need not be loaded; what Node and a proxy need is loaded for them alone.
+ */
+export async function httpClientFor(server: ApiServer, env: Environment): Promise<HttpClient> {
+  const proxy = await proxyOf(server.url, env);
+  return new HttpClient(
+    await engineFor({ ca: server.ca, ...(proxy === undefined ? {} : { proxyFor: () => proxy }) }),
+  );
 }
 
-/** One exchange with the server; see exchanges.ts. */
-export type Exchange = (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  tls: ApiServer,
-) => Promise<RawAnswer>;
+async function engineFor(route: Route): Promise<HttpEngine> {
+  if ('Bun' in globalThis) return new FetchEngine(route);
+  return new (await import('../../http/https-engine.ts')).HttpsEngine(route);
+}
 
-const AGAIN: readonly number[] = [429, 500, 502, 503, 504];
-const RETRY_DELAY_MS = 200;
+async function proxyOf(url: string, env: Environment): Promise<Redacted<string> | undefined> {
+  const named = env['HTTPS_PROXY'] || env['https_proxy'];
+  if (!named || LOOPBACK.test(url)) return undefined;
+  const proxy = (await import('../../http/proxy.ts')).proxyFor(url, env);
+  return proxy === undefined ? undefined : redact(proxy);
+}
 
-/** A client for `server` that gives up when `signal` is aborted. */
+/** Asks `server`, and gives up when `signal` is aborted. */
 export function apiClient(
   server: ApiServer,
   token: Redacted<string>,
   signal: AbortSignal,
-  exchange: Exchange,
+  client: Promise<HttpClient>,
 ): ApiClient {
   const headers = {
     authorization: `Bearer ${reveal(token)}`,
     accept: 'application/json',
-    // The list is small and near: packing costs more than it saves.
-    'accept-encoding': 'identity',
     'user-agent': 'crio-credential-provider',
   };
-  const once = (path: string): Promise<RawAnswer> => exchange(server.url + path, headers, server);
+  const once = async (path: string): Promise<WholeAnswer> =>
+    (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES);
   return {
     async get(path) {
-      const first = await attempt(() => once(path), signal);
-      const answer =
-        'failed' in first || AGAIN.includes(first.status)
-          ? await again(first, () => once(path), signal)
-          : first;
-      if ('failed' in answer) throw unreachable(server, answer.failed, signal);
-      return read(answer);
+      try {
+        const answer = await retry(() => once(path), {
+          tries: TRIES,
+          waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
+          longestWaitMs: LONGEST_WAIT_MS,
+          again: (tried) => (signal.aborted ? undefined : again(tried)),
+          pause: (ms) => pause(ms, signal),
+        });
+        return read(answer);
+      } catch (error) {
+        throw unreachable(server, error, signal);
+      }
     },
   };
 }
 
-type Attempt = RawAnswer | { readonly failed: unknown };
-
-async function attempt(once: () => Promise<RawAnswer>, signal: AbortSignal): Promise<Attempt> {
-  try {
-    signal.throwIfAborted();
-    return await once();
-  } catch (error) {
-    return { failed: error };
-  }
+function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefined } | undefined {
+  if ('error' in tried)
+    return tried.error instanceof HttpError && !FOR_GOOD.includes(tried.error.failure) ? {} : undefined;
+  const { status } = tried.value;
+  return isPassingStatus(status)
+    ? { afterMs: retryAfterMs(tried.value.header('retry-after'), Date.now()) }
+    : undefined;
 }
 
-async function again(first: Attempt, once: () => Promise<RawAnswer>, signal: AbortSignal): Promise<Attempt> {
-  if (signal.aborted || ('failed' in first && isCertificateError(first.failed))) return first;
-  const wanted = 'failed' in first ? 0 : Number(first.retryAfter ?? 0) * 1000;
-  await pause(Number.isFinite(wanted) && wanted > 0 ? wanted : RETRY_DELAY_MS, signal);
-  const second = await attempt(once, signal);
-  return 'failed' in second && !('failed' in first) ? first : second;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
-}
-
-function read(answer: RawAnswer): ApiAnswer {
+function read(answer: WholeAnswer): ApiAnswer {
   const body = parsed(answer.text);
   if (answer.status === 200 && body !== undefined) return { code: 200, body };
   if (answer.status === 200) return { code: 502, message: 'the answer is no JSON' };
@@ -110,26 +118,15 @@ function parsed(text: string): unknown {
   }
 }
 
-function isCertificateError(error: unknown): boolean {
-  return /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME|certificate|Invalid CA/i.test(
-    reasonOf(error),
-  );
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown failure';
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  const cause = error.cause instanceof Error ? `: ${reasonOf(error.cause)}` : '';
-  return `${code ?? error.message}${cause}`;
-}
-
 function unreachable(server: ApiServer, error: unknown, signal: AbortSignal): PullwrightError {
-  const reason = signal.aborted ? 'no answer within the budget' : reasonOf(error);
+  const known = error instanceof HttpError ? error : undefined;
+  const reason = signal.aborted ? 'no answer within the budget' : (known?.message ?? 'unknown failure');
   return new PullwrightError(`unable to get secrets: "${server.url}" cannot be reached: ${reason}`, {
     code: 'ApiUnreachable',
-    hint: isCertificateError(error)
-      ? 'The certificate of the API server does not come from the CA of this node: check the CA files or set --ca-file'
-      : 'Check the address in apiserver-url.env and the connection of this node to the API server',
+    hint:
+      known?.failure === 'CertificateNotTrusted'
+        ? 'The certificate of the API server does not come from the CA of this node: check the CA files or set --ca-file'
+        : 'Check the address in apiserver-url.env and the connection of this node to the API server',
     cause: error,
   });
 }

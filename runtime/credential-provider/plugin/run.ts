@@ -3,11 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { errnoOf } from '../../host/file-errors.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
-import { apiClient } from './api-client.ts';
+import { apiClient, httpClientFor } from './api-client.ts';
 import { findApiServer } from './api-server.ts';
 import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
-import { exchangeFor } from './exchanges.ts';
 import { sendDatagrams } from './journal.ts';
 import { IDENTIFIER, journalEntry } from './journal-entry.ts';
 import { type CollectedLog, collectingLog, type Log } from './log.ts';
@@ -57,8 +56,7 @@ export function nodeView(
     connect: async (token) => {
       const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
-      const exchange = exchangeFor(server, context.env, context.signal);
-      return apiClient(server, token, context.signal, exchange);
+      return apiClient(server, token, context.signal, httpClientFor(server, context.env));
     },
   };
 }

@@ -2,7 +2,6 @@
 
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
-import { openTransport } from '../../kube/transport.ts';
 import { podConnection } from '../../node/pod-connection.ts';
 import { VERSION } from '../../rules/version.ts';
 
@@ -21,7 +20,6 @@ export async function podClient(
   const connection = podConnection(env, serviceAccountDir);
   return new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright-agent/${VERSION}`,
     ...patience,
   });

@@ -1,7 +1,6 @@
 /** Puts the webhook together and runs it until it is told to stop. */
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
-import { openTransport } from '../../kube/transport.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { VERSION } from '../../rules/version.ts';
 import {
@@ -48,7 +47,6 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
   const connection = await loadConnection(options.kubeconfig, io.env);
   const client = new HttpKubeClient({
     connection,
-    transport: await openTransport(connection),
     userAgent: `pullwright-webhook/${VERSION}`,
   });
   const { ownNamespace, excludedNamespaces, withoutContainers } = options;

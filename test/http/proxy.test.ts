@@ -1,6 +1,6 @@
 /** Which requests go through a proxy. */
 import assert from 'node:assert/strict';
-import { proxyFor } from '../../runtime/kube/proxy.ts';
+import { proxyFor } from '../../runtime/http/proxy.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('proxyFor()');

@@ -3,16 +3,6 @@ import { BlockList, isIP } from 'node:net';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variables that matter. A runtime that obeys them by itself must not see them any more. */
-export const PROXY_VARIABLES: readonly string[] = [
-  'HTTPS_PROXY',
-  'https_proxy',
-  'HTTP_PROXY',
-  'http_proxy',
-  'ALL_PROXY',
-  'all_proxy',
-];
-
 /**
  * The proxy for `url` (https), or undefined for none. Loopback is never proxied. Source of the rule: Go's
  * `golang.org/x/net/http/httpproxy`, which every other Kubernetes client follows.

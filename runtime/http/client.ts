@@ -1,0 +1,161 @@
+/**
+ * The one HTTP client: deadline, size limit and redirects are here, and CA, proxy and connections in the engine that it is
+ * given. It imports nothing of Node, so that a program that lives for milliseconds can load it.
+ */
+import { HttpError, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
+import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
+
+export interface HttpClientOptions {
+  /** Whether `host[:port]` may be spoken to without TLS. @default {nobody} */
+  readonly plain?: (host: string) => boolean;
+  /**
+   * The addresses to connect to, in their order; undefined for those of the host itself. Asked for every request, that of a
+   * redirect as well; rejects for what must not be contacted.
+   */
+  readonly addressesFor?: (url: URL) => Promise<readonly string[] | undefined>;
+}
+
+export class HttpClient {
+  readonly #engine: HttpEngine;
+  readonly #options: HttpClientOptions;
+  readonly #closing = new AbortController();
+
+  constructor(engine: HttpEngine, options: HttpClientOptions = {}) {
+    this.#engine = engine;
+    this.#options = options;
+  }
+
+  /**
+   * The head of the answer; the deadline is for it only.
+   *
+   * @throws HttpError when there is no answer, or what `addressesFor` says
+   */
+  async open(request: HttpRequest): Promise<HttpAnswer> {
+    const { timer, signals } = this.#signalsOf(request);
+    try {
+      return await this.#follow(request, signals);
+    } catch (error) {
+      throw this.#readable(error, request, timer);
+    } finally {
+      timer?.stop();
+    }
+  }
+
+  /**
+   * The whole answer as text, within the deadline.
+   *
+   * @param limitBytes of the body, counted as it arrives
+   * @throws HttpError when there is no answer, or it is too long, torn, or packed in a way that nobody asked for
+   */
+  async ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
+    const { timer, signals } = this.#signalsOf(request);
+    try {
+      const answer = await this.#follow(request, signals);
+      refusePacked(answer);
+      const text = new TextDecoder().decode(await answer.bytes(limitBytes));
+      return { status: answer.status, header: (name) => answer.header(name), text };
+    } catch (error) {
+      throw this.#readable(error, request, timer);
+    } finally {
+      timer?.stop();
+    }
+  }
+
+  /** Ends what is under way, bodies included; nothing is sent any more. */
+  close(): void {
+    this.#closing.abort();
+    this.#engine.close();
+  }
+
+  #signalsOf({ signal, timeoutMs }: HttpRequest): { timer: Deadline | undefined; signals: AbortSignal[] } {
+    const timer = timeoutMs === undefined ? undefined : deadline(timeoutMs);
+    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    return { timer, signals: timer === undefined ? signals : [...signals, timer.signal] };
+  }
+
+  async #follow(request: HttpRequest, signals: readonly AbortSignal[]): Promise<HttpAnswer> {
+    const { redirects } = request;
+    if (redirects === undefined) return this.#send(request, signals);
+    const { redirectOf } = await import('./redirect.ts');
+    let next = request;
+    for (let left = redirects; ; left -= 1) {
+      const answer = await this.#send(next, signals);
+      const target = redirectOf(answer, next);
+      if (target === undefined) return answer;
+      answer.discard();
+      if (left <= 0)
+        throw new HttpError('RedirectRefused', `the server redirects more than ${redirects} times`);
+      next = target;
+    }
+  }
+
+  async #send(request: HttpRequest, signals: readonly AbortSignal[]): Promise<HttpAnswer> {
+    const { plain, addressesFor } = this.#options;
+    const { url } = request;
+    const origin = originOf(url);
+    if (!url.startsWith('https://') && !(url.startsWith('http://') && plain?.(new URL(url).host) === true))
+      throw new HttpError('TlsWanted', `"${origin}" is not spoken to without TLS: wanted https`);
+    // Packing costs more than it saves on short ways, and what is not packed cannot burst when it is unpacked.
+    const headers = { 'accept-encoding': 'identity', ...request.headers };
+    const addresses = (await addressesFor?.(new URL(url))) ?? [undefined];
+    let failure: HttpError = new HttpError('HostNotFound', 'the host name has no address');
+    for (const address of addresses) {
+      if (signals.some(({ aborted }) => aborted)) throw new HttpError('Aborted', 'stopped');
+      try {
+        const at = address === undefined ? {} : { address };
+        return await this.#engine.send({ ...request, origin, headers, signals, ...at });
+      } catch (error) {
+        failure = httpErrorOf(error);
+        if (!MAY_WORK_ELSEWHERE.includes(failure.failure)) break;
+      }
+    }
+    failure.host = new URL(url).host;
+    throw failure;
+  }
+
+  #readable(error: unknown, { signal, timeoutMs }: HttpRequest, timer: Deadline | undefined): unknown {
+    if (timer?.expired === true) return new HttpError('Timeout', `no answer within ${timeoutMs} ms`);
+    if (signal?.aborted === true || this.#closing.signal.aborted) return new HttpError('Aborted', 'stopped');
+    return error;
+  }
+}
+
+/** Bytes that were packed although we asked for none of it are no text. */
+function refusePacked(answer: HttpAnswer): void {
+  const coding = answer.header('content-encoding') ?? 'identity';
+  const transfer = answer.header('transfer-encoding') ?? 'chunked';
+  if (/^(?:identity|)$/i.test(coding.trim()) && /^(?:identity|chunked|)$/i.test(transfer.trim())) return;
+  answer.discard();
+  throw new HttpError('AnswerUnreadable', 'the answer is compressed, which was not asked for');
+}
+
+interface Deadline {
+  readonly signal: AbortSignal;
+  /** Whether the time has run out. */
+  readonly expired: boolean;
+  /** Ends by time no more. */
+  stop(): void;
+}
+
+/** A signal that is aborted after `ms`. */
+function deadline(ms: number): Deadline {
+  const control = new AbortController();
+  let expired = false;
+  const timer = setTimeout(() => {
+    expired = true;
+    control.abort();
+  }, ms);
+  return {
+    signal: control.signal,
+    get expired() {
+      return expired;
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** `https://host:port` of a URL that is whole. */
+function originOf(url: string): string {
+  const end = url.slice(8).search(/[/?#]/);
+  return end === -1 ? url : url.slice(0, end + 8);
+}

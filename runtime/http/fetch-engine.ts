@@ -1,0 +1,112 @@
+/**
+ * Requests by the fetch of Bun, for the credential provider alone: it is there when the program starts, while loading `node:https`
+ * takes half as long again as a whole run. It has at most 256 requests under way, which is nothing for a run and too few for watches.
+ */
+import { reveal } from '../rules/redacted.ts';
+import { tooLarge, torn } from './http-error.ts';
+import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
+
+/** What Bun's fetch takes beyond the standard. */
+interface BunRequestInit extends RequestInit {
+  readonly tls: {
+    readonly rejectUnauthorized: true;
+    readonly ca?: string | readonly string[];
+    readonly serverName?: string;
+  };
+  readonly proxy?: string;
+  /** Without it, Bun ends a request after five minutes. */
+  readonly timeout: false;
+  /** The size of an answer counts as it arrives. */
+  readonly decompress: false;
+}
+
+/** See {@link HttpEngine}. Bun's fetch obeys proxy variables by itself: the environment must not hold them any more. */
+export class FetchEngine implements HttpEngine {
+  readonly #route: Route;
+
+  constructor(route: Route) {
+    this.#route = route;
+  }
+
+  async send({ method, url, origin, headers, body, signals }: EngineRequest): Promise<HttpAnswer> {
+    const { ca, serverName, proxyFor } = this.#route;
+    const control = new AbortController();
+    const proxy = proxyFor?.(origin);
+    const init: BunRequestInit = {
+      method,
+      headers,
+      signal: AbortSignal.any([...signals, control.signal]),
+      redirect: 'manual',
+      timeout: false,
+      decompress: false,
+      tls: {
+        // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
+        rejectUnauthorized: true,
+        ...(ca === undefined ? {} : { ca }),
+        ...(serverName === undefined ? {} : { serverName }),
+      },
+      ...(proxy === undefined ? {} : { proxy: reveal(proxy) }),
+      ...(body === undefined ? {} : { body }),
+    };
+    const response = await fetch(url, init);
+    return new FetchAnswer(response, control);
+  }
+
+  close(): void {
+    // Connections belong to the runtime.
+  }
+}
+
+class FetchAnswer implements HttpAnswer {
+  readonly status: number;
+  readonly #response: Response;
+  readonly #control: AbortController;
+
+  constructor(response: Response, control: AbortController) {
+    this.status = response.status;
+    this.#response = response;
+    this.#control = control;
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    return this.#response.body ?? nothing();
+  }
+
+  header(name: string): string | undefined {
+    return this.#response.headers.get(name) ?? undefined;
+  }
+
+  async bytes(limitBytes: number): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    try {
+      for await (const part of this.body) {
+        size += part.length;
+        if (size > limitBytes) throw tooLarge(limitBytes);
+        parts.push(part);
+      }
+    } catch (error) {
+      this.discard();
+      throw torn(error);
+    }
+    return joined(parts, size);
+  }
+
+  discard(): void {
+    this.#control.abort();
+  }
+}
+
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // An answer without a body ends at once.
+}

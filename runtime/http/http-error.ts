@@ -1,0 +1,97 @@
+/** Why there was no answer, in words that hold neither a URL nor a password: a runtime's own may quote both. */
+
+export type HttpFailure =
+  | 'Aborted'
+  | 'AnswerTooLarge'
+  | 'AnswerUnreadable'
+  | 'CertificateNotTrusted'
+  | 'ConnectionLost'
+  | 'ConnectionRefused'
+  | 'HostNotFound'
+  | 'ProxyFailed'
+  | 'RedirectRefused'
+  | 'Timeout'
+  | 'TlsFailed'
+  | 'TlsWanted';
+
+/** Of one address of a host; another one may answer. */
+export const MAY_WORK_ELSEWHERE: readonly HttpFailure[] = [
+  'ConnectionLost',
+  'ConnectionRefused',
+  'HostNotFound',
+];
+
+export class HttpError extends Error {
+  readonly failure: HttpFailure;
+  /** What the runtime calls it, such as `ECONNRESET`. */
+  readonly code: string | undefined;
+  /** `host[:port]` that was asked; after a redirect it is another one. */
+  host: string | undefined;
+
+  constructor(failure: HttpFailure, message: string, code?: string) {
+    super(message);
+    this.name = 'HttpError';
+    this.failure = failure;
+    this.code = code;
+  }
+}
+
+/** The limit of an answer was passed. */
+export function tooLarge(limitBytes: number): HttpError {
+  return new HttpError('AnswerTooLarge', `the answer is longer than ${limitBytes} bytes`);
+}
+
+/** What ended a body before its end. */
+export function torn(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  const known = httpErrorOf(error);
+  return known.failure === 'ConnectionLost'
+    ? new HttpError('ConnectionLost', 'the connection was closed within the answer', known.code)
+    : known;
+}
+
+const BROKEN_ANSWERS = /^HPE_|Invalid(?:ContentLength|HTTP|Transfer)|Malformed|^ERR_HTTP/;
+const CERTIFICATES =
+  /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH|DEPTH_ZERO|certificate|Invalid CA/i;
+
+/** By code, or by message where there is none; the first row that fits. */
+const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: string])[] = [
+  [/ERR_PROXY|PROXY_TUNNEL|ProxyConn|Proxy/i, 'ProxyFailed', 'the proxy does not connect'],
+  [/REFUSED|ConnectionRefused|FailedToOpenSocket/, 'ConnectionRefused', 'the connection was refused'],
+  [/ENOTFOUND|EAI_AGAIN|DNS/, 'HostNotFound', 'the host name is not known'],
+  [CERTIFICATES, 'CertificateNotTrusted', "the server's certificate is not trusted"],
+  [/^EPROTO|^ERR_SSL|^ERR_TLS|^ERR_OSSL|BAD_VERSION/, 'TlsFailed', 'the server does not speak TLS as wanted'],
+  [BROKEN_ANSWERS, 'AnswerUnreadable', 'the answer is no valid HTTP'],
+];
+
+/**
+ * `error` of a runtime, as one of ours.
+ *
+ * @example
+ * ```ts
+ * import { httpErrorOf } from './http-error.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const error = Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' });
+ * assert.equal(httpErrorOf(error).failure, 'ConnectionRefused');
+ * assert.equal(httpErrorOf(new Error('https://user:password@host')).message, 'the connection was lost');
+ * ```
+ */
+export function httpErrorOf(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  const { code, said } = namesOf(error);
+  const [, failure = 'ConnectionLost', text = 'the connection was lost'] =
+    KNOWN.find(([pattern]) => pattern.test(code ?? said)) ?? [];
+  return new HttpError(
+    failure,
+    code === undefined || failure === 'ConnectionRefused' ? text : `${text} (${code})`,
+    code,
+  );
+}
+
+function namesOf(error: unknown): { readonly code: string | undefined; readonly said: string } {
+  if (!(error instanceof Error)) return { code: undefined, said: '' };
+  const { code } = error as { readonly code?: unknown };
+  if (typeof code === 'string' && /^\w{1,64}$/.test(code)) return { code, said: '' };
+  return error.cause instanceof Error ? namesOf(error.cause) : { code: undefined, said: error.message };
+}

@@ -1,0 +1,74 @@
+/** What is asked, what comes back, and what carries both. */
+import type { Redacted } from '../rules/redacted.ts';
+
+/** Who we are to a server that asks for a client certificate. */
+export interface Identity {
+  /** PEM. */
+  readonly certificate?: string;
+  /** PEM. */
+  readonly key?: Redacted<string>;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Whole and encoded, such as `new URL(text).href` gives it. `http:` only to hosts that the client may speak to without TLS. */
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Ends the request, and the body of its answer. */
+  readonly signal?: AbortSignal | undefined;
+  /** Until the head of the answer is there, or, where the whole answer is asked for, all of it. Absent: as long as it takes. */
+  readonly timeoutMs?: number;
+  readonly identity?: Identity;
+  /** How many redirects are followed; without, a redirect is an answer like any other. @default {0} */
+  readonly redirects?: number;
+  /** Whether a second copy does no harm: it is sent when a kept connection turns out to have ended. @default {GET and HEAD} */
+  readonly repeatable?: boolean;
+}
+
+/** The head of an answer, with its body still to come. Every status is an answer. */
+export interface HttpAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** The body as it arrives, as the server packed it. */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
+  bytes(limitBytes: number): Promise<Uint8Array>;
+  /** The body is not wanted: the connection ends, or is used again. */
+  discard(): void;
+}
+
+/** An answer of which everything is there. */
+export interface WholeAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  readonly text: string;
+}
+
+/** One request as an engine gets it. */
+export interface EngineRequest extends HttpRequest {
+  /** `https://host:port` of the URL. */
+  readonly origin: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
+  readonly address?: string;
+  /** Any of them ends the request and the body of its answer. */
+  readonly signals: readonly AbortSignal[];
+}
+
+/** What moves the bytes. Rejects with whatever its runtime says. */
+export interface HttpEngine {
+  send(request: EngineRequest): Promise<HttpAnswer>;
+  /** Ends kept connections. They do not keep the process alive. */
+  close(): void;
+}
+
+/** Whom to trust, and which way to go. TLS is always verified; there is no switch, and the environment has none. */
+export interface Route {
+  /** PEM of the authorities to trust; absent: those of the system. */
+  readonly ca?: string | readonly string[];
+  /** Name to verify instead of the URL's host. */
+  readonly serverName?: string;
+  /** The proxy for an origin (`https://host:port`); undefined to go without. Servers spoken to without TLS are never proxied. */
+  readonly proxyFor?: (origin: string) => Redacted<string> | undefined;
+}

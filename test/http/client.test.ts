@@ -1,0 +1,260 @@
+/** The one HTTP client against servers that answer byte by byte what they like. On Bun both engines are asked. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import { HttpClient } from '../../runtime/http/client.ts';
+import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
+import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
+import { HttpsEngine } from '../../runtime/http/https-engine.ts';
+import type { HttpEngine, Route } from '../../runtime/http/request.ts';
+import { makeCertificates } from '../support/certificates.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const certificates = makeCertificates();
+const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
+  'node:https': (route) => new HttpsEngine(route),
+  ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => new FetchEngine(route) }),
+};
+
+interface RawServer {
+  readonly url: string;
+  /** Heads of the requests, in lower case. */
+  readonly heads: string[];
+  close(): void;
+}
+
+/** Speaks TLS, and answers each request by `answer`. */
+async function rawServer(answer: (socket: TLSSocket, head: string) => unknown): Promise<RawServer> {
+  const heads: string[] = [];
+  const open = new Set<TLSSocket>();
+  const server = createServer({ cert: certificates.cert, key: certificates.key }, (socket) => {
+    open.add(socket.on('error', () => undefined));
+    socket.on('data', (chunk) => {
+      const head = chunk.toString('latin1').toLowerCase();
+      heads.push(head);
+      void answer(socket, head);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    heads,
+    close: () => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+async function failureOf(asked: Promise<unknown>): Promise<HttpError> {
+  const error = await asked.then(
+    () => assert.fail('there was an answer'),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof HttpError, String(error));
+  return error;
+}
+
+const OK = 'HTTP/1.1 200 OK\r\n';
+interface Row extends Case {
+  readonly pieces: readonly string[];
+  /** The text, or why there is none. */
+  readonly text?: string;
+  readonly failure?: HttpFailure;
+}
+
+const rows: readonly Row[] = [
+  {
+    name: 'by length',
+    reason: 'as small answers are',
+    pieces: [`${OK}content-length: 2\r\n\r\n{}`],
+    text: '{}',
+  },
+  {
+    name: 'no body',
+    reason: 'nothing is waited for',
+    pieces: ['HTTP/1.1 304 Not Modified\r\n\r\n'],
+    text: '',
+  },
+  {
+    name: '103 before the answer',
+    reason: 'a server may send hints first',
+    pieces: ['HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n', `${OK}content-length: 2\r\n\r\n{}`],
+    text: '{}',
+  },
+  {
+    name: '100 in one piece with the answer',
+    reason: 'RFC 9110, 15.2: any number of 1xx may come first',
+    pieces: [`HTTP/1.1 100 Continue\r\n\r\n${OK}content-length: 2\r\n\r\n{}`],
+    text: '{}',
+  },
+  {
+    name: 'chunks that look like headers',
+    reason: 'what is in a chunk is data',
+    pieces: [
+      `${OK}transfer-encoding: chunked\r\n\r\n`,
+      ...Array<string>(200).fill('4\r\n\r\n\r\n\r\n'),
+      '2\r\n{}\r\n0\r\nx: y\r\n\r\n',
+    ],
+    text: `${'\r\n\r\n'.repeat(200)}{}`,
+  },
+  {
+    name: 'until the end of the connection',
+    reason: 'as HTTP/1.0 does',
+    pieces: ['HTTP/1.0 200 OK\r\n\r\n{}', 'END'],
+    text: '{}',
+  },
+  {
+    name: 'gzip, chunked',
+    reason: 'packed bytes are no text, and nobody asked for them',
+    pieces: [`${OK}transfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+    failure: 'AnswerUnreadable',
+  },
+  {
+    name: 'content-encoding',
+    reason: 'a bomb unpacks to any size',
+    pieces: [`${OK}content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}`],
+    failure: 'AnswerUnreadable',
+  },
+  {
+    name: 'two lengths that differ',
+    reason: 'two readers would see two answers',
+    pieces: [`${OK}content-length: 2\r\ncontent-length: 3\r\n\r\n{} `],
+    failure: 'AnswerUnreadable',
+  },
+  {
+    name: 'a length that is none',
+    reason: 'the frame is broken',
+    pieces: [`${OK}content-length: -1\r\n\r\n{}`],
+    failure: 'AnswerUnreadable',
+  },
+  {
+    name: 'fewer bytes than promised',
+    reason: 'half a list is no list',
+    pieces: [`${OK}content-length: 20\r\n\r\n{}`, 'END'],
+    failure: 'ConnectionLost',
+  },
+  {
+    name: 'no last chunk',
+    reason: 'half a list is no list',
+    pieces: [`${OK}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n`, 'END'],
+    failure: 'ConnectionLost',
+  },
+  { name: 'nothing', reason: 'the server hangs up', pieces: ['END'], failure: 'ConnectionLost' },
+  {
+    name: 'longer than allowed, with its length',
+    reason: 'memory is bounded',
+    pieces: [`${OK}content-length: 2000\r\n\r\n${'x'.repeat(2000)}`],
+    failure: 'AnswerTooLarge',
+  },
+];
+
+for (const [engineName, engine] of Object.entries(engines)) {
+  const test = suite(`HttpClient over ${engineName}`);
+  const make = (route: Route = { ca: certificates.ca }): HttpClient => new HttpClient(engine(route));
+
+  table(test, rows, async ({ pieces, text, failure }) => {
+    const server = await rawServer(async (socket) => {
+      for (const piece of pieces) {
+        if (piece === 'END') socket.end();
+        else socket.write(Buffer.from(piece, 'latin1'));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+    const client = make();
+    const asked = client.ask({ method: 'GET', url: server.url }, 1500);
+    if (failure === undefined) assert.equal((await asked).text, text);
+    else assert.equal((await failureOf(asked)).failure, failure);
+    client.close();
+    server.close();
+  });
+
+  test('an answer without end is cut off while it arrives', async () => {
+    let sent = 0;
+    const server = await rawServer((socket) => {
+      socket.write(`${OK}transfer-encoding: chunked\r\n\r\n`);
+      const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+      const more = (): void => {
+        if (socket.destroyed) return;
+        sent += 65_536;
+        if (socket.write(piece)) setImmediate(more);
+        else socket.once('drain', more);
+      };
+      more();
+    });
+    const client = make();
+    const error = await failureOf(client.ask({ method: 'GET', url: server.url }, 1_000_000));
+    assert.equal(error.failure, 'AnswerTooLarge');
+    assert.ok(sent < 100_000_000, `${sent} bytes were sent`);
+    client.close();
+    server.close();
+  });
+
+  test('the deadline is for the whole answer that is asked for, and for the head of one that is opened', async () => {
+    const server = await rawServer((socket) => socket.write(`${OK}content-length: 9\r\n\r\n{}`));
+    const client = make();
+    const request = { method: 'GET', url: server.url, timeoutMs: 200 };
+    const error = await failureOf(client.ask(request, 100));
+    assert.deepEqual([error.failure, error.message], ['Timeout', 'no answer within 200 ms']);
+    const answer = await client.open({ ...request, timeoutMs: 5000 });
+    assert.equal(answer.status, 200);
+    answer.discard();
+    client.close();
+    server.close();
+  });
+
+  test('a signal ends what is under way, and so does closing', async () => {
+    const server = await rawServer(() => undefined);
+    const client = make();
+    const stop = new AbortController();
+    const first = failureOf(client.ask({ method: 'GET', url: server.url, signal: stop.signal }, 100));
+    const second = failureOf(client.ask({ method: 'GET', url: server.url }, 100));
+    stop.abort();
+    assert.equal((await first).failure, 'Aborted');
+    client.close();
+    assert.equal((await second).failure, 'Aborted');
+    server.close();
+  });
+
+  test('a redirect is an answer, unless it is to be followed; another origin gets no credential', async () => {
+    const target = await rawServer((socket) => socket.write(`${OK}content-length: 2\r\n\r\n{}`));
+    const server = await rawServer((socket) =>
+      socket.write(`HTTP/1.1 302 Found\r\nlocation: ${target.url}\r\ncontent-length: 0\r\n\r\n`),
+    );
+    const client = make();
+    const request = { method: 'GET', url: server.url, headers: { authorization: 'Bearer planted' } };
+    assert.equal((await client.ask(request, 100)).status, 302);
+    assert.equal((await client.ask({ ...request, redirects: 1 }, 100)).status, 200);
+    const refused = await failureOf(client.ask({ ...request, redirects: 0 }, 100));
+    assert.equal(refused.failure, 'RedirectRefused');
+    assert.ok(server.heads.every((head) => head.includes('authorization')));
+    assert.deepEqual(
+      target.heads.map((head) => head.includes('authorization')),
+      [false],
+    );
+    client.close();
+    target.close();
+    server.close();
+  });
+
+  test('without TLS nothing is sent, and nothing to a server of another authority', async () => {
+    const server = await rawServer((socket) => socket.write(`${OK}content-length: 2\r\n\r\n{}`));
+    const client = make({ ca: makeCertificates().ca });
+    const plain = await failureOf(client.ask({ method: 'GET', url: 'http://127.0.0.1:1/' }, 100));
+    assert.equal(plain.failure, 'TlsWanted');
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      const error = await failureOf(client.ask({ method: 'GET', url: server.url }, 100));
+      assert.equal(error.failure, 'CertificateNotTrusted', error.message);
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    }
+    assert.deepEqual(server.heads, []);
+    client.close();
+    server.close();
+  });
+
+  test.run();
+}
