@@ -110,6 +110,7 @@ return hs
 export const HEALTH_KINDS: readonly string[] = [
   'pullwright.dev_PullStatus',
   'pullwright.dev_PullSecretProfile',
+  'pullwright.dev_PullSecretGrant',
 ];
 
 /**

@@ -16,11 +16,15 @@ export function injectionAccess(input: {
   return [
     { apiGroups: [''], resources: ['namespaces', 'secrets'], verbs: READ },
     { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'patch', 'delete'], ...named },
-    { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles', 'pullstatuses'], verbs: READ },
+    {
+      apiGroups: ['pullwright.dev'],
+      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'],
+      verbs: READ,
+    },
     { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
     {
       apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles/status', 'pullstatuses/status'],
+      resources: ['pullsecretprofiles/status', 'pullsecretgrants/status', 'pullstatuses/status'],
       verbs: ['get', 'patch'],
     },
     { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },

@@ -11,6 +11,7 @@ import type { ChartSystem, ClusterContext, ReconcilerPart, SectionProblem } from
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import { pullSecretProfileCrd } from './crd.ts';
+import { pullSecretGrantCrd } from './grant-crd.ts';
 import { type CertificateSource, injectionObjects } from './objects.ts';
 import { sidecarSetCrd } from './sidecar-set-crd.ts';
 
@@ -169,6 +170,7 @@ function pullSecretInjectionObjects(
 ): readonly KubeObject[] {
   return [
     pullSecretProfileCrd(),
+    pullSecretGrantCrd(),
     ...(config.sidecarSetCrd === true ? [sidecarSetCrd()] : []),
     ...injectionObjects({
       namespace: cluster.namespace,

@@ -4,6 +4,7 @@
  */
 
 import { MAX_SECRETS, MAX_SOURCES } from '../../runtime/rules/injection/profile.ts';
+import { MAX_GRANTED_SECRETS } from '../../runtime/rules/injection/pull-secret-grant.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { admissionPolicy, labels, type Validation } from '../shared/objects.ts';
 
@@ -51,6 +52,36 @@ function sourceCheck(secret: number, source: number): Validation {
     message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
     messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
   };
+}
+
+/** The same for a `PullSecretGrant`: who may not read a Secret cannot give it away. */
+export function grantConsentPolicy(): readonly KubeObject[] {
+  const name = 'pullwright-pull-secret-grant-consent';
+  const checks = Array.from({ length: MAX_GRANTED_SECRETS }, (_, at): Validation => {
+    const secret = `object.spec.secrets[${at}].name`;
+    const check = `authorizer.group('').resource('secrets').namespace(object.metadata.namespace).name(${secret}).check('get').allowed()`;
+    return {
+      expression: `size(object.spec.secrets) <= ${at} || ${check}`,
+      message: `you may not get the Secret that spec.secrets[${at}] names`,
+      messageExpression: `'you may not get Secret "' + object.metadata.namespace + '/' + ${secret} + '", which spec.secrets[${at}] names: ask its owner to grant it'`,
+    };
+  });
+  return admissionPolicy({
+    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+    apiGroup: 'pullwright.dev',
+    apiVersion: '*',
+    resource: 'pullsecretgrants',
+    operations: ['CREATE', 'UPDATE'],
+    failurePolicy: 'Fail',
+    matchConditions: [
+      {
+        name: 'spec-changes',
+        expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
+      },
+    ],
+    validations: checks,
+    actions: ['Deny'],
+  });
 }
 
 const SOURCE_NAMESPACE = "object.metadata.annotations['pullwright.dev/source-namespace']";

@@ -36,7 +36,7 @@ const secret = z.strictObject({
     .max(MAX_SOURCES)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe(
-      'Merged in this order, the first one wins. Each must carry the annotation pullwright.dev/grant-namespaces. Empty: the Secret is brought by somebody else',
+      'Merged in this order, the first one wins. Each must be granted, by a PullSecretGrant beside it or by its annotation pullwright.dev/grant-namespaces. Empty: the Secret is brought by somebody else',
     )
     .optional(),
   onCollision: z
@@ -55,7 +55,7 @@ const spec = z
       .min(-1_000_000)
       .max(1_000_000)
       .meta({ format: 'int32', default: 0 })
-      .describe('Lower ones are appended to a pod first and win collisions; equal ones go by name')
+      .describe('Lower ones are appended to a pod first; equal ones go by name')
       .optional(),
     namespaceSelector: labelSelectorSchema().describe('Namespaces that are served; {} selects all'),
     selector: labelSelectorSchema().describe('Pods that get the names; absent or {} selects all').optional(),
@@ -75,7 +75,13 @@ const spec = z
       .meta({ default: 'Report' })
       .describe('What happens to pods that cannot pull for want of these names: reported, or also evicted')
       .optional(),
-    suspend: z.boolean().describe('Stops everything; copies stay as they are').optional(),
+    suspend: z.boolean().describe('Stops everything but revocation; copies stay as they are').optional(),
+    successor: z
+      .string()
+      .min(1)
+      .max(253)
+      .describe('Name of the profile that takes over the Secret names which this one holds')
+      .optional(),
   })
   .meta({
     'x-kubernetes-validations': [

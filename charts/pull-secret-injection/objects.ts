@@ -3,13 +3,16 @@
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
-import { consentPolicy, guardPolicy, sidecarSetConsentPolicy } from './consent.ts';
+import { collisionPolicy } from './collision.ts';
+import { consentPolicy, grantConsentPolicy, guardPolicy, sidecarSetConsentPolicy } from './consent.ts';
 import { type CertificateSource, webhookObjects } from './webhook.ts';
 
+export { collisionPolicy } from './collision.ts';
 export {
   CONSENT_POLICY_NAME,
   consentPolicy,
   GUARD_POLICY_NAME,
+  grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
 } from './consent.ts';
@@ -29,11 +32,13 @@ export interface InjectionObjectsInput {
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
 }
 
-/** Consent and guard policies, the webhook where it is asked for, and the profiles of the fleet. */
+/** Consent, collision and guard policies, the webhook where it is asked for, and the profiles of the fleet. */
 export function injectionObjects(input: InjectionObjectsInput): readonly KubeObject[] {
   const { namespace, image, certificates, excludedNamespaces } = input;
   return [
     ...consentPolicy(),
+    ...grantConsentPolicy(),
+    ...collisionPolicy(),
     ...sidecarSetConsentPolicy(),
     ...(input.account === undefined
       ? []

@@ -76,6 +76,8 @@ export interface AdmissionPolicyInput {
   readonly actions: readonly ('Deny' | 'Warn' | 'Audit')[];
   /** When the policy itself cannot be evaluated. @default {'Ignore'} */
   readonly failurePolicy?: 'Ignore' | 'Fail';
+  /** Every object of this kind is held against the request in turn, as `params`. */
+  readonly against?: { readonly apiVersion: string; readonly kind: string };
 }
 
 /** A ValidatingAdmissionPolicy and its binding of the same name. */
@@ -96,6 +98,7 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
     kubernetesObject('ValidatingAdmissionPolicy', input.metadata, {
       spec: {
         failurePolicy: input.failurePolicy ?? 'Ignore',
+        ...(input.against === undefined ? {} : { paramKind: input.against }),
         matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [rule], ...inNamespace },
         ...(input.matchConditions === undefined ? {} : { matchConditions: input.matchConditions }),
         ...(input.variables === undefined ? {} : { variables: input.variables }),
@@ -103,7 +106,13 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
       },
     }),
     kubernetesObject('ValidatingAdmissionPolicyBinding', input.metadata, {
-      spec: { policyName: input.metadata.name, validationActions: input.actions },
+      spec: {
+        policyName: input.metadata.name,
+        validationActions: input.actions,
+        ...(input.against === undefined
+          ? {}
+          : { paramRef: { selector: {}, parameterNotFoundAction: 'Allow' } }),
+      },
     }),
   ];
 }

@@ -64,7 +64,12 @@ const POLICIES: readonly string[] = [
   'MutatingAdmissionPolicyBinding',
   'MutatingAdmissionPolicy',
 ];
-const REPORTING: readonly string[] = ['PullSecretProfile', 'PullStatus', CREDENTIAL_PROVIDER.kind];
+const REPORTING: readonly string[] = [
+  'PullSecretProfile',
+  'PullSecretGrant',
+  'PullStatus',
+  CREDENTIAL_PROVIDER.kind,
+];
 const DATA: readonly string[] = ['Secret', 'ConfigMap'];
 /** Kinds of others that we refer to: what they hold belongs to their owner. */
 const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];

@@ -131,18 +131,6 @@ test('a foreign Secret is taken over when its owner says so', () => {
   assert.deepEqual(scene([shop, one, quay, offered]).registries('shop', 'reg'), ['quay.io']);
 });
 
-test('two profiles that bring different Secrets of one name: the first one wins, the second is told', () => {
-  const rival = profile('zeta', {
-    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'ghcr' }] }],
-  });
-  const seen = scene([shop, one, rival, quay, ghcr]);
-  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'True Current');
-  assert.equal(ready(seen.status('PullSecretProfile', 'zeta')), 'False Collision');
-  const turned = seen.after([profile('zeta', { ...(rival.spec as object), order: -1 })]);
-  assert.deepEqual(turned.registries('shop', 'reg'), ['ghcr.io']);
-});
-
 test('two profiles that bring the same do not collide', () => {
   const twin = { ...one, metadata: { ...one.metadata, name: 'twin' } };
   const seen = scene([shop, one, twin, quay]);

@@ -5,8 +5,11 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
 import {
+  collisionPolicy,
   consentPolicy,
+  grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
 } from '../../charts/pull-secret-injection/objects.ts';
@@ -25,13 +28,17 @@ const root = new URL('../..', import.meta.url).pathname;
 /** A control plane with our kinds and policies. */
 export async function startPlane(): Promise<ControlPlane> {
   const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
-  await Promise.all([pullSecretProfileCrd(), sidecarSetCrd()].map((crd) => installCrd(plane.client, crd)));
+  await Promise.all(
+    [pullSecretProfileCrd(), pullSecretGrantCrd(), sidecarSetCrd()].map((crd) =>
+      installCrd(plane.client, crd),
+    ),
+  );
   const guard = guardPolicy({
     serviceAccount: { namespace: 'kube-system', name: 'reconciler' },
     exemptNamespaces: [],
   });
-  for (const object of [...consentPolicy(), ...sidecarSetConsentPolicy(), ...guard])
-    await plane.apply(object);
+  const consent = [...consentPolicy(), ...grantConsentPolicy(), ...collisionPolicy()];
+  for (const object of [...consent, ...sidecarSetConsentPolicy(), ...guard]) await plane.apply(object);
   await eventually(() => guarded(plane), { withinMs: 60_000, everyMs: 100 });
   return plane;
 }

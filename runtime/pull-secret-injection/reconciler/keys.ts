@@ -1,6 +1,11 @@
 /** Which keys a change concerns. */
 import type { Key, Ref, World } from '../../controller/contract.ts';
 import { PROFILE_KIND } from '../../rules/injection/profile.ts';
+import {
+  GRANT_API_VERSION,
+  GRANT_KIND,
+  readPullSecretGrant,
+} from '../../rules/injection/pull-secret-grant.ts';
 import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
 import {
@@ -23,18 +28,27 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
     case 'Namespace':
       return [...keys.namespace(changed.name), ...keys.counts()];
     case 'Secret':
-      return keys.secret(changed);
+      return [...keys.secret(changed), ...keys.grantsOf(changed)];
     case PROFILE_KIND:
     case 'SidecarSet':
       return keys.declaration(changed);
+    case GRANT_KIND:
+      return keys.grant(changed);
+    case PULL_STATUS_KIND:
+      return keys.namespace(changed.namespace ?? '');
+    default:
+      return keysOfAdmission(changed.kind, keys);
+  }
+}
+
+function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
+  switch (kind) {
     case 'ControllerRevision':
     case 'MutatingWebhookConfiguration':
       return keys.policy();
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
       return [keys.key('policy'), ...keys.profiles()];
-    case PULL_STATUS_KIND:
-      return keys.namespace(changed.namespace ?? '');
     default:
       return [];
   }
@@ -50,7 +64,7 @@ function saysNew(changed: Ref, world: World, options: InjectionOptions): boolean
   const object = world.get(changed);
   const said = saidBefore.get(options) ?? new Map<string, string>();
   saidBefore.set(options, said);
-  const id = `${world.scope.name} ${changed.apiVersion} ${changed.kind} ${changed.name}`;
+  const id = [world.scope.name, changed.apiVersion, changed.kind, changed.namespace, changed.name].join(' ');
   const before = said.get(id);
   if (object === undefined) said.delete(id);
   else {
@@ -129,18 +143,34 @@ class Keys {
       one.secrets.some(({ sources }) =>
         sources.some((source) => source.namespace === namespace && source.name === name),
       );
-    const users = distributors.filter(uses);
     const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
     const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
-    if (users.length === 0) return own;
-    const served = this.#namespaces().filter((object) =>
-      users.some((one) => serves(one, namespaceLabels(object))),
-    );
-    return [
-      ...served.map(({ metadata }) => this.key('namespace', metadata.name)),
-      ...own,
-      ...this.profiles(uses),
-    ];
+    return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
+  }
+
+  /** Consent concerns every namespace that a source beside it is brought to, and the grants that share its Secrets. */
+  grant(changed: Ref): readonly Key[] {
+    const own = this.key(`grant/${changed.name}`, changed.namespace);
+    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    const uses = (one: Distributor): boolean =>
+      one.secrets.some(({ sources }) => sources.some((source) => source.namespace === changed.namespace));
+    const { distributors } = distributionIn(this.#world);
+    return [own, ...this.#served(distributors.filter(uses)), ...this.profiles(uses)];
+  }
+
+  /** The grants beside a Secret, which say whether it is there. */
+  grantsOf({ namespace = '', name }: Ref): readonly Key[] {
+    return this.#world
+      .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, namespace })
+      .filter((object) => readPullSecretGrant(object).secrets.includes(name))
+      .map(({ metadata }) => this.key(`grant/${metadata.name}`, namespace));
+  }
+
+  #served(users: readonly Distributor[]): readonly Key[] {
+    if (users.length === 0) return [];
+    return this.#namespaces()
+      .filter((object) => users.some((one) => serves(one, namespaceLabels(object))))
+      .map(({ metadata }) => this.key('namespace', metadata.name));
   }
 
   #namespaces(): ReturnType<World['list']> {

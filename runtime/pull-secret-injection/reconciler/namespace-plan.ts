@@ -11,7 +11,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
-import { type Copy, copiesFor } from './copies.ts';
+import { type Copy, copiesFor, keptUnread } from './copies.ts';
 import { distributionIn } from './view.ts';
 
 /** The Namespace object, or undefined when it is not there. */
@@ -24,13 +24,14 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
   const namespace = world.get(namespaceRef(name));
   // Nothing can be created in a namespace that goes away, and what is in it goes with it.
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const copies = copiesFor(world, distributionIn(world), namespace, options);
+  const context = { world, distribution: distributionIn(world), namespace, options };
+  const copies = copiesFor(context);
   const troubled = copies.filter((copy) => copy.trouble !== undefined);
   const reported = troubled.length === 0 ? undefined : reportOf(world, namespace, troubled);
   const kept = copies.filter((copy) => copy.action === 'keep' || copy.action === 'foreign');
   return {
     apply: [...copies.flatMap(applyOf), ...(reported === undefined ? [] : [reported.apply])],
-    keep: kept.map((copy) => copy.ref),
+    keep: [...kept.map((copy) => copy.ref), ...keptUnread(context)],
     ...(reported === undefined ? {} : { status: [reported.status], events: reported.events }),
     problems: troubled.map(problemOf),
   };
@@ -43,7 +44,7 @@ export function isTerminating(namespace: KubeObject): boolean {
 }
 
 function applyOf(copy: Copy): readonly Apply[] {
-  if (copy.object === undefined) return [];
+  if (copy.action !== 'write' || copy.object === undefined) return [];
   return [
     { role: 'hosted', object: copy.object, plain: true, ...(copy.adopt === true ? { adopt: true } : {}) },
   ];

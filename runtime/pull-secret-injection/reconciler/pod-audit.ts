@@ -16,7 +16,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { secretRef } from './copies.ts';
+import { secretRef } from './names.ts';
 import { isTerminating, namespaceRef } from './namespace-plan.ts';
 import { namespaceLabels, planIn } from './view.ts';
 

@@ -4,12 +4,15 @@
  */
 import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { sameSecret } from '../../rules/redacted.ts';
 import type { InjectionOptions } from '../options.ts';
-import { type Copy, type CopyContext, copyOf, secretRef } from './copies.ts';
+import { type Copy, copyOf } from './copies.ts';
+import type { CopyContext } from './decide.ts';
+import { secretRef } from './names.ts';
 import { isTerminating } from './namespace-plan.ts';
-import { type Distribution, distributionIn, namespaceLabels, serves } from './view.ts';
+import { type Distribution, distributionIn, namespaceLabels, serves, unreadableIn } from './view.ts';
 
 export interface Count {
   readonly selected: number;
@@ -28,8 +31,8 @@ interface Standing {
 }
 
 interface Remembered {
-  /** Sources of the profile, then what stands in the namespace under the names of its secrets. */
-  readonly seen: readonly (KubeObject | undefined)[];
+  /** Consent, sources of the profile, then what stands in the namespace under the names of its secrets. */
+  readonly seen: readonly unknown[];
   readonly standing: Standing;
 }
 
@@ -60,18 +63,23 @@ function standingsOf(
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
   const distribution = distributionIn(world);
+  const consent = [
+    world.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
+    [...unreadableIn(world)].join(),
+  ];
   const sources = profile.secrets.flatMap((secret) =>
     secret.sources.map(({ namespace, name }) => world.get(secretRef(namespace, name))),
   );
   const memory = memoryOf(distribution, options, profile);
   return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
-    const seen = [...sources, ...profile.secrets.map((secret) => world.get(secretRef(name, secret.name)))];
+    const standing = profile.secrets.map((secret) => world.get(secretRef(name, secret.name)));
+    const seen = [...consent, ...sources, ...standing];
     const known = memory.get(namespace);
     if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
-    const standing = look({ world, distribution, namespace, options }, profile);
-    memory.set(namespace, { seen, standing });
-    return [name, standing];
+    const found = look({ world, distribution, namespace, options }, profile);
+    memory.set(namespace, { seen, standing: found });
+    return [name, found];
   });
 }
 
@@ -94,10 +102,7 @@ function within<K extends WeakKey, V>(map: WeakMap<K, V>, key: K, make: () => V)
   return known;
 }
 
-function sameObjects(
-  a: readonly (KubeObject | undefined)[],
-  b: readonly (KubeObject | undefined)[],
-): boolean {
+function sameObjects(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((object, at) => object === b[at]);
 }
 
@@ -114,7 +119,7 @@ function look(context: CopyContext, profile: PullSecretProfile): Standing {
 }
 
 function isCurrent(world: World, copy: Copy): boolean {
-  if (copy.action !== 'write' || copy.trouble !== undefined) return false;
+  if (copy.trouble !== undefined) return false;
   const present = world.get(copy.ref) as SecretObject | undefined;
   const [has, wants] = [present?.data?.['.dockerconfigjson'], copy.object?.data?.['.dockerconfigjson']];
   return has !== undefined && wants !== undefined && sameSecret(has, wants);

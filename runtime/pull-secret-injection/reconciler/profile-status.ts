@@ -10,7 +10,8 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
-import { grantOf, secretRef, sourceName } from './copies.ts';
+import { annotatedGrant } from './consent.ts';
+import { secretRef, sourceName } from './names.ts';
 import { policyVersion } from './policy-plan.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
 import { profileOf } from './view.ts';
@@ -137,7 +138,7 @@ function grantConditions(
   const problems = profile.secrets.flatMap(({ sources }) =>
     sources.flatMap((source) => {
       const object = world.get(secretRef(source.namespace, source.name));
-      const found = object === undefined ? [] : grantOf(object, options.trustedLabelKeys).problems;
+      const found = object === undefined ? [] : annotatedGrant(object, options.trustedLabelKeys).problems;
       return found.map((problem) => `Secret "${sourceName(source)}": ${problem}`);
     }),
   );

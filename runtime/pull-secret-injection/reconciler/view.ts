@@ -38,7 +38,7 @@ export function profileOf(object: KubeObject): ReadProfile {
   const known = readProfiles.get(object);
   if (known !== undefined) return known;
   const { name } = object.metadata;
-  const text = JSON.stringify(object.spec ?? null);
+  const text = JSON.stringify([object.spec ?? null, object.metadata.creationTimestamp]);
   const before = readByName.get(name);
   const read = before?.text === text ? before.read : readProfile(object);
   readProfiles.set(object, read);
@@ -62,6 +62,18 @@ export function profilesIn(world: World): readonly PullSecretProfile[] {
     .sort(compareProfiles);
   sortedProfiles.set(objects, profiles);
   return profiles;
+}
+
+const unreadable = new WeakMap<readonly KubeObject[], ReadonlySet<string>>();
+
+/** Names of the profiles that cannot be read: what they brought stays until they can. */
+export function unreadableIn(world: World): ReadonlySet<string> {
+  const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const known = unreadable.get(objects);
+  if (known !== undefined) return known;
+  const names = new Set(objects.flatMap((object) => (profileOf(object).ok ? [] : [object.metadata.name])));
+  unreadable.set(objects, names);
+  return names;
 }
 
 /** The SidecarSet objects in the newest version that the cluster serves; each once. */

@@ -15,7 +15,7 @@ import {
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { secretRef } from '../reconciler/copies.ts';
+import { secretRef } from '../reconciler/names.ts';
 import { policyVersion } from '../reconciler/policy-plan.ts';
 
 /** The pod as the API server sends it. */

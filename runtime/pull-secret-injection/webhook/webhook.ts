@@ -6,6 +6,7 @@ import type { Source } from '../../controller/source.ts';
 import { kindKey } from '../../controller/store.ts';
 import { worldView } from '../../controller/world.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { AdmissionAnswer, AdmissionRequest } from '../../webhook/admission-review.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -15,6 +16,9 @@ import { admitPod, policyInjects } from './admit-pod.ts';
 
 /** A namespace that was made a moment ago is asked for; no pod waits longer than this for the answer. */
 const LOOKUP_MS = 1000;
+
+/** What only distribution looks at. */
+const REPORTS: ReadonlySet<string> = new Set(['PullStatus', GRANT_KIND]);
 
 export class InjectionWebhook {
   readonly #client: KubeClient;
@@ -29,7 +33,7 @@ export class InjectionWebhook {
     this.#options = options;
     this.#cache = new ClusterCache(client);
     const reads: readonly Read[] = [
-      ...pullSecretInjection({ ...options, audit: false }).reads.filter(({ kind }) => kind !== 'PullStatus'),
+      ...pullSecretInjection({ ...options, audit: false }).reads.filter(({ kind }) => !REPORTS.has(kind)),
       { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' },
     ];
     const sources = reads.map(({ role: _role, optional: _optional, ...selection }) =>

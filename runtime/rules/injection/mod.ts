@@ -7,6 +7,7 @@
  * - `profile-policy.ts`: Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34
  *   and 1.35 with the feature gate)
  * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
+ * - `pull-secret-grant.ts`: `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced)
  * - `service-account-pull-secrets.ts`: What the API server makes of a pod's `imagePullSecrets` when injection
  *   is at work
  * - `sidecar-set-injection.ts`: Which secrets the SidecarSets of a cluster inject into a pod that is being

@@ -6,6 +6,7 @@
 
 import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { SELECTOR_SHAPE, type Shape, shapeProblems } from '../kubernetes/shape.ts';
 
 export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PROFILE_KIND = 'PullSecretProfile';
@@ -51,7 +52,33 @@ export interface PullSecretProfile {
   readonly distributes: boolean;
   readonly repair: 'Report' | 'Evict';
   readonly suspended: boolean;
+  /** The profile to which this one hands over the names that it holds. */
+  readonly successor?: string;
+  /** When the profile was made: who comes first has the name. Absent in folders. */
+  readonly createdAt?: string;
 }
+
+/** What the definition of the kind allows. */
+export const PROFILE_SHAPE: Shape = {
+  fields: {
+    order: 'integer',
+    namespaceSelector: SELECTOR_SHAPE,
+    selector: SELECTOR_SHAPE,
+    mode: 'string',
+    secrets: {
+      list: {
+        fields: {
+          name: 'string',
+          sources: { list: { fields: { namespace: 'string', name: 'string' } } },
+          onCollision: 'string',
+        },
+      },
+    },
+    repair: 'string',
+    suspend: 'boolean',
+    successor: 'string',
+  },
+};
 
 export type ReadProfile =
   | { readonly ok: true; readonly profile: PullSecretProfile }
@@ -75,24 +102,42 @@ type Raw = Readonly<Record<string, unknown>>;
  * ```
  */
 export function readProfile(object: KubeObject): ReadProfile {
-  const problems: string[] = [];
+  const problems: string[] = [...shapeProblems(object.spec, PROFILE_SHAPE, 'spec')];
+  // What has the wrong shape would be told twice, and a wrong type must not look like a field that was left out.
+  if (problems.length > 0) return { ok: false, problems };
   const spec = record(object.spec);
   const mode = choice(spec['mode'], PROFILE_MODES, 'spec.mode', problems);
   const profile: PullSecretProfile = {
     name: object.metadata.name,
     order: orderOf(spec['order'], problems),
-    selector: requirementsOf(spec['selector'] ?? {}, 'spec.selector', problems),
+    selector: requirementsOf('selector' in spec ? spec['selector'] : {}, 'spec.selector', problems),
     namespaceSelector: requirementsOf(spec['namespaceSelector'], 'spec.namespaceSelector', problems),
     secrets: secretsOf(spec['secrets'], problems),
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
     repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
+    ...(typeof spec['successor'] === 'string' ? { successor: spec['successor'] } : {}),
+    ...(object.metadata.creationTimestamp === undefined
+      ? {}
+      : { createdAt: object.metadata.creationTimestamp }),
   };
+  distributeProblems(profile, mode, problems);
   return problems.length === 0 ? { ok: true, profile } : { ok: false, problems };
 }
 
-/** By order, then name: the order in which secrets are appended to a pod, and in which colliding profiles win. */
+function distributeProblems(
+  { secrets }: PullSecretProfile,
+  mode: (typeof PROFILE_MODES)[number],
+  problems: string[],
+): void {
+  if (mode !== 'Distribute') return;
+  for (const [at, { sources }] of secrets.entries())
+    if (sources.length === 0)
+      problems.push(`spec.secrets[${at}].sources: must name a source: spec.mode is Distribute`);
+}
+
+/** By order, then name: the order in which secrets are appended to a pod. */
 export function compareProfiles(
   a: Pick<PullSecretProfile, 'order' | 'name'>,
   b: Pick<PullSecretProfile, 'order' | 'name'>,

@@ -8,6 +8,7 @@
  * - `label-selector.ts`: Label selectors as the API server reads them
  * - `object.ts`: Kubernetes objects as raw JSON
  * - `pull-status.ts`: `PullStatus` (pullwright.dev/v1alpha1)
+ * - `shape.ts`: Whether a value has the fields and types that its kind declares
  *
  * @module
  */

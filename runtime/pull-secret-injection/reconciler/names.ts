@@ -1,0 +1,18 @@
+/** How copies and sources are named, and what is written on a copy. */
+import type { Ref } from '../../controller/contract.ts';
+import type { SecretSource } from '../../rules/injection/profile.ts';
+
+export const SOURCES_ANNOTATION = 'pullwright.dev/sources';
+export const PROFILE_ANNOTATION = 'pullwright.dev/profile';
+/** On a foreign Secret of the same name: its owner lets us take it over. */
+export const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
+
+/** A reference to a Secret of the hosted cluster. */
+export function secretRef(namespace: string, name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name };
+}
+
+/** `platform/quay-robot` */
+export function sourceName(source: SecretSource): string {
+  return `${source.namespace}/${source.name}`;
+}

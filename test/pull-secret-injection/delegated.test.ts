@@ -1,0 +1,185 @@
+// deadline: 240 s
+/** Distribution that was handed to others, on a real control plane: two tenants and an author of profiles, each with an account. */
+import assert from 'node:assert/strict';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  namespaceObject,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+
+const test = suite('distribution in the hands of others');
+const missing = missingControlPlane();
+const PROFILES = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';
+const GRANTS = '/apis/pullwright.dev/v1alpha1/namespaces/platform/pullsecretgrants';
+const MERGE = 'application/merge-patch+json';
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  await Promise.all(['platform', 'author'].map((name) => plane.apply(namespaceObject(name))));
+  await Promise.all([
+    readyNamespace(plane, 'red', { team: 'a' }),
+    readyNamespace(plane, 'blue', { team: 'a' }),
+  ]);
+  const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+  const [author, red] = await Promise.all([
+    plane.user({
+      name: 'author',
+      by: 'token',
+      cluster: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] }],
+      namespaces: { author: everything },
+    }),
+    plane.user({
+      name: 'red',
+      by: 'token',
+      namespaces: {
+        red: everything,
+        platform: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretgrants'], verbs: ['*'] }],
+      },
+    }),
+  ]);
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+
+  const soon = async (check: () => Promise<void>): Promise<void> => {
+    await eventually(check, { everyMs: 50 });
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+  const copyIn = (namespace: string): TestObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'reg', namespace },
+  });
+  const hostsIn = async (namespace: string): Promise<readonly string[] | undefined> => {
+    const body = (await plane.get(copyIn(namespace)))?.['data']?.['.dockerconfigjson'] as string | undefined;
+    return body === undefined
+      ? undefined
+      : Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
+  };
+  const reasonOf = async (name: string): Promise<string> => {
+    const conditions = (await plane.get(profileObject(name, {})))?.['status']?.conditions ?? [];
+    const ready = (conditions as { type: string; status: string; reason: string }[]).find(
+      ({ type }) => type === 'Ready',
+    );
+    return `${ready?.status} ${ready?.reason}`;
+  };
+  const teams = { namespaceSelector: { matchLabels: { team: 'a' } } };
+  const from = (namespace: string, name: string): object => ({
+    secrets: [{ name: 'reg', sources: [{ namespace, name }] }],
+  });
+  const quay = sourceObject('platform', 'quay', ['quay.io'], '');
+  const unannotated = { ...quay, metadata: { name: 'quay', namespace: 'platform' } };
+  const grant: TestObject = {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: 'teams', namespace: 'platform' },
+    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'platform' }], namespaces: ['red', 'blue'] },
+  };
+
+  test('a grant of its own gives, and survives the Secret', async () => {
+    await plane.apply(unannotated);
+    await plane.apply(profileObject('platform', { ...teams, ...from('platform', 'quay') }));
+    await soon(async () => assert.equal(await reasonOf('platform'), 'False NotGranted'));
+    await plane.apply(grant);
+    for (const name of ['red', 'blue'])
+      await soon(async () => assert.deepEqual(await hostsIn(name), ['quay.io']));
+    const uid = (await plane.get(copyIn('red')))?.metadata['uid'];
+    await plane.remove(quay);
+    await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
+    await plane.apply({ ...unannotated, data: sourceObject('platform', 'quay', ['new.example'])['data'] });
+    await soon(async () => assert.deepEqual(await hostsIn('red'), ['new.example']));
+    assert.equal((await plane.get(copyIn('red')))?.metadata['uid'], uid);
+    await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
+  });
+
+  test('who may not read a Secret cannot give it away', async () => {
+    const { status, body } = await red.client.request('POST', GRANTS, {
+      ...grant,
+      metadata: { name: 'mine', namespace: 'platform' },
+    });
+    assert.equal(status, 422);
+    assert.match(String(body.message), /you may not get Secret "platform\/quay"/);
+  });
+
+  test('an author cannot take the name: refused at once where it can be seen', async () => {
+    await plane.apply(sourceObject('author', 'mine', ['evil.example']));
+    const rival = profileObject('rival', {
+      ...from('author', 'mine'),
+      namespaceSelector: {},
+      order: -1_000_000,
+    });
+    await eventually(async () => {
+      const { status, body } = await author.client.request('POST', `${PROFILES}?dryRun=All`, rival);
+      assert.equal(status, 422, JSON.stringify(body));
+      assert.match(String(body.message), /profile "platform" brings another Secret "reg"/);
+    });
+  });
+
+  test('nor where it cannot be seen: the holder keeps, rotates and revokes', async () => {
+    const hidden = { matchExpressions: [{ key: 'team', operator: 'Exists' }] };
+    const rival = profileObject('rival', {
+      ...from('author', 'mine'),
+      namespaceSelector: hidden,
+      order: -1_000_000,
+    });
+    assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);
+    await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
+    await plane.apply({ ...unannotated, data: sourceObject('platform', 'quay', ['third.example'])['data'] });
+    for (const name of ['red', 'blue'])
+      await soon(async () => assert.deepEqual(await hostsIn(name), ['third.example']));
+    await readyNamespace(plane, 'green', { team: 'a' });
+    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
+    await soon(async () => assert.ok((await hostsIn('green')) !== undefined));
+    await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
+    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
+    await soon(async () => assert.equal(await hostsIn('blue'), undefined));
+    assert.deepEqual(await hostsIn('red'), ['third.example']);
+    await plane.remove(profileObject('rival', {}));
+  });
+
+  test('suspended or not, what was taken back goes', async () => {
+    await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: true } }, MERGE);
+    await soon(async () => assert.equal(await reasonOf('platform'), 'False Suspended'));
+    await plane.remove(grant);
+    await soon(async () => assert.equal(await hostsIn('red'), undefined));
+    await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
+  });
+
+  test('an annotation that went with its Secret takes nothing, one that is removed takes the copies', async () => {
+    await plane.apply({
+      ...unannotated,
+      metadata: { ...unannotated.metadata, annotations: { 'pullwright.dev/grant-namespaces': '*' } },
+    });
+    await soon(async () => assert.deepEqual(await hostsIn('red'), ['quay.io']));
+    await plane.remove(quay);
+    await plane.apply(unannotated);
+    await soon(async () => assert.equal(await reasonOf('platform'), 'False GrantLost'));
+    assert.deepEqual(await hostsIn('red'), ['quay.io']);
+    const annotate = (value: string | null): Promise<unknown> =>
+      plane.client.request(
+        'PATCH',
+        '/api/v1/namespaces/platform/secrets/quay',
+        { metadata: { annotations: { 'pullwright.dev/grant-namespaces': value } } },
+        MERGE,
+      );
+    await annotate('*');
+    await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
+    await annotate(null);
+    await soon(async () => assert.equal(await hostsIn('red'), undefined));
+  });
+
+  test.lastly('the reconciler stops in order, having been refused nothing', async () => {
+    await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /orbidden|ReconcilerThrew/);
+    await plane.stop();
+  });
+}
+
+test.run();
