@@ -146,10 +146,10 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   repository: z
     .string()
     .regex(
-      /^(https:\/\/|ssh:\/\/|git@)[^\s@]*@?[^\s@]+$/,
+      /^(?:https:\/\/|ssh:\/\/|git@)(?:[^\s@]+@)?[^\s@]+$/,
       'wanted a URL that begins with https://, ssh:// or git@',
     )
-    .refine((url) => !/^https:\/\/[^/]*:[^/]*@/.test(url), 'a password may not stand in a fleet'),
+    .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet'),
   revision: z.string().min(1).exactOptional(),
   path: folder.exactOptional(),
   namespace: dnsLabel().exactOptional(),

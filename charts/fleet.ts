@@ -2,6 +2,7 @@
  * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its place.
  */
 
+import { trimEndOf } from '../runtime/rules/text/trim.ts';
 import { hostedMistakes } from './fleet-hosted.ts';
 import { fleetMistakes } from './fleet-mistakes.ts';
 import { check, FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
@@ -112,7 +113,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   return {
     clusters,
     ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }),
-    ...(raw.runbooks === undefined ? {} : { runbooks: raw.runbooks.replace(/\/+$/, '') }),
+    ...(raw.runbooks === undefined ? {} : { runbooks: trimEndOf(raw.runbooks, '/') }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Flags that `adapter` and `sentinel` share: the API and the broker. */
+
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerNote, Consumer, Handler, Publisher } from '../brokers/broker.ts';
@@ -8,6 +9,7 @@ import { pubSubTopology, rabbitMqTopology } from '../brokers/topology.ts';
 import { HyperfleetApi } from '../pull-secret-adapter/hyperfleet-api.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { type Redacted, redact } from '../rules/redacted.ts';
+import { trimEndOf } from '../rules/text/trim.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
@@ -71,7 +73,7 @@ export function apiOf(
   const method = oneOf('--status-method', flags['status-method'], ['auto', 'PUT', 'POST'] as const);
   const file = flags['api-token-file'];
   return new HyperfleetApi({
-    baseUrl: new URL(api).href.replace(/\/+$/, ''),
+    baseUrl: trimEndOf(new URL(api).href, '/'),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
     statusMethod: method,
     userAgent: `pullwright/${VERSION} (${client.name})`,

@@ -42,6 +42,8 @@ export function dropIn(flags: string, unit: KubeletUnit): string {
 /** The command of the last `ExecStart=` that sets one, on one line. */
 function execStart(unit: string): string | undefined {
   const joined = unit.replace(/\\\n\s*/g, ' ');
-  const commands = [...joined.matchAll(/^\s*ExecStart=(.+)$/gm)].map(([, command]) => command?.trim() ?? '');
+  const commands = [...joined.matchAll(/^[ \t]*ExecStart=(.+)$/gm)].map(
+    ([, command]) => command?.trim() ?? '',
+  );
   return commands.at(-1)?.replace(/\s+/g, ' ');
 }

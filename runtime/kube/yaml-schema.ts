@@ -60,7 +60,7 @@ const INT: ScalarTag = {
 const FLOAT: ScalarTag = {
   tag: tag('float'),
   default: true,
-  test: /^(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|(?=[-+0-9])(?:[-+]_*)?(?:\._*[0-9][_0-9]*|[0-9][_0-9]*(?:\.[_0-9]*)?)(?:[eE]_*[-+]?_*[0-9][_0-9]*)?)$/,
+  test: /^(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|(?=[-+0-9])(?:[-+]_*)?(?:\._*[0-9][_0-9]*|[0-9][_0-9]*(?:\.[_0-9]*)?)(?:[eE](?:_*[-+])?_*[0-9][_0-9]*)?)$/,
   resolve(text) {
     const value = Number(text.replaceAll('_', ''));
     return Number.isFinite(value) ? value : new Scalar(text);

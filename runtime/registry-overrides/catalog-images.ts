@@ -1,4 +1,5 @@
 /** Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it. */
+
 import type { Need, World } from '../controller/contract.ts';
 import { NOT_ASKED } from '../controller/lookups.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
@@ -16,6 +17,7 @@ import {
   IS_REGISTRY_OVERRIDES,
   parseCatalogOverrides,
 } from '../rules/registry-overrides/olm-catalogs.ts';
+import { upToAny } from '../rules/text/trim.ts';
 
 export interface Chosen {
   /** Images by catalog name: what is known so far. */
@@ -35,12 +37,15 @@ export interface ClusterSpec {
   readonly release?: { readonly image?: string };
 }
 
+/** A version as the tag of a reference without digest. */
+const VERSION_TAG = /:(\d+\.\d[^/:]*)$/;
+
 /** Version of the release: as the cluster reports it, else out of the release image's tag. */
 export function versionOf(cluster: KubeObject): string {
   const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
   const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
   const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
-  return reported ?? /:(\d+\.\d+[^/@]*)(?:@|$)/.exec(image)?.[1] ?? '';
+  return reported ?? VERSION_TAG.exec(upToAny(image, '@'))?.[1] ?? '';
 }
 
 /** Undefined where nothing would be written. */

@@ -2,6 +2,7 @@
  * Reads one file out of a stream of tar blocks, without unpacking anything. Source of the rule: POSIX ustar, with the long
  * names of GNU and pax.
  */
+import { upToAny } from '../rules/text/trim.ts';
 import { RegistryError } from './registry-error.ts';
 
 const BLOCK = 512;
@@ -33,7 +34,7 @@ export async function readTar(
     longName = undefined;
     if (type === 'L' || type === 'x') {
       const text = textOf(await reader.file(size, 64 * 1024));
-      longName = type === 'L' ? text.replace(/\0.*$/s, '') : paxPath(text);
+      longName = type === 'L' ? upToAny(text, '\0') : paxPath(text);
     } else if ((type === '0' || type === '\0') && wanted.names.has(clean(name))) {
       found.set(clean(name), await reader.file(size, wanted.maxBytes));
     } else await reader.skip(size);
@@ -64,14 +65,14 @@ function sizeOf(header: Uint8Array): number {
 }
 
 function numberOf(field: Uint8Array): number {
-  const text = textOf(field).replace(/[\0 ].*$/s, '');
+  const text = upToAny(textOf(field), '\0 ');
   if (!/^[0-7]*$/.test(text)) throw new RegistryError('Damaged', 'the layer is no tar archive');
   return text === '' ? 0 : Number.parseInt(text, 8);
 }
 
 function nameOf(header: Uint8Array): string {
   const part = (from: number, length: number): string =>
-    textOf(header.subarray(from, from + length)).replace(/\0.*$/s, '');
+    upToAny(textOf(header.subarray(from, from + length)), '\0');
   const prefix = textOf(header.subarray(257, 262)) === 'ustar' ? part(345, 155) : '';
   return prefix === '' ? part(0, 100) : `${prefix}/${part(0, 100)}`;
 }

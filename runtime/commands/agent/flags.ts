@@ -130,7 +130,7 @@ function duration(flag: string, value: string): number {
   if (value === '0') return 0;
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(value))
     throw new UsageError(`Flag --${flag} is "${value}": wanted a time such as 30s, 5m or 0`);
-  const parts = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
+  const parts = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)];
   const ms = parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * (UNIT_MS[unit ?? ''] ?? 0), 0);
   if (ms > MAX_MS) throw new UsageError(`Flag --${flag} is "${value}": wanted at most 24h`);
   return Math.round(ms);

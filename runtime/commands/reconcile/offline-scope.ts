@@ -1,8 +1,10 @@
 /** Finds out of two folders which pair of clusters they are. */
+
 import type { Scope } from '../../controller/contract.ts';
 import type { ObjectStore } from '../../controller/store.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { trimEndOf } from '../../rules/text/trim.ts';
 
 /** Kinds that say which hosted clusters there are. */
 export const SCOPE_KINDS: readonly string[] = ['HostedControlPlane', 'HostedCluster'];
@@ -34,7 +36,7 @@ export function hostedPairs(
 ): readonly OfflinePair[] {
   const scopes = allScopes(management);
   const names = scopes.map((scope) => scope.name).join(', ');
-  const folderOf = (scope: Scope): string => `${from.replace(/\/+$/, '')}/${scope.name}`;
+  const folderOf = (scope: Scope): string => `${trimEndOf(from, '/')}/${scope.name}`;
   const pair = (scope: Scope): OfflinePair => ({
     scope,
     hostedDir: isDir(folderOf(scope)) ? folderOf(scope) : from,

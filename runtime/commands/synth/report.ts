@@ -69,7 +69,8 @@ function count(paths: readonly string[], word: string): string {
 
 function printMissing(result: SynthResult, io: CommandIo): void {
   for (const path of result.missing) {
-    const [, namespace = '', name = ''] = /([^/]+)\/secret-(.+)\.sops\.yaml$/.exec(path) ?? [];
+    const [, namespace = '', name = ''] =
+      /^(?:[^/]*\/)*([^/]+)\/secret-([^/]+)\.sops\.yaml$/.exec(path) ?? [];
     io.stderr.write(
       `warning: ${path} is not there yet: make it with "kubectl create secret docker-registry ${name} -n ${namespace} ` +
         `--from-file=.dockerconfigjson=FILE --dry-run=client -o yaml | sops encrypt --filename-override ${path} /dev/stdin > ${path}"\n`,

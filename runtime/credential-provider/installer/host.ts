@@ -31,7 +31,7 @@ export function readUnit(place: UnitPlace): readonly NodeFile[] {
 
 /** Texts of the environment files that the unit names. */
 export function readEnvironment(root: string, unit: readonly NodeFile[]): readonly string[] {
-  const named = unit.flatMap(({ text }) => [...text.matchAll(/^\s*EnvironmentFile=-?["']?([^\s"']+)/gm)]);
+  const named = unit.flatMap(({ text }) => [...text.matchAll(/^[ \t]*EnvironmentFile=-?["']?([^\s"']+)/gm)]);
   return named.flatMap(([, path = '']) => read(root, path)?.text ?? []);
 }
 

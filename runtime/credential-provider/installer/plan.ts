@@ -181,7 +181,7 @@ function presentConfig({
 }
 
 function unitFault(unit: readonly NodeFile[]): Refusal | undefined {
-  const command = /^\s*ExecStart=.+$/m;
+  const command = /^[ \t]*ExecStart=.+$/m;
   if (!unit.some(({ text }) => command.test(text)))
     return refused(
       'NoKubeletUnit',
@@ -189,7 +189,7 @@ function unitFault(unit: readonly NodeFile[]): Refusal | undefined {
       'Set --unit and --unit-path to where it is',
     );
   const ours = nameOf(CREDENTIAL_PROVIDER.dropIn);
-  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && /^\s*ExecStart=/m.test(text));
+  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && /^[ \t]*ExecStart=/m.test(text));
   if (late === undefined) return undefined;
   return refused(
     'DropInOverridden',

@@ -1,4 +1,5 @@
 /** Where the API server is and which CA its certificate must come from, as files on the node say. */
+
 import { readFileSync } from 'node:fs';
 import {
   currentCluster,
@@ -6,6 +7,7 @@ import {
   plainKubeconfig,
 } from '../../rules/credential-provider/kubeconfig.ts';
 import { PullwrightError } from '../../rules/errors.ts';
+import { trimEndOf } from '../../rules/text/trim.ts';
 import type { ProviderOptions } from './options.ts';
 
 export interface ApiServer {
@@ -60,7 +62,7 @@ function variable(text: string, name: string): string | undefined {
   const lines = text.matchAll(new RegExp(`^[ \\t]*(?:export[ \\t]+)?${name}[ \\t]*[=:][ \\t]*(.*)$`, 'gm'));
   const raw = [...lines].at(-1)?.[1]?.trim() ?? '';
   const quoted = /^(['"])(.*?)\1/.exec(raw);
-  const value = quoted === null ? raw.replace(/\s+#.*$/, '').trim() : quoted[2];
+  const value = quoted === null ? raw.split(/[ \t]#/, 1)[0]?.trim() : quoted[2];
   return value === '' ? undefined : value;
 }
 
@@ -170,7 +172,7 @@ function withAddress(
 function urlOf(server: string, path: string): string {
   const parsed = URL.canParse(server) ? new URL(server) : undefined;
   if (parsed?.protocol === 'https:')
-    return `https://${parsed.hostname}:${parsed.port === '' ? '443' : parsed.port}${parsed.pathname.replace(/\/+$/, '')}`;
+    return `https://${parsed.hostname}:${parsed.port === '' ? '443' : parsed.port}${trimEndOf(parsed.pathname, '/')}`;
   throw new PullwrightError(
     `unable to get secrets: server "${server.slice(0, 200)}" of "${path}" is no address of an API server`,
     {

@@ -1,10 +1,12 @@
 /** One run for the kubelet: decide, write or remove the auth file, answer. */
+
 import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
 import { replaceFile } from '../../host/atomic-file.ts';
 import { errnoOf, fileError } from '../../host/file-errors.ts';
 import { sha256Hex } from '../../host/sha256.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { trimEndOf } from '../../rules/text/trim.ts';
 import { type Decision, decide, type NodeView } from './decide.ts';
 import type { Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
@@ -36,7 +38,7 @@ export function authFilePath(dir: string, namespace: string, image: string): str
   if (namespace === '') throw noPath('no namespace provided');
   if (image === '') throw noPath('no image ref provided');
   const hash = sha256Hex(image);
-  return `${dir.endsWith('/') ? dir.replace(/\/+$/, '') : dir}/${namespace}-${hash}.json`;
+  return `${trimEndOf(dir, '/')}/${namespace}-${hash}.json`;
 }
 
 function noPath(message: string): PullwrightError {

@@ -33,7 +33,7 @@ export function isShortName(image: string): boolean {
 export function imageHint(image: string): string | undefined {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(image)?.[0];
   if (scheme !== undefined) return `an image has no scheme: write ${image.slice(scheme.length)}`;
-  const digest = /@(.*)$/.exec(image)?.[1];
+  const digest = image.includes('@') ? image.slice(image.indexOf('@') + 1) : undefined;
   if (digest !== undefined && !/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(digest))
     return 'the digest is cut off or mistyped: wanted sha256: and 64 digits of 0-9 and a-f';
   return HINTS.find(([pattern]) => pattern.test(image))?.[1];
@@ -49,6 +49,6 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   [/:$/, 'the tag after ":" is missing'],
   [/\/\//, 'a part of the path between "/" is empty'],
   [/\/$/, 'the name ends with "/"'],
-  [/^[^/]*:[^/]*[^/0-9][^/]*\//, 'the port is no number'],
+  [/^[^/:]*:[0-9]*[^/0-9][^/]*\//, 'the port is no number'],
   [/:[^/:]{129,}$/, 'the tag is longer than 128 characters'],
 ];

@@ -4,7 +4,9 @@
  * Source of the rule: containers/image `pkg/docker/config` (`authKeyLookupOrder`, `decodeDockerAuth`), Docker's habit of API
  * addresses as keys, and the kubelet keyring, which treats `/v1/` and `/v2/` as the host.
  */
+
 import { type Redacted, redact, reveal } from '../redacted.ts';
+import { trimEndOf, trimStartOf } from '../text/trim.ts';
 
 /** What an auth file holds for one key. */
 export interface RegistryCredential {
@@ -37,7 +39,7 @@ export function canonicalKey(spelled: string): string {
   const isUrl = bare.length !== spelled.length || DOCKER_HUB.test(host);
   // `/v2/` begins an API address; `quay.io/v2` without a scheme is a namespace of that name, not all of the host.
   const version = isUrl ? /^\/v[12](?=\/|$)/ : /^\/v[12](?=\/)/;
-  const path = slash === -1 ? '' : bare.slice(slash).replace(version, '').replace(/\/+$/, '');
+  const path = slash === -1 ? '' : trimEndOf(bare.slice(slash).replace(version, ''), '/');
   return (host + path).replace(DOCKER_HUB, 'docker.io');
 }
 
@@ -98,7 +100,7 @@ function pairOfAuth(auth: string): string | undefined {
   if (bytes === undefined || colon <= 0) return undefined;
   const password = bytes.slice(colon + 1);
   // The runtime trims NUL bytes, which some tools append.
-  const trimmed = password.includes('\0') ? password.replace(/^\0+|\0+$/g, '') : password;
+  const trimmed = trimStartOf(trimEndOf(password, '\0'), '\0');
   if (trimmed === '') return undefined;
   return trimmed === password && CANONICAL_BASE64.test(auth)
     ? auth
@@ -130,7 +132,7 @@ function decodeBase64(text: string): string | undefined {
 function decodeUrlSafe(text: string): string | undefined {
   if (!/^[A-Za-z0-9_-]+=*$/.test(text)) return undefined;
   try {
-    return atob(text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, ''));
+    return atob(trimEndOf(text.replaceAll('-', '+').replaceAll('_', '/'), '='));
   } catch {
     return undefined;
   }

@@ -107,7 +107,7 @@ function lineOf(line: string): Line {
 }
 
 /** A key of letters and dashes, then nothing or a value. */
-const PAIR = /^([A-Za-z][A-Za-z0-9-]*):(?: +(.*))?$/;
+const PAIR = /^([A-Za-z][A-Za-z0-9-]*):(?: +(\S.*)?)?$/;
 /** A value that means no more than its own characters. */
 const PLAIN = /^(?:[A-Za-z0-9/._+=]|-(?=\S))(?:[^\s#:]|:(?=\S)|(?<=\S)#| (?!#))*$/;
 const QUOTED = /^(?:'([^'\\]*)'|"([^"\\]*)")$/;

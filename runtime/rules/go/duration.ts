@@ -2,6 +2,7 @@
  * Durations as Go writes them: `1h30m`, `10s`, `1.5h`, `-3ms`. In nanoseconds, which a number holds exactly below 104 days, far
  * beyond what a configuration file holds.
  */
+import { trimEndOf } from '../text/trim.ts';
 
 const UNITS: Readonly<Record<string, bigint>> = {
   ns: 1n,
@@ -38,9 +39,12 @@ export function parseGoDuration(text: string): number | undefined {
   return sign === '-' && sum !== 0n ? -Number(sum) : Number(sum);
 }
 
+/** Sticky, so that it never looks for a beginning further on. */
+const AMOUNT = /(\d*)(?:\.(\d*))?([a-zµμ]+)/gy;
+
 function sumOf(amounts: string): bigint {
   let sum = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of amounts.matchAll(/(\d*)(?:\.(\d*))?([a-zµμ]+)/g)) {
+  for (const [, whole = '', fraction = '', unit = ''] of amounts.matchAll(AMOUNT)) {
     const factor = UNITS[unit] ?? 0n;
     sum += BigInt(whole) * factor + partOf(fraction, factor);
     if (sum > LIMIT) break;
@@ -92,9 +96,8 @@ export function formatGoDuration(nanoseconds: number): string {
 
 /** `size / factor` without an exponent, which Go does not read. `factor` is a power of ten. */
 function decimal(size: number, factor: number): string {
-  const fraction = String(size % factor)
-    .padStart(String(factor).length - 1, '0')
-    .replace(/0+$/, '');
+  const digits = String(size % factor).padStart(String(factor).length - 1, '0');
+  const fraction = trimEndOf(digits, '0');
   const whole = String(Math.floor(size / factor));
   return factor === 1 || fraction === '' ? whole : `${whole}.${fraction}`;
 }

@@ -4,6 +4,7 @@
  * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
  * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
  */
+import { trimEndOf } from '../text/trim.ts';
 import {
   asTable,
   flagOf,
@@ -172,7 +173,7 @@ function locationOf(table: Table, key: string): string {
 function withoutSlash(place: string): string {
   // Most places need neither; a pattern for each would be felt with a thousand mirrors.
   if (!place.endsWith('/') && !place.startsWith('http')) return place;
-  const trimmed = place.replace(/\/+$/, '');
+  const trimmed = trimEndOf(place, '/');
   if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
   throw refuse(`invalid location '${place}': URI schemes are not supported`);
 }

@@ -5,7 +5,9 @@
  * Source of the rule: HyperShift's control plane operator, byte for byte, with two of its defects left out: an empty pair is
  * no rule, and writing the text does not reorder the map that is written.
  */
+
 import { compileMirrors, findRule } from '../mirrors/mirrors.ts';
+import { trimEndOf, trimStartOf } from '../text/trim.ts';
 
 /** Source to mirrors, in the order in which they are tried. */
 export type OverrideMap = ReadonlyMap<string, readonly string[]>;
@@ -72,7 +74,7 @@ export function formatImageOverrides(overrides: OverrideMap | undefined): string
  */
 export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | undefined {
   const equals = text.split('=').length - 1;
-  const fields = equals === 1 ? [text.replace(/^"+|"+$/g, '')] : csvRecord(text);
+  const fields = equals === 1 ? [trimStartOf(trimEndOf(text, '"'), '"')] : csvRecord(text);
   if (equals === 0) return text === '' ? new Map() : undefined;
   if (fields === undefined || fields.some((field) => !field.includes('='))) return undefined;
   const pairs = fields.map((field): [string, string] => {

@@ -5,6 +5,7 @@
  * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units
  * - `records.ts`: Rows for a terminal
  * - `table.ts`: Columns of text for people
+ * - `trim.ts`: Characters taken off the ends of a text, in time linear in its length
  * - `wrap.ts`: Long lines for narrow terminals
  * - `yaml-mistake.ts`: What is wrong with a text that is no YAML, in words that hold nothing of the text
  *
