@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
-import { parseSync } from 'oxc-parser';
+import { parse } from 'acorn';
 import { analyse } from 'scslre';
 import { suite } from '../support/suite.ts';
 
@@ -42,7 +43,7 @@ function patternsOf(file: string): readonly Pattern[] {
     }
     Object.values(rest).forEach(walk);
   };
-  walk(parseSync(file, text).program);
+  walk(parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' }));
   return found;
 }
 

@@ -5,6 +5,7 @@
 import { PullwrightError } from '../errors.ts';
 import type { MirrorRule } from '../mirrors/mirrors.ts';
 import { registriesOf } from '../mirrors/registries-conf.ts';
+import { trimEndOf } from '../text/trim.ts';
 
 /**
  * The runtime's reason for refusing a file with these entries and this list of search registries; undefined where it loads.
@@ -53,5 +54,5 @@ export function loadedRules(rules: readonly MirrorRule[]): readonly MirrorRule[]
 }
 
 function withoutSlash(place: string): string {
-  return place.replace(/\/+$/, '');
+  return trimEndOf(place, '/');
 }
