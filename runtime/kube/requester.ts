@@ -8,6 +8,7 @@ import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { reveal } from '../rules/redacted.ts';
+import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
 
@@ -57,7 +58,7 @@ export class Requester {
   constructor(options: RequesterOptions) {
     const { server, ca, serverName, proxy } = options.connection;
     this.#options = options;
-    this.#server = server.replace(/\/+$/, '');
+    this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
       new HttpsEngine({
         ...(ca === undefined ? {} : { ca }),
