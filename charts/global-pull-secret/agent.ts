@@ -11,6 +11,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   type Container,
   daemonSet,
+  HOST_CONTAINER,
   labels,
   type PodSpec,
   type SecurityContext,
@@ -21,8 +22,8 @@ import { agentCommand } from './agent-command.ts';
 import {
   type AgentOptions,
   DEFAULT_HEALTH_PORT,
-  DEFAULT_PRIORITY_CLASS,
   HASH_LABEL,
+  OPENSHIFT_PRIORITY_CLASS,
   type UpstreamState,
 } from './options.ts';
 
@@ -64,7 +65,7 @@ export function upstreamDaemonSet(options: Pick<AgentOptions, 'image'>, state: U
       spec: {
         ...basePod(),
         securityContext: {},
-        priorityClassName: DEFAULT_PRIORITY_CLASS,
+        priorityClassName: OPENSHIFT_PRIORITY_CLASS,
         tolerations: [{ operator: 'Exists' }],
         nodeSelector: { [NAMES.nodeLabel]: 'true' },
         containers: [
@@ -80,7 +81,7 @@ export function upstreamDaemonSet(options: Pick<AgentOptions, 'image'>, state: U
             volumeMounts: mounts(names),
           },
         ],
-        volumes: volumes(names),
+        volumes: volumes(names, [NAMES.global]),
       },
     },
   });
@@ -99,13 +100,14 @@ function agentPod(options: AgentOptions): PodSpec {
     hostNetwork: true,
     enableServiceLinks: false,
     securityContext: {},
-    priorityClassName: options.priorityClassName ?? DEFAULT_PRIORITY_CLASS,
+    priorityClassName: options.priorityClassName ?? 'system-node-critical',
     tolerations: options.tolerations ?? [{ operator: 'Exists' }],
     ...placement(options),
     // Two restarts of a kubelet that does not come up, their pauses, and the way back.
     terminationGracePeriodSeconds: 60,
     containers: [agentContainer(options, names)],
-    volumes: [...volumes(names), ...(options.janitor === true ? [AUTH_FILES.volume] : [])],
+    // Neither is certain to be there: a cluster may have no platform secret, and the tenant's part works alone.
+    volumes: [...volumes(names, names), ...(options.janitor === true ? [AUTH_FILES.volume] : [])],
   };
 }
 
@@ -156,13 +158,14 @@ const AUTH_FILES = {
  * (`DAC_OVERRIDE`, `FOWNER`, `CHOWN` for an atomic replacement with the owner kept); the bus asks for uid 0 and no capability.
  */
 function securityContext(options: AgentOptions): SecurityContext {
-  if ((options.security ?? 'privileged') === 'privileged')
-    return { privileged: true, readOnlyRootFilesystem: true };
+  if ((options.security ?? 'privileged') === 'privileged') return HOST_CONTAINER;
   return {
     privileged: false,
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
+    runAsNonRoot: false,
     runAsUser: 0,
+    runAsGroup: 0,
     capabilities: { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] },
     seccompProfile: { type: 'RuntimeDefault' },
     ...(options.seLinuxType === undefined ? {} : { seLinuxOptions: { type: options.seLinuxType } }),
@@ -170,13 +173,13 @@ function securityContext(options: AgentOptions): SecurityContext {
 }
 
 /** An atomic rename needs the folder of the file, so that the whole of `/var/lib/kubelet` is mounted. */
-function volumes(secrets: readonly string[]): readonly Volume[] {
+function volumes(secrets: readonly string[], optional: readonly string[]): readonly Volume[] {
   return [
     { name: 'kubelet-config', hostPath: { path: KUBELET_FOLDER, type: 'Directory' } },
     { name: 'dbus', hostPath: { path: DBUS_FOLDER, type: 'Directory' } },
     ...secrets.map((name) => ({
       name,
-      secret: { secretName: name, ...(name === NAMES.global ? { optional: true } : {}) },
+      secret: { secretName: name, ...(optional.includes(name) ? { optional: true } : {}) },
     })),
   ];
 }

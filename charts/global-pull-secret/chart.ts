@@ -16,7 +16,7 @@ import type { ChartSystem } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { type Enforcement, syncObjects } from './objects.ts';
-import type { AgentOptions } from './options.ts';
+import { type AgentOptions, OPENSHIFT_PRIORITY_CLASS } from './options.ts';
 
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
@@ -138,7 +138,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
       : [],
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
-    return globalPullSecretObjects(config, cluster);
+    return globalPullSecretObjects(cluster.kind === 'hosted' ? onOpenShift(config) : config, cluster);
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   reconciler(config, cluster) {
@@ -177,6 +177,11 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     };
   },
 };
+
+/** Hosted clusters are OpenShift, where the agent has the class of HyperShift's own. */
+function onOpenShift(config: GlobalPullSecretInput): GlobalPullSecretInput {
+  return { ...config, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...config.agent } };
+}
 
 /** What of the section the reconciler needs to know, in the form that `reconcile --config` takes. */
 function reconcilerOptions(

@@ -26,7 +26,7 @@ export interface AgentOptions {
   readonly report?: boolean;
   /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
   readonly maxUnavailable?: number | string;
-  /** @default {'openshift-user-critical'} */
+  /** @default {'system-node-critical'}, which every cluster has; in a hosted cluster {'openshift-user-critical'} */
   readonly priorityClassName?: string;
   readonly resources?: Resources;
   /** Which nodes tolerate it. @default every taint */
@@ -49,5 +49,6 @@ export interface UpstreamState {
 }
 
 export const DEFAULT_HEALTH_PORT = 9447;
-export const DEFAULT_PRIORITY_CLASS = 'openshift-user-critical';
+/** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
+export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';

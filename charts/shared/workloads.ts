@@ -19,6 +19,18 @@ export const HARDENED_CONTAINER: SecurityContext = {
   readOnlyRootFilesystem: true,
 };
 
+/**
+ * `securityContext` of a container that works on its node. Root is said explicitly: the image's own user is another one, and
+ * the node's system bus takes orders from root alone, whatever capabilities a container has.
+ */
+export const HOST_CONTAINER: SecurityContext = {
+  privileged: true,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: false,
+  runAsUser: 0,
+  runAsGroup: 0,
+};
+
 /** `securityContext` of the pod around {@link HARDENED_CONTAINER}. No user is named: OpenShift gives each namespace its own range. */
 export const HARDENED_POD: PodSecurityContext = {
   runAsNonRoot: true,

@@ -154,10 +154,18 @@ function busLost(path: string, text: string): PullwrightError {
   return new PullwrightError(`Cannot use the bus at "${path}": ${text}`, { code: 'BusLost' });
 }
 
+/** The bus closes the connection of a user that it does not know without a word, and lets only root restart units. */
+function connectHint(text: string): string {
+  const uid = process.geteuid?.();
+  if (uid !== undefined && uid !== 0 && !/ENOENT|ENOTDIR|ECONNREFUSED/.test(text))
+    return `This process runs as uid ${uid}, and the system bus lets only root restart units: set runAsUser: 0 in its securityContext`;
+  return 'Mount the folder of the socket (not the socket itself), and look whether dbus runs on the node';
+}
+
 function unreachable(path: string, text: string): PullwrightError {
   return new PullwrightError(`Cannot connect to the bus at "${path}": ${text}`, {
     code: 'BusUnreachable',
-    hint: 'Mount the folder of the socket (not the socket itself), and look whether dbus runs on the node',
+    hint: connectHint(text),
   });
 }
 

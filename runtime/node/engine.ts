@@ -4,6 +4,7 @@
  */
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import type { Clock } from '../host/clock.ts';
+import { giveToRoot } from '../host/ownership.ts';
 import type { Systemd } from '../host/systemd.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import type { Journal } from '../rules/rollout/journal.ts';
@@ -70,6 +71,12 @@ export class NodeEngine {
 
   /** Takes steps until there is nothing to do now. Never throws for what the node does; stops early when `signal` says so. */
   async pass(signal: AbortSignal): Promise<Rest> {
+    const { task, report } = this.#options;
+    try {
+      if (giveToRoot(task.file)) report({ event: 'given-to-root', file: task.file });
+    } catch (error) {
+      return this.#troubled(asProblem(error));
+    }
     for (;;) {
       const { look, decision } = lookAndDecide(this.#options, {
         journal: this.#journal,

@@ -36,7 +36,9 @@ export type NodeEvent =
   | { readonly event: 'state-failed'; readonly error: PullwrightError }
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
-  | { readonly event: 'swept'; readonly files: number };
+  | { readonly event: 'swept'; readonly files: number }
+  /** An earlier version, or a container with another user, had left the file to somebody else than root. */
+  | { readonly event: 'given-to-root'; readonly file: string };
 
 /** Whether the node is as it should be, and why not. */
 export interface NodeState {
@@ -82,7 +84,9 @@ export function stateOf(step: Step, look: Look): NodeState {
       message: `The unit did not come up with this content; ${again}`,
     };
   }
-  const { problem } = look;
+  const { problem, idle } = look;
+  if (idle !== undefined && problem === undefined)
+    return { ready: true, reason: 'NothingToBring', message: idle };
   if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
   return { ready: false, reason: problem.code, message: describeError(problem) };
 }

@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileContent, readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import { fileError } from '../host/file-errors.ts';
+import { giveToRoot } from '../host/ownership.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact, reveal } from '../rules/redacted.ts';
 import { EMPTY_JOURNAL, type Journal, parseJournal } from '../rules/rollout/journal.ts';
@@ -31,7 +32,7 @@ export class StateFolder {
     this.#copy = join(path, 'saved.json');
   }
 
-  /** Makes the folder. A folder that others may write to is refused: who writes here decides what root writes. */
+  /** Makes the folder, and sees to it that only root may write here: who does decides what root writes elsewhere. */
   prepare(): void {
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });
@@ -39,6 +40,7 @@ export class StateFolder {
       if (!stat.isDirectory())
         throw new PullwrightError(`Cannot use "${this.path}": it is no folder`, { code: 'NotAFolder' });
       if ((stat.mode & 0o077) !== 0) chmodSync(this.path, 0o700);
+      for (const path of [this.path, this.#journal, this.#copy]) giveToRoot(path);
     } catch (error) {
       throw fileError('prepare', this.path, error);
     }

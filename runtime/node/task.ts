@@ -21,6 +21,8 @@ export interface Look {
   /** Digest of the file, or `absent`. */
   readonly present: string;
   readonly wanted: WantedContent | undefined;
+  /** Why all is well although nothing is wanted: there is nothing to bring to the node. */
+  readonly idle?: string;
   /** Why nothing is wanted, or why the file cannot be read. */
   readonly problem?: PullwrightError;
   /** For people: which source was taken, how many entries are wanted, and how many of them belong to others. */

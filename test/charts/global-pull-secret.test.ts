@@ -30,11 +30,14 @@ const containerOf = (options: Partial<AgentOptions> = {}): PodSpec['containers']
 const flagsOf = (options: Partial<AgentOptions>): ReturnType<typeof parseAgentFlags> =>
   parseAgentFlags(agentCommand({ image, ...options }).slice(2), { NODE_NAME: 'worker-1' });
 
-test('both secrets are mounted always, the merged one optional, and no hash stands in the template', () => {
+test('both secrets are mounted always, both optional, and no hash stands in the template', () => {
   const volumes = podOf().volumes ?? [];
   assert.deepEqual(
     volumes.flatMap((volume) => ('secret' in volume ? [volume.secret] : [])),
-    [{ secretName: 'original-pull-secret' }, { secretName: 'global-pull-secret', optional: true }],
+    [
+      { secretName: 'original-pull-secret', optional: true },
+      { secretName: 'global-pull-secret', optional: true },
+    ],
   );
   const { template } = agentDaemonSet({ image }).spec as { template: { metadata: unknown } };
   assert.deepEqual(template.metadata, { labels: { name: 'global-pull-secret-syncer' } });
@@ -116,9 +119,16 @@ test('reports take a token and rights of their own, and are off by default', () 
 });
 
 test('privileged by default; restricted keeps the needed capabilities and takes an SELinux type', () => {
-  assert.deepEqual(containerOf().securityContext, { privileged: true, readOnlyRootFilesystem: true });
+  assert.deepEqual(containerOf().securityContext, {
+    privileged: true,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: false,
+    runAsUser: 0,
+    runAsGroup: 0,
+  });
   const restricted = containerOf({ security: 'restricted', seLinuxType: 'spc_t' }).securityContext;
   assert.equal(restricted?.['privileged'], false);
+  assert.deepEqual([restricted?.['runAsUser'], restricted?.['runAsNonRoot']], [0, false]);
   assert.deepEqual(restricted?.['capabilities'], { drop: ['ALL'], add: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] });
   assert.deepEqual(restricted?.['seLinuxOptions'], { type: 'spc_t' });
 });

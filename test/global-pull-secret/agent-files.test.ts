@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chownSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { plantedPassword } from '../support/canary.ts';
 import type { LogLine, TestNode } from '../support/node-agent.ts';
@@ -33,7 +33,6 @@ settledScene(
       [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /no JSON/],
       ['['.repeat(200_000), /no JSON/],
       ['', /it is empty/],
-      [undefined, /does not exist/],
     ];
     for (const [content, words] of bad) {
       const lines = agent.lines().length;
@@ -72,14 +71,54 @@ scene(test, 'a secret of 900 KiB', async (node, agents) => {
   await settled(node, agents.run(node), large);
 });
 
-scene(test, 'mode and owner of the file are kept', async (node, agents) => {
-  execFileSync('chmod', ['0640', node.machine.config]);
-  chownSync(node.machine.config, 123, 456);
-  node.original.swap(NEW);
-  await settled(node, agents.run(node), NEW);
-  const { mode, uid, gid } = statSync(node.machine.config);
-  assert.deepEqual([mode & 0o7777, uid, gid], [0o640, 123, 456]);
-});
+scene(
+  test,
+  'the mode of the file is kept, and its owner is root, whoever it was before',
+  async (node, agents) => {
+    execFileSync('chmod', ['0640', node.machine.config]);
+    chownSync(node.machine.config, 123, 456);
+    node.original.swap(NEW);
+    await settled(node, agents.run(node), NEW);
+    const { mode, uid, gid } = statSync(node.machine.config);
+    assert.deepEqual([mode & 0o7777, uid, gid], [0o640, 0, 0]);
+  },
+);
+
+settledScene(
+  test,
+  'what an earlier version left to another user is given to root, without a restart',
+  async (node, agent, agents) => {
+    node.original.swap(NEW);
+    await settled(node, agent, NEW);
+    const state = join(dirname(node.machine.config), '.pullwright');
+    const owned = [node.machine.config, state, join(state, 'journal.json')];
+    await agent.stop();
+    for (const path of owned) chownSync(path, 65532, 65532);
+    const next = agents.run(node);
+    await inSync(next);
+    for (const path of owned) assert.deepEqual([path, statSync(path).uid, statSync(path).gid], [path, 0, 0]);
+    assert.equal(next.events('given-to-root').length, 1);
+    assert.equal(next.events('restarting').length, 0);
+  },
+);
+
+settledScene(
+  test,
+  'without a platform secret the part of the tenant works alone, and without both nothing is touched',
+  async (node, agent) => {
+    node.global.swap(NEW);
+    await settled(node, agent, NEW);
+    node.original.swap(undefined);
+    await until('the poll has passed', () => agent.lines().length > 0);
+    assert.equal(agent.reason(), 'InSync');
+    node.global.swap(undefined);
+    await until('it waits for their return', () => agent.reason() === 'SourceMissing');
+    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
+    node.global.swap(NEW);
+    await until('it goes on', () => agent.reason() === 'InSync');
+    assert.equal(node.machine.starts().length, 2);
+  },
+);
 
 scene(test, 'a symbolic link in place of the file is refused, and not followed', async (node, agents) => {
   const target = join(node.machine.state, 'target');

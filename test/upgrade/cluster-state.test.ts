@@ -52,7 +52,23 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
     assert.match(text, new RegExp(`unchanged +Secret/kube-system/${name}`));
   for (const name of ['control-plane-operator', 'ignition-server'])
     assert.match(text, new RegExp(`unchanged +Deployment/clusters-prod/${name}`));
-  assert.doesNotMatch(text, /(created|configured|replaced|removed) +(Node|Secret|Deployment|DaemonSet)\//);
+  assert.doesNotMatch(text, /(created|configured|replaced|removed) +(Node|Secret|Deployment)\//);
+  // Agents of that version ran as the user of the image, and waited for a platform secret: only that is corrected.
+  const agent = /configured DaemonSet\/kube-system\/global-pull-secret-syncer\n((?: {6}.*\n)+)/.exec(
+    text,
+  )?.[1];
+  assert.deepEqual(
+    agent
+      ?.trimEnd()
+      .split('\n')
+      .map((line) => line.trim().replace(/^(. )spec\.template\.spec\./, '$1')),
+    [
+      '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
+      '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
+      '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',
+      '+ volumes[original-pull-secret].secret.optional: true',
+    ],
+  );
 });
 
 test('once more, and nothing is left to do: versions do not take turns', async () => {

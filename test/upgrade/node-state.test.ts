@@ -71,6 +71,7 @@ class Node {
     const events: string[] = [];
     const engine = new NodeEngine({
       task: agentTask({
+        monotonic: () => 0,
         globalFile: join(this.folder, 'none'),
         originalFile: join(this.folder, 'original.json'),
         file: join(this.folder, 'config.json'),

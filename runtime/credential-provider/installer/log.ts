@@ -11,6 +11,7 @@ const LEVELS: Readonly<Partial<Record<NodeEvent['event'], 'warn' | 'error'>>> = 
   'restart-failed': 'warn',
   recovered: 'warn',
   'journal-damaged': 'warn',
+  'given-to-root': 'warn',
 };
 
 /** One line per event; errors by their text. */

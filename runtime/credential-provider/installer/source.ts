@@ -4,6 +4,7 @@ import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, r
 import { dirname, join } from 'node:path';
 import { removeFile, replaceFile, sweepLeftovers } from '../../host/atomic-file.ts';
 import { fileError } from '../../host/file-errors.ts';
+import { giveToRoot } from '../../host/ownership.ts';
 import { sha256Hex } from '../../host/sha256.ts';
 import type { Look } from '../../node/task.ts';
 import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
@@ -98,6 +99,15 @@ export class Source {
     makeFolder(dirname(path), 0o755);
     if (read('', path)?.text !== plan.config.text)
       replaceFile(path, Buffer.from(plan.config.text), { mode: 0o644 });
+    const executable = join(root + plan.binDir, CREDENTIAL_PROVIDER.name);
+    for (const owned of [
+      dirname(path),
+      path,
+      dirname(executable),
+      executable,
+      this.#options.root + this.#options.dropInDir,
+    ])
+      if (giveToRoot(owned)) this.#log.warn('Corrected an owner that was not root', { file: owned });
   }
 
   #copyExecutable(folder: string): void {

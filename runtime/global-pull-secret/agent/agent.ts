@@ -23,7 +23,7 @@ import { renderPreview } from './preview.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
-export interface AgentOptions extends AgentTaskOptions {
+export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic'> {
   readonly stateDir: string;
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
@@ -221,7 +221,7 @@ function engineOptions(
   folder: StateFolder,
 ): Omit<EngineOptions, 'report' | 'publish'> {
   return {
-    task: agentTask(options),
+    task: agentTask({ ...options, monotonic: () => clock.monotonic() }),
     folder,
     systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {

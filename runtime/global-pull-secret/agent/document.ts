@@ -56,6 +56,12 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   return documentOf({ auths: new Map(Object.entries(auths)), fields: new Map(fields) }, bytes);
 }
 
+/** What is wanted where there is no source: nothing of ours. */
+export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
+  redact(new Uint8Array(Buffer.from('{"auths":{}}'))),
+  'no pull secret',
+);
+
 /** What should be in the file. */
 export interface WantedDocument {
   readonly document: AgentDocument;

@@ -16,6 +16,7 @@ const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>
   'state-failed': ['error', 'Cannot store the journal'],
   'journal-damaged': ['warn', 'The journal cannot be read and is started anew'],
   resumed: ['info', 'A change was interrupted: going on with it'],
+  'given-to-root': ['warn', 'Corrected an owner that was not root'],
   swept: ['info', 'Removed what a killed run left behind'],
 };
 

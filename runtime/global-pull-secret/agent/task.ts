@@ -2,9 +2,11 @@
  * The node task of the global pull secret: reads the mounted secrets, and says what should be in the kubelet's file.
  *
  * Source of the rule: requirement 1: global-pull-secret when it is present and not empty, else original-pull-secret; an
- * invalid global one is an error, because falling back would take the tenant's credentials away without a word.
+ * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
+ * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
  */
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { FileContent } from '../../host/atomic-file.ts';
 import { errnoOf, fileError } from '../../host/file-errors.ts';
 import type { Ledger, Look, NodeTask } from '../../node/task.ts';
@@ -12,7 +14,13 @@ import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { ABSENT } from '../../rules/rollout/journal.ts';
 import { choosePullSecret, type MountedFile } from '../reconciler/source.ts';
-import { type AgentDocument, type Foreign, parseDocument, wantedDocument } from './document.ts';
+import {
+  type AgentDocument,
+  EMPTY_DOCUMENT,
+  type Foreign,
+  parseDocument,
+  wantedDocument,
+} from './document.ts';
 
 /** Where things are. */
 export interface AgentTaskOptions {
@@ -21,26 +29,47 @@ export interface AgentTaskOptions {
   readonly file: string;
   readonly unit: string;
   readonly foreign: Foreign;
+  /** Milliseconds from any moment, never set back. */
+  readonly monotonic: () => number;
+}
+
+/** A Secret that is made again at once, as our reconciler does with what somebody deleted, costs no pod its credentials. */
+const ABSENCE_MS = 60_000;
+
+/** When both secrets were first missed; undefined while one of them is there. */
+interface Memory {
+  missedAt: number | undefined;
 }
 
 /** Larger than any Secret can be. */
 const MAX_BYTES = 4 << 20;
 
 export function agentTask(options: AgentTaskOptions): NodeTask {
+  const memory: Memory = { missedAt: undefined };
   return {
     name: 'global-pull-secret',
     file: options.file,
     unit: options.unit,
-    look: (present, ledger) => look(options, present, ledger),
+    look: (present, ledger) => look({ options, memory }, present, ledger),
   };
 }
 
-function look(options: AgentTaskOptions, file: FileContent | undefined, ledger: Ledger): Look {
+interface Place {
+  readonly options: AgentTaskOptions;
+  readonly memory: Memory;
+}
+
+function look({ options, memory }: Place, file: FileContent | undefined, ledger: Ledger): Look {
   const there = file === undefined ? undefined : readable(file.bytes);
   const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
   try {
-    const { from, document: source } = chosenSource(options);
-    const wanted = wantedDocument(source, there, { foreign: options.foreign, ledger });
+    const chosen = chosenSource(options);
+    if (chosen !== undefined) memory.missedAt = undefined;
+    else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
+    else assertGone(options, memory);
+    const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
+    const foreign = chosen === undefined ? 'keep' : options.foreign;
+    const wanted = wantedDocument(source, there, { foreign, ledger });
     return {
       present,
       from,
@@ -64,8 +93,25 @@ function look(options: AgentTaskOptions, file: FileContent | undefined, ledger: 
   }
 }
 
-/** Which source counts, and what it says. */
-function chosenSource(options: AgentTaskOptions): { from: 'global' | 'original'; document: AgentDocument } {
+const NOTHING =
+  'The cluster has neither a global nor an original pull secret, so there is nothing to bring: the file stays as it is';
+
+/** @throws PullwrightError as long as the secrets may be about to come back */
+function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
+  const now = monotonic();
+  memory.missedAt ??= now;
+  const left = memory.missedAt + ABSENCE_MS - now;
+  if (left <= 0) return;
+  throw new PullwrightError(
+    `Cannot find a pull secret: both are gone; what came from them is removed when that is still so in ${Math.ceil(left / 1000 / 30) * 30} s`,
+    { code: 'SourceMissing', hint: 'Nothing is to be done when they were deleted on purpose' },
+  );
+}
+
+/** Which source counts, and what it says; undefined where both are mounted and neither exists. */
+function chosenSource(
+  options: AgentTaskOptions,
+): { from: 'global' | 'original'; document: AgentDocument } | undefined {
   const sources = { global: readSource(options.globalFile), original: readSource(options.originalFile) };
   const choice = choosePullSecret(sources.global.file, sources.original.file);
   const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
@@ -78,9 +124,10 @@ function chosenSource(options: AgentTaskOptions): { from: 'global' | 'original';
     if (file.state === 'present' && reveal(bytes).length > 0) parseDocument(bytes, subject(name));
   }
   if (sources.original.file.state === 'present') parseDocument(sources.original.bytes, subject('original'));
+  if (existsSync(dirname(options.originalFile)) && existsSync(dirname(options.globalFile))) return undefined;
   throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
     code: 'SourceMissing',
-    hint: 'Look whether Secret kube-system/original-pull-secret exists and is mounted',
+    hint: 'Mount Secret kube-system/original-pull-secret there, optional where the cluster has none',
   });
 }
 

@@ -1,6 +1,7 @@
 /** Options of the global pull secret reconciler, read from the configuration of `reconcile`. */
 
 import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
+import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 
@@ -19,9 +20,12 @@ export interface GlobalPullSecretOptions {
   readonly clusters?: ReadonlyMap<string, GlobalPullSecretOptions>;
 }
 
-/** The options for one cluster. */
+/** The options for one cluster. Hosted clusters are OpenShift, where the agent has the priority class of HyperShift's own. */
 export function optionsFor(options: GlobalPullSecretOptions, scope: string): GlobalPullSecretOptions {
-  return options.clusters?.get(scope) ?? options;
+  const own = options.clusters?.get(scope) ?? options;
+  return scope === 'local'
+    ? own
+    : { ...own, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...own.agent } };
 }
 
 const DEFAULT_IMAGE = 'ghcr.io/pullwright/pullwright:0.1.0';

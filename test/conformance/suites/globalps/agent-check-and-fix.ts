@@ -92,6 +92,7 @@ async function runIn(folder: string, input: Input): Promise<Expected> {
   const engine = (): NodeEngine =>
     new NodeEngine({
       task: agentTask({
+        monotonic: () => 0,
         globalFile: join(folder, 'secret'),
         originalFile: join(folder, 'none'),
         file,

@@ -1,7 +1,7 @@
 /** Names and values that existing clusters know. Those of HyperShift's own parts that Pullwright has no use for are listed. */
 
 import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
-import { DEFAULT_PRIORITY_CLASS, HASH_LABEL } from '../../../../charts/global-pull-secret/options.ts';
+import { HASH_LABEL, OPENSHIFT_PRIORITY_CLASS } from '../../../../charts/global-pull-secret/options.ts';
 import { parseAgentFlags } from '../../../../runtime/commands/agent/flags.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -26,7 +26,7 @@ const OURS: Readonly<Record<string, unknown>> = {
   nodeLabel: NAMES.nodeLabel,
   machineLabel: NAMES.machineLabel,
   nodePoolAnnotation: NAMES.nodePoolAnnotation,
-  priorityClass: DEFAULT_PRIORITY_CLASS,
+  priorityClass: OPENSHIFT_PRIORITY_CLASS,
   kubeletFile: FLAGS.file,
   originalMount: FLAGS.originalFile,
   globalMount: FLAGS.globalFile,
