@@ -1,8 +1,9 @@
 /**
  * The one HTTP client: deadline, size limit and redirects are here, and CA, proxy and connections in the engine that it is
- * given. It imports nothing of Node, so that a program that lives for milliseconds can load it.
+ * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
+ * is loaded then.
  */
-import { HttpError, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
+import type { HttpFailure } from './http-error.ts';
 import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
@@ -35,7 +36,7 @@ export class HttpClient {
     try {
       return await this.#follow(request, signals);
     } catch (error) {
-      throw this.#readable(error, request, timer);
+      throw await this.#readable(error, request, timer);
     } finally {
       timer?.stop();
     }
@@ -51,11 +52,11 @@ export class HttpClient {
     const { timer, signals } = this.#signalsOf(request);
     try {
       const answer = await this.#follow(request, signals);
-      refusePacked(answer);
+      if (isPacked(answer)) throw await packed(answer);
       const text = new TextDecoder().decode(await answer.bytes(limitBytes));
       return { status: answer.status, header: (name) => answer.header(name), text };
     } catch (error) {
-      throw this.#readable(error, request, timer);
+      throw await this.#readable(error, request, timer);
     } finally {
       timer?.stop();
     }
@@ -84,49 +85,66 @@ export class HttpClient {
       if (target === undefined) return answer;
       answer.discard();
       if (left <= 0)
-        throw new HttpError('RedirectRefused', `the server redirects more than ${redirects} times`);
+        throw await failed('RedirectRefused', `the server redirects more than ${redirects} times`);
       next = target;
     }
   }
 
   async #send(request: HttpRequest, signals: readonly AbortSignal[]): Promise<HttpAnswer> {
-    const { plain, addressesFor } = this.#options;
     const { url } = request;
     const origin = originOf(url);
-    if (!url.startsWith('https://') && !(url.startsWith('http://') && plain?.(new URL(url).host) === true))
-      throw new HttpError('TlsWanted', `"${origin}" is not spoken to without TLS: wanted https`);
+    if (!this.#mayBeAsked(url))
+      throw await failed('TlsWanted', `"${origin}" is not spoken to without TLS: wanted https`);
     // Packing costs more than it saves on short ways, and what is not packed cannot burst when it is unpacked.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
-    const addresses = (await addressesFor?.(new URL(url))) ?? [undefined];
-    let failure: HttpError = new HttpError('HostNotFound', 'the host name has no address');
+    const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
+    let failure: unknown;
     for (const address of addresses) {
-      if (signals.some(({ aborted }) => aborted)) throw new HttpError('Aborted', 'stopped');
+      if (signals.some(({ aborted }) => aborted)) throw await failed('Aborted', 'stopped');
       try {
         const at = address === undefined ? {} : { address };
         return await this.#engine.send({ ...request, origin, headers, signals, ...at });
       } catch (error) {
-        failure = httpErrorOf(error);
-        if (!MAY_WORK_ELSEWHERE.includes(failure.failure)) break;
+        const { httpErrorOf, MAY_WORK_ELSEWHERE } = await import('./http-error.ts');
+        const known = httpErrorOf(error, new URL(url).host);
+        failure = known;
+        if (!MAY_WORK_ELSEWHERE.includes(known.failure)) break;
       }
     }
-    failure.host = new URL(url).host;
-    throw failure;
+    throw failure ?? (await failed('HostNotFound', 'the host name has no address'));
   }
 
-  #readable(error: unknown, { signal, timeoutMs }: HttpRequest, timer: Deadline | undefined): unknown {
-    if (timer?.expired === true) return new HttpError('Timeout', `no answer within ${timeoutMs} ms`);
-    if (signal?.aborted === true || this.#closing.signal.aborted) return new HttpError('Aborted', 'stopped');
+  #mayBeAsked(url: string): boolean {
+    if (url.startsWith('https://')) return true;
+    return url.startsWith('http://') && this.#options.plain?.(new URL(url).host) === true;
+  }
+
+  async #readable(
+    error: unknown,
+    { signal, timeoutMs }: HttpRequest,
+    timer: Deadline | undefined,
+  ): Promise<unknown> {
+    if (timer?.expired === true) return failed('Timeout', `no answer within ${timeoutMs} ms`);
+    if (signal?.aborted === true || this.#closing.signal.aborted) return failed('Aborted', 'stopped');
     return error;
   }
 }
 
 /** Bytes that were packed although we asked for none of it are no text. */
-function refusePacked(answer: HttpAnswer): void {
+function isPacked(answer: HttpAnswer): boolean {
   const coding = answer.header('content-encoding') ?? 'identity';
   const transfer = answer.header('transfer-encoding') ?? 'chunked';
-  if (/^(?:identity|)$/i.test(coding.trim()) && /^(?:identity|chunked|)$/i.test(transfer.trim())) return;
+  return !/^(?:identity|)$/i.test(coding.trim()) || !/^(?:identity|chunked|)$/i.test(transfer.trim());
+}
+
+function packed(answer: HttpAnswer): Promise<Error> {
   answer.discard();
-  throw new HttpError('AnswerUnreadable', 'the answer is compressed, which was not asked for');
+  return failed('AnswerUnreadable', 'the answer is compressed, which was not asked for');
+}
+
+async function failed(failure: HttpFailure, message: string): Promise<Error> {
+  const { HttpError } = await import('./http-error.ts');
+  return new HttpError(failure, message);
 }
 
 interface Deadline {

@@ -3,7 +3,6 @@
  * takes half as long again as a whole run. It has at most 256 requests under way, which is nothing for a run and too few for watches.
  */
 import { reveal } from '../rules/redacted.ts';
-import { tooLarge, torn } from './http-error.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
 
 /** What Bun's fetch takes beyond the standard. */
@@ -82,12 +81,16 @@ class FetchAnswer implements HttpAnswer {
     try {
       for await (const part of this.body) {
         size += part.length;
-        if (size > limitBytes) throw tooLarge(limitBytes);
+        if (size > limitBytes) break;
         parts.push(part);
       }
     } catch (error) {
       this.discard();
-      throw torn(error);
+      throw (await import('./http-error.ts')).torn(error);
+    }
+    if (size > limitBytes) {
+      this.discard();
+      throw (await import('./http-error.ts')).tooLarge(limitBytes);
     }
     return joined(parts, size);
   }

@@ -26,13 +26,14 @@ export class HttpError extends Error {
   /** What the runtime calls it, such as `ECONNRESET`. */
   readonly code: string | undefined;
   /** `host[:port]` that was asked; after a redirect it is another one. */
-  host: string | undefined;
+  readonly host: string | undefined;
 
-  constructor(failure: HttpFailure, message: string, code?: string) {
+  constructor(failure: HttpFailure, message: string, code?: string, host?: string) {
     super(message);
     this.name = 'HttpError';
     this.failure = failure;
     this.code = code;
+    this.host = host;
   }
 }
 
@@ -67,6 +68,8 @@ const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: st
 /**
  * `error` of a runtime, as one of ours.
  *
+ * @param host `host[:port]` that was asked
+ *
  * @example
  * ```ts
  * import { httpErrorOf } from './http-error.ts';
@@ -77,7 +80,7 @@ const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: st
  * assert.equal(httpErrorOf(new Error('https://user:password@host')).message, 'the connection was lost');
  * ```
  */
-export function httpErrorOf(error: unknown): HttpError {
+export function httpErrorOf(error: unknown, host?: string): HttpError {
   if (error instanceof HttpError) return error;
   const { code, said } = namesOf(error);
   const [, failure = 'ConnectionLost', text = 'the connection was lost'] =
@@ -86,6 +89,7 @@ export function httpErrorOf(error: unknown): HttpError {
     failure,
     code === undefined || failure === 'ConnectionRefused' ? text : `${text} (${code})`,
     code,
+    host,
   );
 }
 

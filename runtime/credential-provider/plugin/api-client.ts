@@ -1,15 +1,13 @@
 /**
  * GET requests to the API server with the pod's own token: certificate verified, whatever the environment says, one retry,
- * one budget for all.
+ * one budget for all. What only a failure needs is loaded then.
  *
  * It is no Kubernetes client: that would take longer to load than the whole run.
  */
 import { HttpClient } from '../../http/client.ts';
 import { FetchEngine } from '../../http/fetch-engine.ts';
-import { HttpError } from '../../http/http-error.ts';
 import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
-import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/retry.ts';
-import { PullwrightError } from '../../rules/errors.ts';
+import type { Tried } from '../../http/retry.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import type { ApiServer } from './api-server.ts';
 
@@ -24,12 +22,6 @@ export interface ApiClient {
 
 /** A namespace's secrets are a few megabytes at most; a server that never ends must not take the node's memory. */
 const MOST_BYTES = 64 * 2 ** 20;
-const TRIES = 2;
-const RETRY_DELAY_MS = 150;
-/** A pull waits meanwhile: longer than this, the kubelet's own next try is the better one. */
-const LONGEST_WAIT_MS = 5000;
-/** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = ['CertificateNotTrusted', 'TlsFailed', 'TlsWanted', 'AnswerTooLarge'];
 
 const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
 
@@ -74,29 +66,15 @@ export function apiClient(
     (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES);
   return {
     async get(path) {
-      try {
-        const answer = await retry(() => once(path), {
-          tries: TRIES,
-          waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
-          longestWaitMs: LONGEST_WAIT_MS,
-          again: (tried) => (signal.aborted ? undefined : again(tried)),
-          pause: (ms) => pause(ms, signal),
-        });
-        return read(answer);
-      } catch (error) {
-        throw unreachable(server, error, signal);
-      }
+      const first: Tried<WholeAnswer> = await once(path).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      );
+      if ('value' in first && first.value.status < 408) return read(first.value);
+      const { tryAgain } = await import('./second-try.ts');
+      return read(await tryAgain(first, () => once(path), { server, signal }));
     },
   };
-}
-
-function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefined } | undefined {
-  if ('error' in tried)
-    return tried.error instanceof HttpError && !FOR_GOOD.includes(tried.error.failure) ? {} : undefined;
-  const { status } = tried.value;
-  return isPassingStatus(status)
-    ? { afterMs: retryAfterMs(tried.value.header('retry-after'), Date.now()) }
-    : undefined;
 }
 
 function read(answer: WholeAnswer): ApiAnswer {
@@ -116,17 +94,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function unreachable(server: ApiServer, error: unknown, signal: AbortSignal): PullwrightError {
-  const known = error instanceof HttpError ? error : undefined;
-  const reason = signal.aborted ? 'no answer within the budget' : (known?.message ?? 'unknown failure');
-  return new PullwrightError(`unable to get secrets: "${server.url}" cannot be reached: ${reason}`, {
-    code: 'ApiUnreachable',
-    hint:
-      known?.failure === 'CertificateNotTrusted'
-        ? 'The certificate of the API server does not come from the CA of this node: check the CA files or set --ca-file'
-        : 'Check the address in apiserver-url.env and the connection of this node to the API server',
-    cause: error,
-  });
 }
