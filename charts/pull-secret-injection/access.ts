@@ -36,6 +36,9 @@ export function injectionAccess(input: {
       { apiGroups: [admission], resources: [resource], verbs: READ },
       applyByName(admission, resource, [INJECTION_POLICY_NAME]),
     ]),
+    ...(input.admission === 'webhook'
+      ? [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ }]
+      : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
     ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
   ];

@@ -105,6 +105,7 @@ const status = z
       .strictObject({
         selected: count.describe('Namespaces that the profile selects'),
         current: count.describe('Of these, the ones that hold every Secret as it should be'),
+        blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
       })
       .optional(),
     copies: z.string().max(32).describe('current/selected').optional(),

@@ -1,4 +1,5 @@
 /** The webhook for clusters that do not serve MutatingAdmissionPolicy: two replicas, least rights, certificates from outside. */
+import { WEBHOOK_NAME } from '../../runtime/rules/injection/profile-plan.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import {
   clusterRole,
@@ -16,7 +17,7 @@ import {
   serviceAccount,
 } from '../shared/objects.ts';
 
-export const WEBHOOK = 'pullwright-webhook';
+export const WEBHOOK: string = WEBHOOK_NAME;
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';
 const PORT = 9443;

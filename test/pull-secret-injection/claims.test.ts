@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
+import { conditionOf, namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
 
 const test = suite('names of copies, and consent');
 const shop = namespace('shop', { team: 'a' });
@@ -136,7 +136,7 @@ test('a Secret that is made anew without its annotation loses nothing, and gives
   const lost = before.after([made(source('platform/quay', ['new.example'], ''), 'second'), fresh]);
   assert.deepEqual(lost.registries('shop', 'reg'), ['quay.io']);
   assert.equal(lost.secret('fresh', 'reg'), undefined);
-  assert.equal(lost.status('PullStatus', 'namespace-shop', 'shop')?.verdicts?.[0]?.reason, 'GrantLost');
+  assert.equal(conditionOf(lost.status('PullSecretProfile', 'platform'), 'Granted'), 'False GrantLost');
   const again = lost.after([made(source('platform/quay', ['new.example']), 'second')]);
   assert.deepEqual(again.registries('shop', 'reg'), ['new.example']);
   assert.deepEqual(again.registries('fresh', 'reg'), ['new.example']);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
+import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
 
 const test = suite('distribution');
 const shop = namespace('shop', { team: 'a' });
@@ -118,9 +118,35 @@ const foreign = { ...source('shop/reg', ['theirs.example'], '') };
 test('a foreign Secret of the same name is never touched', () => {
   const seen = scene([shop, one, quay, foreign]);
   assert.deepEqual(seen.registries('shop', 'reg'), ['theirs.example']);
-  assert.equal(ready(seen.status('PullSecretProfile', 'team')), 'False ForeignObject');
+  const status = seen.status('PullSecretProfile', 'team');
+  assert.equal(ready(status), 'True BlockedByTenants', 'the platform can do nothing about it');
+  assert.equal(conditionOf(status, 'TargetsFree'), 'False ForeignObject');
+  assert.equal(seen.status('PullStatus', 'namespace-shop', 'shop')?.verdicts?.[0]?.reason, 'ForeignObject');
   const gone = seen.after([{ gone: one }]);
   assert.deepEqual(gone.registries('shop', 'reg'), ['theirs.example']);
+});
+
+test("one tenant's Secret does not hide what is wrong for everybody else", () => {
+  const many = ['a', 'b', 'c'].map((name) => namespace(name, { team: 'a' }));
+  const seen = scene([shop, ...many, one, quay, foreign]).after([{ gone: quay }]);
+  const status = seen.status('PullSecretProfile', 'team');
+  assert.equal(ready(status), 'False SourceMissing');
+  assert.equal(conditionOf(status, 'SourcesReady'), 'False SourceMissing');
+  assert.equal(conditionOf(status, 'TargetsFree'), 'False ForeignObject');
+  assert.match(readyMessage(status), /\(3 of 4 namespaces\)/);
+  assert.equal(seen.status('PullStatus', 'namespace-a', 'a'), undefined, 'said once, by the profile');
+});
+
+test('a profile that brings nothing, or selects nothing, does not say that all is well', () => {
+  const bare = profile('bare', { secrets: [{ name: 'reg' }] });
+  assert.equal(ready(scene([shop, bare]).status('PullSecretProfile', 'bare')), 'Unknown SecretsNotSeen');
+  const brought = scene([shop, bare, source('shop/reg', ['quay.io'], '')]);
+  assert.equal(ready(brought.status('PullSecretProfile', 'bare')), 'True Current');
+  assert.equal(brought.status('PullSecretProfile', 'bare')?.copies, '-');
+  assert.equal(
+    ready(scene([other, one, quay]).status('PullSecretProfile', 'team')),
+    'Unknown NothingSelected',
+  );
 });
 
 test('a foreign Secret is taken over when its owner says so', () => {

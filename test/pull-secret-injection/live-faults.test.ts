@@ -76,7 +76,7 @@ else {
     await plane.apply(namespaceObject('handed'));
     const made = await plane.apply(sourceObject('handed', 'reg', ['theirs.example'], ''));
     await plane.apply(namespaceObject('handed', { team: 'yes' }));
-    await eventually(async () => assert.equal(await reasonOf('team'), 'False ForeignObject'), SOON);
+    await eventually(async () => assert.equal(await reasonOf('team'), 'True BlockedByTenants'), SOON);
     assert.deepEqual(await hostsIn(copy('handed')), ['theirs.example']);
     const path = '/api/v1/namespaces/handed/secrets/reg';
     const offer = { metadata: { annotations: { 'pullwright.dev/adopt': 'true' } } };

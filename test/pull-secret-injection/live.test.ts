@@ -126,8 +126,8 @@ else {
       const made = posted.body as TestObject;
       await plane.apply(namespaceObject(namespace, { team: 'a' }));
       // A Secret of another type is not watched; the profile then names the namespace that stays behind.
-      const reason = type === 'Opaque' ? 'Distributing' : 'ForeignObject';
-      await soon(async () => assert.equal(await readyReason('team'), `False ${reason}`));
+      const state = type === 'Opaque' ? 'False Distributing' : 'True BlockedByTenants';
+      await soon(async () => assert.equal(await readyReason('team'), state));
       if (type === 'Opaque')
         await soon(async () => assert.match(reconciler.log(), /ForeignObject.*foreign-6\/reg/));
       assert.equal((await plane.get(foreign))?.metadata['resourceVersion'], made.metadata['resourceVersion']);

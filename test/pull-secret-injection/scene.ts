@@ -144,6 +144,12 @@ export function ready(status: ReportedStatus | undefined): string | undefined {
   return found === undefined ? undefined : `${found.status} ${found.reason}`;
 }
 
+/** One condition of a status, as `False SourceMissing`. */
+export function conditionOf(status: ReportedStatus | undefined, type: string): string | undefined {
+  const found = status?.conditions.find((condition) => condition.type === type);
+  return found === undefined ? undefined : `${found.status} ${found.reason}`;
+}
+
 /** What `Ready` says. */
 export function readyMessage(status: ReportedStatus | undefined): string {
   return status?.conditions.find((condition) => condition.type === 'Ready')?.message ?? '';

@@ -44,11 +44,14 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
 function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
   switch (kind) {
     case 'ControllerRevision':
-    case 'MutatingWebhookConfiguration':
       return keys.policy();
+    case 'MutatingWebhookConfiguration':
+      return [...keys.policy(), ...keys.profiles()];
+    case 'EndpointSlice':
+      return [...keys.sets(), ...keys.profiles()];
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
-      return [keys.key('policy'), ...keys.profiles()];
+      return [...keys.policy(), ...keys.profiles()];
     default:
       return [];
   }
@@ -119,10 +122,11 @@ class Keys {
   }
 
   policy(): readonly Key[] {
-    const sets = sidecarSetObjects(this.#world).map(({ metadata }) =>
-      this.key(`sidecarset/${metadata.name}`),
-    );
-    return [this.key('policy'), ...sets];
+    return [this.key('policy'), ...this.sets()];
+  }
+
+  sets(): readonly Key[] {
+    return sidecarSetObjects(this.#world).map(({ metadata }) => this.key(`sidecarset/${metadata.name}`));
   }
 
   profiles(concerned: (profile: Distributor) => boolean = () => true): readonly Key[] {

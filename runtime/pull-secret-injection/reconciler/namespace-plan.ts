@@ -1,5 +1,6 @@
-/** One namespace: its copies, and a PullStatus where something is not as it should be. */
+/** One namespace: its copies, and a PullStatus where its owner has something to do. */
 import type { Apply, EventNote, Outcome, Problem, Ref, World } from '../../controller/contract.ts';
+import { whoseTrouble } from '../../rules/injection/profile-causes.ts';
 import { readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import {
@@ -26,7 +27,10 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
   const context = { world, distribution: distributionIn(world), namespace, options };
   const copies = copiesFor(context);
-  const troubled = copies.filter((copy) => copy.trouble !== undefined);
+  // What the owner of the namespace can do nothing about is said once, by the profile.
+  const troubled = copies.filter(
+    ({ trouble }) => trouble !== undefined && whoseTrouble(trouble.reason) === 'tenant',
+  );
   const reported = troubled.length === 0 ? undefined : reportOf(world, namespace, troubled);
   const kept = copies.filter((copy) => copy.action === 'keep' || copy.action === 'foreign');
   return {

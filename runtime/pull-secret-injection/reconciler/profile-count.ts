@@ -4,12 +4,13 @@
  */
 import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { whoseTrouble } from '../../rules/injection/profile-causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { sameSecret } from '../../rules/redacted.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copyOf } from './copies.ts';
-import type { CopyContext } from './decide.ts';
+import type { CopyContext, Trouble } from './decide.ts';
 import { secretRef } from './names.ts';
 import { isTerminating } from './namespace-plan.ts';
 import { type Distribution, distributionIn, namespaceLabels, serves, unreadableIn } from './view.ts';
@@ -17,17 +18,23 @@ import { type Distribution, distributionIn, namespaceLabels, serves, unreadableI
 export interface Count {
   readonly selected: number;
   readonly current: number;
+  /** Not current, and only the owner of the namespace can do something about it. */
+  readonly blocked: number;
   /** The first namespace that is behind. */
   readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
+  /** Secrets that somebody else is to bring: in how many namespaces one is not seen, and the first of them. */
+  readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
 }
 
 /** One namespace: whether the profile selects it, whether it holds everything, and what is wrong there. */
 interface Standing {
   readonly selected: boolean;
   readonly current: boolean;
-  readonly troubles: readonly NonNullable<Copy['trouble']>[];
+  readonly troubles: readonly Trouble[];
+  /** The first Secret that somebody else is to bring and that is not seen. */
+  readonly absent?: string;
 }
 
 interface Remembered {
@@ -48,13 +55,24 @@ export function countNamespaces(world: World, profile: PullSecretProfile, option
   const standings = standingsOf(world, profile, options);
   const selected = standings.filter(([, standing]) => standing.selected);
   const current = selected.filter(([, standing]) => standing.current).length;
-  const behind = profile.distributes ? selected.find(([, standing]) => !standing.current)?.[0] : undefined;
+  const blocked = selected.filter(([, standing]) => isBlocked(standing)).length;
+  const behind = profile.distributes
+    ? selected.find(([, standing]) => !standing.current && !isBlocked(standing))?.[0]
+    : undefined;
   const troubles = new Map<string, { message: string; count: number }>();
   for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
     const before = troubles.get(reason);
     troubles.set(reason, { message: before?.message ?? message, count: (before?.count ?? 0) + 1 });
   }
-  return { selected: selected.length, current, behind, troubles };
+  const lacking = selected.filter(([, { absent }]) => absent !== undefined);
+  const [first = '', standing] = lacking[0] ?? [];
+  const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
+  return { selected: selected.length, current, blocked, behind, troubles, absent };
+}
+
+/** Nothing is wrong but what the owner of the namespace has to do. */
+function isBlocked({ current, troubles }: Standing): boolean {
+  return !current && troubles.length > 0 && troubles.every(({ reason }) => whoseTrouble(reason) === 'tenant');
 }
 
 function standingsOf(
@@ -109,13 +127,28 @@ function sameObjects(a: readonly unknown[], b: readonly unknown[]): boolean {
 function look(context: CopyContext, profile: PullSecretProfile): Standing {
   const { world, namespace } = context;
   if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) return UNSELECTED;
-  if (!profile.distributes) return { selected: true, current: false, troubles: [] };
+  const absent = absentOf(context, profile);
+  if (!profile.distributes) return { selected: true, current: false, troubles: [], ...absent };
   const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);
   return {
     selected: true,
     current: copies.every((copy) => isCurrent(world, copy)),
     troubles: copies.flatMap(({ trouble }) => trouble ?? []),
+    ...absent,
   };
+}
+
+function absentOf(
+  { world, namespace }: CopyContext,
+  profile: PullSecretProfile,
+): { readonly absent?: string } {
+  if (!profile.injects) return {};
+  const brought = profile.secrets.filter(({ sources }) => profile.distributes && sources.length > 0);
+  const found = profile.secrets.find(
+    (secret) =>
+      !brought.includes(secret) && world.get(secretRef(namespace.metadata.name, secret.name)) === undefined,
+  );
+  return found === undefined ? {} : { absent: found.name };
 }
 
 function isCurrent(world: World, copy: Copy): boolean {

@@ -8,6 +8,7 @@
 import type { Read, Reconciler } from '../../controller/contract.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
@@ -15,6 +16,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions } from '../options.ts';
 import { SECRET_TYPE } from './compose.ts';
 import { reconcileGrant } from './grant-status.ts';
+import { ENDPOINT_SLICES, SERVICE_NAME_LABEL } from './injecting.ts';
 import { keysFor } from './keys.ts';
 import { reconcileNamespace } from './namespace-plan.ts';
 import { reconcilePods } from './pod-audit.ts';
@@ -46,6 +48,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
     hosted(`${ADMISSION}/v1`, 'MutatingWebhookConfiguration', { name: KRUISE_WEBHOOK_CONFIGURATION }),
+    ...(options.admission === 'webhook' ? webhookReads(options) : []),
     ...['v1', 'v1beta1'].flatMap((version) =>
       ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) =>
         hosted(`${ADMISSION}/${version}`, kind, {
@@ -55,6 +58,25 @@ function readsOf(options: InjectionOptions): readonly Read[] {
       ),
     ),
     ...(options.audit ? [hosted('v1', 'Pod'), hosted('v1', 'ServiceAccount', { preview: true })] : []),
+  ];
+}
+
+/** Whether the webhook is asked, and whether one answers. */
+function webhookReads({ ownNamespace }: InjectionOptions): readonly Read[] {
+  return [
+    {
+      role: 'hosted',
+      apiVersion: `${ADMISSION}/v1`,
+      kind: 'MutatingWebhookConfiguration',
+      name: WEBHOOK_NAME,
+    },
+    {
+      role: 'hosted',
+      ...ENDPOINT_SLICES,
+      namespace: ownNamespace,
+      labelSelector: `${SERVICE_NAME_LABEL}=${WEBHOOK_NAME}`,
+      optional: true,
+    },
   ];
 }
 

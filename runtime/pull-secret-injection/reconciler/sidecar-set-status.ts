@@ -3,6 +3,7 @@
  * Kruise's, and a PullStatus in our own namespace speaks instead.
  */
 import type { Outcome, Ref, World } from '../../controller/contract.ts';
+import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
 import {
   type Condition,
   type ConditionInput,
@@ -18,6 +19,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
+import { injectionState } from './injecting.ts';
 import { namespaceRef } from './namespace-plan.ts';
 import { kruiseInjects, planIn, sidecarSetObjects, sidecarSetOf } from './view.ts';
 
@@ -74,11 +76,29 @@ function conditionsOf(
     message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
   };
   const trouble = troubleOf(world, object, options);
+  const unknown = trouble === undefined ? unknownOf(world, set, options) : undefined;
+  if (unknown !== undefined) return [{ type: 'Ready', status: 'Unknown', ...unknown }, containers];
   const ready = {
     reason: 'Injecting',
     message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
   };
   return [...readiness({ ready, ...(trouble === undefined ? {} : { stalled: trouble }) }), containers];
+}
+
+/** What cannot be told for all pods at once. */
+function unknownOf(
+  world: World,
+  set: SidecarSet,
+  options: InjectionOptions,
+): { readonly reason: string; readonly message: string } | undefined {
+  const { status, reason, message } = injectionState(world, options);
+  if (status === 'Unknown') return { reason, message };
+  if (set.containers > 0 || options.withoutContainers) return undefined;
+  return {
+    reason: 'DependsOnOthers',
+    message:
+      'The set brings no container: its secrets are injected only into pods that another set brings one to',
+  };
 }
 
 function troubleOf(
@@ -97,6 +117,15 @@ function troubleOf(
       reason: 'RevisionMissing',
       message: 'injectionStrategy.revision names a revision that does not exist',
     };
+  const bringing = planIn(world, options).sidecarSets.filter((other) => other.containers > 0);
+  if (bringing.length === 0 && !options.withoutContainers)
+    return {
+      reason: 'NoContainers',
+      message:
+        'No SidecarSet brings a container, and as in Kruise nothing is injected then; add one, set withoutContainers, or use a PullSecretProfile',
+    };
+  const state = injectionState(world, options);
+  if (state.status === 'False') return { reason: state.reason, message: state.message };
   if (set.pin?.policy === 'Partial' && !set.update.paused)
     return {
       reason: 'PartialNotDrawn',

@@ -18,7 +18,7 @@ import { admitPod, policyInjects } from './admit-pod.ts';
 const LOOKUP_MS = 1000;
 
 /** What only distribution looks at. */
-const REPORTS: ReadonlySet<string> = new Set(['PullStatus', GRANT_KIND]);
+const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', GRANT_KIND]);
 
 export class InjectionWebhook {
   readonly #client: KubeClient;

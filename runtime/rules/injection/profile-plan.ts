@@ -11,6 +11,9 @@ export const INJECT_LABEL = 'pullwright.dev/inject';
 /** The kubelet's mark on the API object of a static pod; the API server refuses such a pod when it names a secret. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
+/** Service, Deployment and MutatingWebhookConfiguration of the webhook. */
+export const WEBHOOK_NAME = 'pullwright-webhook';
+
 /** What injects, sorted. */
 export interface InjectionPlan {
   readonly profiles: readonly PullSecretProfile[];

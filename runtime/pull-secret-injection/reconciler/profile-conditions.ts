@@ -1,0 +1,172 @@
+/** What is said of one profile: a condition for each cause, and `Ready`, which sums up what the platform can do something about. */
+import type { World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
+import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import type { InjectionOptions } from '../options.ts';
+import { annotatedGrant } from './consent.ts';
+import { type InjectionState, injectionState } from './injecting.ts';
+import { secretRef, sourceName } from './names.ts';
+import type { Count } from './profile-count.ts';
+
+type Generation = Pick<ConditionInput, 'observedGeneration'>;
+
+/** Everything. */
+export function profileConditions(
+  world: World,
+  profile: PullSecretProfile,
+  count: Count,
+  { options, generation }: { readonly options: InjectionOptions; readonly generation: Generation },
+): readonly ConditionInput[] {
+  const injecting = injectingOf(world, profile, options);
+  const causes = profile.distributes ? CAUSES.map((cause) => causeCondition(cause, count)) : [];
+  const present = presentCondition(profile, count);
+  return [
+    ...summaryOf({ profile, count, injecting, present, generation }),
+    injecting,
+    ...causes,
+    ...present,
+    ...grantConditions(world, profile, options),
+  ];
+}
+
+/** Troubles of one cause, with the number of namespaces that have each. */
+function causeCondition({ type, reasons, well }: Cause, count: Count): ConditionInput {
+  const found = reasons.flatMap((reason) => {
+    const trouble = count.troubles.get(reason);
+    return trouble === undefined ? [] : [{ reason, ...trouble }];
+  });
+  const [first] = found;
+  if (first !== undefined) {
+    const message = found
+      .map((one) => `${one.message} (${one.count} of ${count.selected} namespaces)`)
+      .join('; ');
+    return { type, status: 'False', reason: first.reason, message };
+  }
+  if (count.selected === 0)
+    return { type, status: 'Unknown', reason: 'NothingSelected', message: 'No namespace is selected' };
+  return { type, status: 'True', reason: 'AsWanted', message: well };
+}
+
+/** Whether new pods get the names. */
+function injectingOf(world: World, profile: PullSecretProfile, options: InjectionOptions): ConditionInput {
+  const type = 'Injecting';
+  if (!profile.injects)
+    return { type, status: 'False', reason: 'NotWanted', message: 'spec.mode is Distribute' };
+  if (profile.suspended)
+    return { type, status: 'False', reason: 'Suspended', message: 'spec.suspend is set' };
+  return { type, ...injectionState(world, options) };
+}
+
+/** Secrets that pods are given the names of and that nobody brings here: they are looked for where pods will look. */
+function presentCondition(
+  profile: PullSecretProfile,
+  { selected, absent }: Count,
+): readonly ConditionInput[] {
+  const type = 'SecretsPresent';
+  if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
+    return [];
+  if (selected === 0)
+    return [{ type, status: 'Unknown', reason: 'NothingSelected', message: 'No namespace is selected' }];
+  if (absent.namespaces === 0)
+    return [
+      {
+        type,
+        status: 'True',
+        reason: 'Present',
+        message: `All ${selected} namespaces have the Secrets that others bring`,
+      },
+    ];
+  // Only Secrets of one type are read, so that their absence is not proven.
+  const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${selected} namespaces, first in "${absent.first}"; bring it, or name its sources`;
+  return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
+}
+
+interface Summary {
+  readonly profile: PullSecretProfile;
+  readonly count: Count;
+  readonly injecting: ConditionInput;
+  readonly present: readonly ConditionInput[];
+  readonly generation: Generation;
+}
+
+function summaryOf(summary: Summary): readonly ConditionInput[] {
+  const { profile, count, injecting, generation } = summary;
+  const stalled = stalledBy(profile, count, injecting);
+  if (stalled !== undefined) return readiness({ ...generation, ready: stalled, stalled });
+  const unknown = unknownBy(summary);
+  if (unknown !== undefined) return [{ type: 'Ready', status: 'Unknown', ...unknown, ...generation }];
+  const progressing = progressingBy(profile, count, injecting);
+  const reason = count.blocked === 0 ? 'Current' : 'BlockedByTenants';
+  const ready = { reason, message: readyText(profile, count) };
+  return readiness({ ...generation, ready, ...(progressing === undefined ? {} : { progressing }) });
+}
+
+type Said = InjectionState | { readonly reason: string; readonly message: string };
+
+function said({ reason, message }: Said): { readonly reason: string; readonly message: string } {
+  return { reason, message };
+}
+
+/** What a person of the platform must do something about. */
+function stalledBy(
+  profile: PullSecretProfile,
+  count: Count,
+  injecting: ConditionInput,
+): ReturnType<typeof said> | undefined {
+  if (profile.suspended)
+    return { reason: 'Suspended', message: 'spec.suspend is set: nothing is injected or brought up to date' };
+  const causes = profile.distributes ? CAUSES.filter(({ whose }) => whose === 'platform') : [];
+  const bad = causes.map((cause) => causeCondition(cause, count)).filter(({ status }) => status === 'False');
+  const [first] = bad;
+  if (first !== undefined)
+    return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
+  const off = injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending';
+  return off ? said(injecting) : undefined;
+}
+
+/** What cannot be told: nothing concludes well from that. */
+function unknownBy({ count, injecting, present }: Summary): ReturnType<typeof said> | undefined {
+  if (count.selected === 0)
+    return { reason: 'NothingSelected', message: 'No namespace is selected: nothing could be checked' };
+  const open = [injecting, ...present].find(({ status }) => status === 'Unknown');
+  return open === undefined ? undefined : said(open);
+}
+
+/** What comes by itself. */
+function progressingBy(
+  profile: PullSecretProfile,
+  count: Count,
+  injecting: ConditionInput,
+): ReturnType<typeof said> | undefined {
+  if (profile.distributes && count.current + count.blocked < count.selected)
+    return {
+      reason: 'Distributing',
+      // A Secret of another type is not among what is read; the API server tells of it when the copy is to be made.
+      message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}", unless a Secret of another type is in the way there`,
+    };
+  return profile.injects && injecting.reason === 'PolicyPending' ? said(injecting) : undefined;
+}
+
+function readyText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
+  if (!distributes) return `${selected} namespaces are selected`;
+  if (blocked === 0) return `All ${selected} namespaces hold the Secrets`;
+  return `${current} of ${selected} namespaces hold the Secrets; in ${blocked} their owners have to act, see TargetsFree`;
+}
+
+/** Clauses of grants that grant nothing: the owner of the source should know. */
+function grantConditions(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const problems = profile.secrets.flatMap(({ sources }) =>
+    sources.flatMap((source) => {
+      const object = world.get(secretRef(source.namespace, source.name));
+      const found = object === undefined ? [] : annotatedGrant(object, options.trustedLabelKeys).problems;
+      return found.map((problem) => `Secret "${sourceName(source)}": ${problem}`);
+    }),
+  );
+  if (problems.length === 0) return [];
+  return [{ type: 'GrantsReadable', status: 'False', reason: 'GrantInvalid', message: problems.join('; ') }];
+}
