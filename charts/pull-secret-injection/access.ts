@@ -40,6 +40,9 @@ export function injectionAccess(input: {
       ? [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ }]
       : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
-    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
+    // Pods only in dry runs: the API server is asked what would become of a successor. A policy holds the account to that.
+    ...(input.evict
+      ? [{ apiGroups: [''], resources: ['pods', 'pods/eviction'], verbs: ['create'] as const }]
+      : []),
   ];
 }

@@ -179,6 +179,7 @@ function pullSecretInjectionObjects(
       certificates: config.certificates ?? { kind: 'service-ca' },
       excludedNamespaces: config.excludedNamespaces ?? [],
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
+      evict: config.evict ?? false,
       guardExempt: [...GUARD_EXEMPT, cluster.namespace],
       profiles: config.profiles ?? [],
     }),

@@ -179,3 +179,25 @@ export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): r
     actions: ['Deny'],
   });
 }
+
+/** Whoever may evict asks first, in a dry run, what would become of the pod's successor. The account makes no pods. */
+export function dryRunPolicy({ serviceAccount }: Pick<GuardInput, 'serviceAccount'>): readonly KubeObject[] {
+  const name = 'pullwright-pods-by-dry-run';
+  const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
+  return admissionPolicy({
+    metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
+    apiGroup: '',
+    apiVersion: 'v1',
+    resource: 'pods',
+    operations: ['CREATE'],
+    failurePolicy: 'Fail',
+    matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${username}'` }],
+    validations: [
+      {
+        expression: 'has(request.dryRun) && request.dryRun',
+        message: 'the reconciler of Pullwright creates pods only in dry runs',
+      },
+    ],
+    actions: ['Deny'],
+  });
+}

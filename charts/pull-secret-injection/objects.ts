@@ -4,13 +4,20 @@ import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
 import { collisionPolicy } from './collision.ts';
-import { consentPolicy, grantConsentPolicy, guardPolicy, sidecarSetConsentPolicy } from './consent.ts';
+import {
+  consentPolicy,
+  dryRunPolicy,
+  grantConsentPolicy,
+  guardPolicy,
+  sidecarSetConsentPolicy,
+} from './consent.ts';
 import { type CertificateSource, webhookObjects } from './webhook.ts';
 
 export { collisionPolicy } from './collision.ts';
 export {
   CONSENT_POLICY_NAME,
   consentPolicy,
+  dryRunPolicy,
   GUARD_POLICY_NAME,
   grantConsentPolicy,
   guardPolicy,
@@ -27,6 +34,8 @@ export interface InjectionObjectsInput {
   readonly excludedNamespaces: readonly string[];
   /** Of the reconciler. Without one that is its alone there is no guard policy: it would bind people as well. */
   readonly account?: { readonly namespace: string; readonly name: string };
+  /** Whether the account may evict pods. */
+  readonly evict: boolean;
   /** Namespaces in which the reconciler writes Secrets for other systems. */
   readonly guardExempt: readonly string[];
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
@@ -43,6 +52,7 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...(input.account === undefined
       ? []
       : guardPolicy({ serviceAccount: input.account, exemptNamespaces: input.guardExempt })),
+    ...(input.account === undefined || !input.evict ? [] : dryRunPolicy({ serviceAccount: input.account })),
     ...(input.admission === 'webhook' && certificates !== undefined
       ? webhookObjects({ namespace, image, certificates, excludedNamespaces })
       : []),

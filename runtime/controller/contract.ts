@@ -132,7 +132,7 @@ export interface ApplyPart {
 
 export type Apply = ApplyObject | ApplyPart;
 
-/** Things that are no object. Run under rate limits. */
+/** Things that are no object. Run under rate limits; a pod is evicted only when a dry run says that its successor is better off. */
 export type Action =
   | {
       readonly action: 'evict';
@@ -141,6 +141,12 @@ export type Action =
       readonly name: string;
       readonly uid: string;
       readonly reason: string;
+      /** When the pod was made, RFC 3339. */
+      readonly createdAt: string;
+      /** uid of what will make it again. */
+      readonly workload: string;
+      /** What will be made in its place, as far as it is known, and the pull secrets that it must come back with. */
+      readonly successor: { readonly pod: KubeObject; readonly wants: readonly string[] };
     }
   | { readonly action: 'json-patch'; readonly ref: Ref; readonly operations: readonly JsonPatchOperation[] };
 

@@ -44,6 +44,11 @@ export interface ApplyOptions {
   readonly dryRun?: boolean;
 }
 
+export interface CreateOptions {
+  /** Ask what would be stored, and store nothing. @default {false} */
+  readonly dryRun?: boolean;
+}
+
 export interface RemoveOptions {
   /** Only the object with this uid. */
   readonly uid?: string;
@@ -63,7 +68,7 @@ export interface KubeClient {
   /** Server-side apply. Gives the object as stored. */
   apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject>;
   /** Fails with 409 `AlreadyExists` when there is one. */
-  create(object: KubeObject, manager: string): Promise<KubeObject>;
+  create(object: KubeObject, manager: string, options?: CreateOptions): Promise<KubeObject>;
   /** Replaces exactly the `metadata.resourceVersion` that is given. */
   replace(object: KubeObject, manager: string): Promise<KubeObject>;
   jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject>;

@@ -4,6 +4,7 @@ import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
+  CreateOptions,
   KubeClient,
   ListOptions,
   ListPage,
@@ -105,14 +106,14 @@ export class HttpKubeClient implements KubeClient {
     }
   }
 
-  async create(object: KubeObject, manager: string): Promise<KubeObject> {
+  async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
     const ref = objectRef(object);
     const { body } = await this.#requester.json({
       verb: 'create',
       subject: describeObject(ref),
       method: 'POST',
       path: await this.#collectionPath(ref),
-      query: { fieldManager: manager },
+      query: { fieldManager: manager, dryRun: options.dryRun === true ? 'All' : undefined },
       body: encodeObject(object),
       // A second try of a create that got through would be refused as AlreadyExists.
       once: true,

@@ -5,7 +5,7 @@ import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
-import { namespaceObject, profileObject, sourceObject, startPlane } from './live.ts';
+import { namespaceObject, podObject, profileObject, sourceObject, startPlane } from './live.ts';
 
 const test = suite('consent and guard');
 const missing = missingControlPlane();
@@ -138,6 +138,20 @@ else {
     assert.equal((await account.client.request('DELETE', `${path}/foreign`)).status, 422);
     assert.equal((await account.client.request('POST', path, owned)).status, 201);
     assert.equal((await account.client.request('DELETE', `${path}/mine`)).status, 200);
+  });
+
+  test("the reconciler's account creates pods only in dry runs", async () => {
+    const account = await plane.user({
+      name: 'reconciler',
+      by: 'token',
+      cluster: [{ apiGroups: [''], resources: ['secrets', 'pods'], verbs: ['*'] }],
+    });
+    const path = '/api/v1/namespaces/one/pods';
+    const pod = podObject({ name: 'probe', namespace: 'one' });
+    await eventually(async () =>
+      assert.equal((await account.client.request('POST', `${path}?dryRun=All`, pod)).status, 201),
+    );
+    assert.equal((await account.client.request('POST', path, pod)).status, 422);
   });
 
   test.lastly('the control plane stops', () => plane.stop());

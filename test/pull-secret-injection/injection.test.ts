@@ -200,6 +200,11 @@ test('a stuck pod is evicted when both sides opted in, the Secret is there and s
     [],
   );
   assert.deepEqual(evicted([shop, bringing, stuck]), [], 'the Secret is not there');
+  const { result } = scene([shop, bringing, quay, stuck], { evict: true, admission: 'none' });
+  assert.ok(
+    result.reports.every(({ actions }) => actions.length === 0),
+    'nobody would inject the next one',
+  );
   const alone = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [] } };
   assert.deepEqual(evicted([shop, bringing, quay, alone]), [], 'nobody would make it again');
   assert.deepEqual(

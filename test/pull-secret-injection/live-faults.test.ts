@@ -132,7 +132,10 @@ else {
   test('two profiles that bring different Secrets of one name: the first one wins, the other says so, neither loops', async () => {
     await plane.apply(sourceObject('platform', 'rival', ['rival.example']));
     await plane.apply(profile('a-first', 'both', 'one', 'quay'));
-    await plane.apply(profile('b-second', 'both', 'one', 'rival'));
+    // Where two selectors meet for sure the second one is refused at once; this one only happens to meet the first.
+    const second = profile('b-second', 'both', 'one', 'rival');
+    const elsewhere = { matchExpressions: [{ key: 'both', operator: 'Exists' }] };
+    await plane.apply({ ...second, spec: { ...second['spec'], namespaceSelector: elsewhere } });
     await plane.apply(namespaceObject('contested', { both: 'yes' }));
     await eventually(async () => assert.equal(await reasonOf('b-second'), 'False Collision'), SOON);
     await eventually(async () => assert.equal(await reasonOf('a-first'), 'True Current'), SOON);

@@ -193,6 +193,51 @@ else {
     await soon(async () => assert.equal(await plane.get(report), undefined));
   });
 
+  test('a stuck pod whose successor would be refused is left where it is', async () => {
+    await readyNamespace(plane, 'strict');
+    const account = {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: {
+        name: 'strict',
+        namespace: 'strict',
+        annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' },
+      },
+    };
+    await plane.apply(account);
+    const template = podObject({ name: '', namespace: '', account: 'strict' })['spec'];
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: { name: 'web', namespace: 'strict' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { a: 'b' } },
+        template: { metadata: { labels: { a: 'b' } }, spec: template },
+      },
+    });
+    const podsOf = async (): Promise<readonly TestObject[]> =>
+      (await plane.client.request('GET', '/api/v1/namespaces/strict/pods')).body
+        .items as readonly TestObject[];
+    await soon(async () => assert.equal((await podsOf()).length, 1));
+    const { name } = (await podsOf())[0]?.metadata ?? { name: '' };
+    const waiting = { name: 'c', image: 'x', imageID: '', ready: false, restartCount: 0 };
+    const stuck = { ...waiting, state: { waiting: { reason: 'ImagePullBackOff' } } };
+    await plane.client.request(
+      'PATCH',
+      `/api/v1/namespaces/strict/pods/${name}/status`,
+      { status: { phase: 'Pending', containerStatuses: [stuck] } },
+      'application/merge-patch+json',
+    );
+    await plane.apply(namespaceObject('strict', { team: 'a' }));
+    await soon(async () => assert.match(reconciler.log(), /WouldNotHelp.*its successor would be refused/));
+    assert.deepEqual(
+      (await podsOf()).map(({ metadata }) => [metadata.name, metadata['deletionTimestamp']]),
+      [[name, undefined]],
+    );
+    await plane.remove(namespaceObject('strict'));
+  });
+
   test('namespaces that come and go in a storm: who stays has the copy, of 64 KiB as well', async () => {
     const hosts = Array.from(
       { length: 700 },

@@ -9,6 +9,7 @@ import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd
 import {
   collisionPolicy,
   consentPolicy,
+  dryRunPolicy,
   grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
@@ -33,10 +34,11 @@ export async function startPlane(): Promise<ControlPlane> {
       installCrd(plane.client, crd),
     ),
   );
-  const guard = guardPolicy({
-    serviceAccount: { namespace: 'kube-system', name: 'reconciler' },
-    exemptNamespaces: [],
-  });
+  const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
+  const guard = [
+    ...dryRunPolicy({ serviceAccount }),
+    ...guardPolicy({ serviceAccount, exemptNamespaces: [] }),
+  ];
   const consent = [...consentPolicy(), ...grantConsentPolicy(), ...collisionPolicy()];
   for (const object of [...consent, ...sidecarSetConsentPolicy(), ...guard]) await plane.apply(object);
   await eventually(() => guarded(plane), { withinMs: 60_000, everyMs: 100 });

@@ -2,7 +2,7 @@
  * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
  * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
  */
-import type { Action, Apply, Outcome, Ref, Sample, World } from '../../controller/contract.ts';
+import type { Apply, Outcome, Ref, Sample, World } from '../../controller/contract.ts';
 import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
 import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { readiness } from '../../rules/kubernetes/conditions.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { secretRef } from './names.ts';
+import { evictionOf } from './eviction.ts';
 import { isTerminating, namespaceRef } from './namespace-plan.ts';
 import { namespaceLabels, planIn } from './view.ts';
 
@@ -39,7 +39,7 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
-  const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one)) : [];
+  const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
   const ref: Ref = {
     role: 'hosted',
     apiVersion: PULL_STATUS_API_VERSION,
@@ -156,19 +156,6 @@ function accountSecrets(world: World, pod: KubeObject): readonly string[] {
   const account = world.get({ ...ref, name: serviceAccountName === '' ? 'default' : serviceAccountName });
   const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
   return (references ?? []).map((reference) => reference.name ?? '');
-}
-
-/** Only pods that somebody makes again, that are stuck, and for whom every missing Secret is at hand by now. */
-function evictionOf(world: World, plan: InjectionPlan, one: UninjectedPod): readonly Action[] {
-  const { namespace = '', name, uid = '', ownerReferences = [] } = one.pod.metadata;
-  const allowed = one.by.every((source) =>
-    plan.profiles.some((profile) => `profile/${profile.name}` === source && profile.repair === 'Evict'),
-  );
-  const atHand = one.missing.every((secret) => world.get(secretRef(namespace, secret)) !== undefined);
-  const recreated = ownerReferences.some((owner) => owner.controller === true);
-  if (!one.stuck || !allowed || !atHand || !recreated) return [];
-  const reason = `cannot pull its image and lacks ${one.missing.join(', ')}, which ${one.by.join(', ')} adds to new pods`;
-  return [{ action: 'evict', role: 'hosted', namespace, name, uid, reason }];
 }
 
 function verdictOf({ pod, missing, by, stuck }: UninjectedPod): Verdict {
