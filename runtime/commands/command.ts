@@ -1,4 +1,5 @@
 /** What a subcommand is: a name, a help text with an example, what it may touch, and a function. */
+import type { CommandSpec } from './flags/help.ts';
 import type { Permissions } from './permissions.ts';
 
 /** Where a command reads and writes. Given by `main.ts`, so that tests can look. */
@@ -26,5 +27,7 @@ export interface Command {
   /** Whole help text, with a line that starts with `Example:`. */
   readonly help: string;
   readonly permissions: Permissions;
+  /** What completion and the reference are made of. */
+  readonly spec?: CommandSpec;
   run(args: readonly string[], io: CommandIo): Promise<ExitCode>;
 }

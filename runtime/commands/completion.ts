@@ -41,8 +41,9 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { COMMANDS } = await import('./table.ts');
   const entries: CompletionEntry[] = [];
   for (const [name, entry] of Object.entries(COMMANDS)) {
-    const { help } = await entry.load();
-    entries.push({ name, summary: entry.summary, flags: flagsOf(help) });
+    const { help, spec } = await entry.load();
+    const flags = spec === undefined ? flagsOf(help) : Object.keys(spec.flags).map((flag) => `--${flag}`);
+    entries.push({ name, summary: entry.summary, flags });
   }
   io.stdout.write(completionScript(shell, entries));
   return 0;

@@ -23,7 +23,14 @@ export interface SourceKind {
   readonly fieldSelector?: string;
 }
 
-export interface SourceFlags extends ClusterChoice {
+/** Which cluster, how long to wait for an answer of it, and as whom: what flags of `flags/common.ts` say. */
+export interface ClusterAccess extends ClusterChoice {
+  /** Milliseconds; 0 for as long as it takes. @default {10_000} */
+  readonly 'request-timeout'?: number;
+  readonly as?: string | undefined;
+}
+
+export interface SourceFlags extends ClusterAccess {
   readonly from?: string | undefined;
 }
 
@@ -77,9 +84,12 @@ const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly 
     }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
   );
 
+/** The longest time that a timer knows. */
+const FOR_EVER_MS = 2 ** 31 - 1;
+
 /** Opens the cluster of a kubeconfig for `work`. */
 export async function withClient<T>(
-  { kubeconfig, context }: ClusterChoice,
+  { kubeconfig, context, as, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
   io: CommandIo,
   work: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
@@ -87,9 +97,10 @@ export async function withClient<T>(
   const options = {
     connection,
     userAgent: `pullwright/${VERSION}`,
-    // Somebody waits for the answer: two tries of ten seconds say whether there will be one.
-    timeoutMs: 10_000,
+    // Somebody waits for the answer: two tries say whether there will be one.
+    timeoutMs: timeoutMs === 0 ? FOR_EVER_MS : timeoutMs,
     tries: 2,
+    ...(as === undefined ? {} : { actAs: as }),
   };
   const client = new HttpKubeClient(options, NO_DISCOVERY);
   try {

@@ -1,7 +1,7 @@
-/** `pullwright status`: what is in order and what wants attention, in one table. */
+/** `pullwright status`: what is in order and what is not, in one table. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
+import { toYaml } from '../kube/yaml.ts';
 import {
   byUrgency,
   conditionRow,
@@ -12,11 +12,15 @@ import {
   renderStatus,
   type StatusRow,
 } from '../rules/diagnose/status-table.ts';
-import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
+import { describeError, PullwrightError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/kubernetes/pull-status.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
+import { type Flags, folder, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
 import { columnsOf } from './terminal.ts';
 
@@ -46,31 +50,26 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   },
 ];
 
-const HELP = `
-Usage: pullwright status [--kubeconfig FILE] [--context NAME] [--from DIR] [--watch] [--all] [--output text|json]
-
-Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the
-nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What wants
-attention comes first.
-
-  --kubeconfig FILE   the cluster; default: as for kubectl
-  --context NAME      a context of the kubeconfig; default: the current one
-  --from DIR          a folder of manifests, such as a dump, instead of a cluster
-  --all               each object that is in order, also where there are more than twenty
-  --watch             look again every few seconds, until interrupted
-  --output json       rows for programs
-
-Exit codes: 0 all is in order, 1 something wants attention or could not be read, 2 wrong usage.
-
-Example: pullwright status --watch
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'status',
-  summary: 'Show what is in order and what wants attention',
-  help: HELP,
+  summary: 'Show what is in order and what is not',
+  about: [
+    "Prints one row for every pull secret, profile, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
+  ],
+  flags: {
+    from: folder({ help: 'a folder of manifests, such as a dump, in place of a cluster' }),
+    ...CLUSTER_FLAGS,
+    all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
+    watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
+    output: outputFlag(
+      ['text', 'wide', 'name', 'json', 'yaml'],
+      'the form of the rows; wide: not cut to the terminal',
+    ),
+  },
+  exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
+  examples: ['pullwright status --watch'],
   permissions: {
-    reads: ['<--from>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
@@ -79,23 +78,11 @@ export const command: Command = {
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      from: { type: 'string' },
-      kubeconfig: { type: 'string' },
-      context: { type: 'string' },
-      watch: { type: 'boolean', default: false },
-      all: { type: 'boolean', default: false },
-      output: { type: 'string', default: 'text' },
-    },
-  });
-  if (values.output !== 'text' && values.output !== 'json')
-    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   for (;;) {
     const { rows, problems } = await look(values, io).catch((error: unknown) => {
       // Whoever watches wants to see when the cluster answers again.
@@ -144,7 +131,7 @@ function isOurs({ metadata }: KubeObject): boolean {
 const MANY = 20;
 
 interface Printing {
-  readonly output: string;
+  readonly output: 'text' | 'wide' | 'name' | 'json' | 'yaml';
   readonly all: boolean;
   /** On a terminal a new table replaces the old one; elsewhere it follows. */
   readonly redraw: boolean;
@@ -152,8 +139,15 @@ interface Printing {
 
 function print(rows: readonly StatusRow[], { output, all, redraw }: Printing, io: CommandIo): void {
   if (redraw) io.stdout.write('\u001b[H\u001b[2J');
-  if (output === 'json') io.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
-  else io.stdout.write(renderStatus(all ? rows : foldReady(rows, MANY), columnsOf(io)));
+  const shown = all ? rows : foldReady(rows, MANY);
+  const forms: Readonly<Record<typeof output, () => string>> = {
+    json: () => `${JSON.stringify(rows, null, 2)}\n`,
+    yaml: () => toYaml(rows, { lineWidth: 0 }),
+    name: () => rows.map(({ object }) => `${object}\n`).join(''),
+    wide: () => renderStatus(shown, undefined),
+    text: () => renderStatus(shown, columnsOf(io)),
+  };
+  io.stdout.write(forms[output]());
 }
 
 const LOOK_AGAIN_MS = 5000;

@@ -27,7 +27,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./completion.ts')).command,
   },
   doctor: {
-    summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
+    summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
     group: 'ask',
     load: async () => (await import('./doctor/doctor.ts')).command,
   },
@@ -77,7 +77,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./sentinel.ts')).command,
   },
   status: {
-    summary: 'Show what is in order and what wants attention',
+    summary: 'Show what is in order and what is not',
     group: 'ask',
     load: async () => (await import('./status.ts')).command,
   },

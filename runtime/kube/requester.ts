@@ -19,6 +19,8 @@ export interface RequesterOptions {
   readonly onRequest?: (seen: { readonly code: string; readonly method: string }) => void;
   /** Without an answer after this time a request has failed. @default {30000} */
   readonly timeoutMs?: number;
+  /** Whom to act as, where our own rights allow it. */
+  readonly actAs?: string;
   /** Tries of one request. @default {5} */
   readonly tries?: number;
   readonly random?: () => number;
@@ -154,6 +156,7 @@ export class Requester {
     return {
       accept: 'application/json',
       'user-agent': this.#options.userAgent,
+      ...(this.#options.actAs === undefined ? {} : { 'impersonate-user': this.#options.actAs }),
       ...(token === undefined ? {} : { authorization: `Bearer ${reveal(token)}` }),
       ...(text === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
     };

@@ -68,7 +68,7 @@ const rows: readonly Row[] = [
     reason: 'three lines of advice hide the mistake',
     args: ['status', '--from', '--watch'],
     code: 2,
-    stderr: /^Option '--from' argument is ambiguous\. .*\nRun /,
+    stderr: /^Option "--from" needs a value: DIR\nRun /,
   },
   {
     name: '--help behind -- is an argument',

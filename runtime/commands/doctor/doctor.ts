@@ -1,44 +1,41 @@
-/** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that mends it. */
-import { parseArgs } from 'node:util';
-import type { ClusterChoice } from '../../kube/kubeconfig.ts';
+/** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
 import { toYaml } from '../../kube/yaml.ts';
 import { type DoctorInput, doctorChain, firstBroken, type Link } from '../../rules/diagnose/doctor.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { type CommandTable, defineCommand } from '../define.ts';
 import { readFolders } from '../explain/folders.ts';
 import { kindsFor, nextKindsFor } from '../explain/world.ts';
-import { namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
+import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/common.ts';
+import type { Flags } from '../flags/flag.ts';
+import type { Given } from '../flags/parse.ts';
+import { type ClusterAccess, namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
 import { findPod, type Puller, parsePodName } from '../pod-spec.ts';
 import { paintFor } from '../terminal.ts';
 import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './look.ts';
 import { doctorAccess } from './rights.ts';
 
-const HELP = `
-Walks the chain from an image's name to a credential that its registry takes, for a pod that does not pull, and prints the
-first link that is broken with the YAML that mends it. Nothing is changed, and no password is shown.
-
-Usage: pullwright doctor POD [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [--context NAME]
-                         [--output text|json|yaml]
-
-  POD                    a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME
-  -n, --namespace NAME   default: that of the context
-  --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE      the cluster; default: as for kubectl
-  --context NAME         a context of the kubeconfig; default: the current one
-  --output yaml          only the YAML that mends, for kubectl apply --server-side
-
-Exit codes: 0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage.
-
-Example: pullwright doctor deploy/web -n shop
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'doctor',
-  summary: 'Find what keeps a pod from its images, and print the YAML that mends it',
-  help: HELP,
+  summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
+  about: [
+    'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
+  ],
+  args: [{ name: 'POD', help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME' }],
+  flags: {
+    namespace: namespaceFlag,
+    from: fromFlag,
+    ...CLUSTER_FLAGS,
+    output: outputFlag(
+      ['text', 'json', 'yaml'],
+      'the form of the result; yaml: only what fixes it, for kubectl apply',
+    ),
+  },
+  exitCodes: '0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage',
+  examples: ['pullwright doctor deploy/web -n shop'],
   permissions: {
-    reads: ['<--from>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
@@ -50,30 +47,17 @@ export const command: Command = {
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      namespace: { type: 'string', short: 'n' },
-      from: { type: 'string', multiple: true },
-      kubeconfig: { type: 'string' },
-      context: { type: 'string' },
-      output: { type: 'string', default: 'text' },
-    },
-  });
-  const render = Object.hasOwn(RENDERERS, values.output) ? RENDERERS[values.output] : undefined;
-  if (render === undefined)
-    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or yaml`);
-  const pod = positionals.length === 1 ? parsePodName(positionals[0] ?? '') : undefined;
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
-  const namespace = await namespaceOf(values, io);
+  const namespace = await namespaceOf(flags, io);
   const puller: Puller = { namespace, serviceAccount: 'default', pod };
-  const { store, problems } = await read(values, puller, io);
+  const { store, problems } = await read(flags, puller, io);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
@@ -82,12 +66,12 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     });
   const input = lookAt(store, puller, problems);
   const links = doctorChain(input);
-  io.stdout.write(render({ input, links, paint: paintFor(io) }));
+  io.stdout.write(RENDERERS[flags.output]({ input, links, paint: paintFor(io) }));
   return links.every(({ state }) => state === 'ok') ? 0 : 1;
 }
 
 async function read(
-  { from, ...cluster }: ClusterChoice & { readonly from?: readonly string[] },
+  { from, ...cluster }: ClusterAccess & { readonly from?: readonly string[] | undefined },
   puller: Puller,
   io: CommandIo,
 ): Promise<SourceObjects> {
@@ -110,7 +94,7 @@ interface Finding {
   readonly paint: Paint;
 }
 
-const RENDERERS: Readonly<Record<string, (finding: Finding) => string>> = {
+const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
   text: asText,
   json: ({ input, links }) => `${JSON.stringify({ pod: input.pod, links, unread: input.unread }, null, 2)}\n`,
   yaml: ({ input, links }) => mendingOf(input, links),

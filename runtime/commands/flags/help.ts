@@ -1,0 +1,83 @@
+/** `--help` out of the table of flags. */
+import { wrapped } from '../../rules/text/wrap.ts';
+import type { Flag, Flags } from './flag.ts';
+
+/** What a command says about itself. */
+export interface CommandSpec<F extends Flags = Flags> {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What it does: paragraphs, one line each. */
+  readonly about: readonly string[];
+  /** Arguments that are no flags, in their order. */
+  readonly args?: readonly Argument[];
+  readonly flags: F;
+  /** What an exit code says, where it is more than done, failed and wrong usage. */
+  readonly exitCodes?: string;
+  /** Command lines. */
+  readonly examples: readonly string[];
+}
+
+export interface Argument {
+  /** `POD`, `[DIR...]` */
+  readonly name: string;
+  readonly help: string;
+}
+
+const WIDTH = 120;
+/** Help stands behind this column; longer flags have it on a line of its own. */
+const MOST_LEFT = 34;
+
+/** The whole text, without a line break at its end. */
+export function helpText(spec: CommandSpec): string {
+  const args = spec.args ?? [];
+  const entries = [...args.map(({ name, help }): Entry => [`  ${name}`, help]), ...flagEntries(spec.flags)];
+  return [
+    ...spec.about.flatMap((paragraph) => [...lines(paragraph, WIDTH), '']),
+    [
+      'Usage: pullwright',
+      spec.name,
+      ...args.map(({ name }) => name),
+      ...(entries.length > args.length ? ['[flags]'] : []),
+    ].join(' '),
+    '',
+    ...aligned(entries),
+    ...(entries.length > 0 ? [''] : []),
+    ...(spec.exitCodes === undefined ? [] : [...lines(`Exit codes: ${spec.exitCodes}`, WIDTH), '']),
+    ...spec.examples.map((line) => `Example: ${line}`),
+  ].join('\n');
+}
+
+type Entry = readonly [left: string, right: string];
+
+function flagEntries(flags: Flags): readonly Entry[] {
+  return Object.entries(flags).map(([name, flag]) => [
+    `  ${flag.short === undefined ? '' : `-${flag.short}, `}${flagUsage(name, flag)}`,
+    flagHelp(flag),
+  ]);
+}
+
+/** `--from DIR` */
+export function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): string {
+  return value === '' ? `--${name}` : `--${name} ${value}`;
+}
+
+/** What it does, its default, and whether there may be more than one. */
+export function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
+  const more = many ? '; may be given more than once' : '';
+  return `${help}${fallback === undefined || fallback === '' ? '' : ` (default ${fallback})`}${more}`;
+}
+
+function aligned(entries: readonly Entry[]): readonly string[] {
+  const left = Math.min(MOST_LEFT, Math.max(0, ...entries.map(([name]) => name.length)) + 2);
+  return entries.flatMap(([name, help]) => {
+    const rest = lines(help, WIDTH - left);
+    const isShort = name.length + 2 <= left;
+    const first = isShort ? [name.padEnd(left) + (rest[0] ?? '')] : [name];
+    return [...first, ...rest.slice(isShort ? 1 : 0).map((line) => ' '.repeat(left) + line)];
+  });
+}
+
+function lines(text: string, width: number): readonly string[] {
+  return wrapped(text, width).map((line) => line.trim());
+}

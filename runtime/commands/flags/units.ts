@@ -1,0 +1,103 @@
+/** One grammar for each unit, as Kubernetes writes them. */
+import { parseGoDuration } from '../../rules/go/duration.ts';
+
+/** In the unit of the value: milliseconds, bytes, or plainly. */
+export interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+
+/** A value that a flag does not take. */
+export class FlagFault extends Error {
+  readonly value: string;
+  /** What it must be, such as `a duration such as 30s`. */
+  readonly wanted: string;
+
+  constructor(value: string, wanted: string) {
+    super(`must be ${wanted}`);
+    this.name = 'FlagFault';
+    this.value = value;
+    this.wanted = wanted;
+  }
+}
+
+/**
+ * Milliseconds of a duration. A bare number is seconds, as kubectl reads its `--request-timeout`.
+ *
+ * @throws FlagFault
+ * @example
+ * ```ts
+ * import { durationMs } from './units.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(['30s', '1m30s', '15', '250ms'].map((text) => durationMs(text)), [30_000, 90_000, 15_000, 250]);
+ * assert.throws(() => durationMs('5 minutes'), /must be a duration such as 30s or 5m/);
+ * ```
+ */
+export function durationMs(text: string, bounds: Bounds = {}): number {
+  const nanoseconds = /^\d{1,9}$/.test(text) ? Number(text) * 1e9 : parseGoDuration(text);
+  const ms = nanoseconds === undefined ? Number.NaN : nanoseconds / 1e6;
+  if (within(ms, { least: 0, ...bounds })) return ms;
+  throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
+/**
+ * Bytes of a size.
+ *
+ * Source of the rule: Kubernetes' quantities, whole numbers up to gigabytes.
+ *
+ * @throws FlagFault
+ * @example
+ * ```ts
+ * import { sizeBytes } from './units.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(['512', '64Mi', '1G'].map((text) => sizeBytes(text)), [512, 67_108_864, 1_000_000_000]);
+ * assert.throws(() => sizeBytes('64 MB'), /must be a size such as 64Mi/);
+ * ```
+ */
+export function sizeBytes(text: string, bounds: Bounds = {}): number {
+  const [, digits = '', unit = ''] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text) ?? [];
+  const bytes = digits === '' ? Number.NaN : Number(digits) * (SIZE_UNITS[unit] ?? 1);
+  if (within(bytes, bounds)) return bytes;
+  throw new FlagFault(text, `a size such as 64Mi${bounded(bounds, String)}`);
+}
+
+/** @throws FlagFault */
+export function wholeNumber(text: string, bounds: Bounds = {}): number {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (within(number, bounds)) return number;
+  throw new FlagFault(text, `a whole number${bounded(bounds, String)}`);
+}
+
+/** Undefined: off. @throws FlagFault */
+export function portNumber(text: string): number | undefined {
+  if (text === 'off') return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new FlagFault(text, 'a port from 0 to 65535, or off');
+}
+
+function within(value: number, { least = 0, most = Number.POSITIVE_INFINITY }: Bounds): boolean {
+  return value >= least && value <= most;
+}
+
+function bounded({ least, most }: Bounds, show: (value: number) => string): string {
+  if (least !== undefined && most !== undefined) return ` from ${show(least)} to ${show(most)}`;
+  if (most !== undefined) return ` of at most ${show(most)}`;
+  return least === undefined ? '' : ` of at least ${show(least)}`;
+}
+
+/** `90_000` as `90s`. */
+function shortDuration(ms: number): string {
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
+}
