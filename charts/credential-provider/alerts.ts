@@ -30,7 +30,7 @@ const ALERTS: readonly Alert[] = [
   },
   {
     name: 'CredentialProviderAuthFileLeft',
-    expression: 'max by (instance) (pullwright_auth_file_oldest_seconds) > 600',
+    expression: 'max by (instance) (pullwright_auth_file_oldest_seconds) > 2400',
     for: '10m',
     summary: 'An auth file of the CRI-O credential provider lies unused on {{ $labels.instance }}',
     description:

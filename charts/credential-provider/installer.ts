@@ -104,13 +104,19 @@ const FOLDERS: readonly HostFolder[] = [
   { name: 'kubelet', path: '/var/lib/kubelet', type: 'Directory', readOnly: true },
 ];
 
+/** CRI-O's auth files: what no pull takes is swept. */
+function authFolder({ provider }: InstallerOptions): HostFolder {
+  return { name: 'auth-files', path: provider?.authDir ?? '/etc/crio/auth', type: 'DirectoryOrCreate' };
+}
+
 function workload(options: InstallerOptions, metadata: KubeObject['metadata']): KubeObject {
+  const folders = [...FOLDERS, authFolder(options)];
   const volumes: readonly Volume[] = [
-    ...FOLDERS.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
+    ...folders.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
     { name: 'dbus', hostPath: { path: '/var/run/dbus', type: 'Directory' } },
   ];
   const volumeMounts: readonly VolumeMount[] = [
-    ...FOLDERS.map(({ name, path, readOnly }) => ({
+    ...folders.map(({ name, path, readOnly }) => ({
       name,
       mountPath: `/host${path}`,
       ...(readOnly === undefined ? {} : { readOnly }),
@@ -159,6 +165,7 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
         ? []
         : [`--restart-window=${options.restartWindowSeconds}`]),
       ...(options.secretAnnotation === true ? ['--secret-annotation'] : []),
+      ...(options.provider?.authDir === undefined ? [] : [`--auth-dir=${options.provider.authDir}`]),
       ...providerArgs(options.provider ?? {}).map((arg) => `--provider-arg=${arg}`),
       ...(options.report === true ? ['--report'] : []),
       ...(isOpen ? ['--health-address=$(NODE_ADDRESS)'] : []),

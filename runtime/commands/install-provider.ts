@@ -30,7 +30,7 @@ nor on nodes that the Machine Config Operator manages.
   --node-name NAME         (NODE_NAME of the environment, else the host name)
   --health-address HOST    (127.0.0.1)
   --health-port PORT       /readyz, /healthz and /metrics; off for none (9448)
-  --auth-dir DIR           CRI-O's auth files, for /metrics (/etc/crio/auth)
+  --auth-dir DIR           CRI-O's auth files: what no pull takes is removed (/etc/crio/auth)
   --report                 write a PullStatus and Events about the node
   --poll TIME              look at least so often, in seconds (30)
   --service-account-dir DIR  (/var/run/secrets/kubernetes.io/serviceaccount)
@@ -49,7 +49,14 @@ export const command: Command = {
   help: HELP,
   permissions: {
     reads: ['<--root>', '<--unit-path>', '<--service-account-dir>', '<--executable>', '<--auth-dir>'],
-    writes: ['<--drop-in-dir>', '<--config-dir>', '<--state-dir>', '<--bin-dir>', '<--bus-socket>'],
+    writes: [
+      '<--auth-dir>',
+      '<--drop-in-dir>',
+      '<--config-dir>',
+      '<--state-dir>',
+      '<--bin-dir>',
+      '<--bus-socket>',
+    ],
     hosts: ['the API server; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>'],
     api: [
       'get nodes',

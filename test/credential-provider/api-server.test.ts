@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findApiServer, otherAuthorities } from '../../runtime/credential-provider/plugin/api-server.ts';
 import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/plugin/options.ts';
+import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { startApi } from './support/api-double.ts';
 import { makeNode, requestFor, runOn, tokenFor } from './support/node-double.ts';
@@ -196,6 +197,38 @@ test('a node of kubeadm needs no file but its kubeconfig', async () => {
     });
     assert.equal(ran.exitCode, 0, ran.log.join('\n'));
     assert.match(ran.log.join('\n'), /Wrote auth file/);
+  } finally {
+    node.remove();
+    await api.close();
+  }
+});
+
+test('a second CA of the node is tried when the first does not verify, and the name is that of the kubeconfig', async () => {
+  const api = await startApi(
+    { secrets: [SECRET] },
+    { certificates: makeCertificates({ hosts: ['kubernetes.example.com'] }) },
+  );
+  const stranger = makeCertificates().ca;
+  const node = makeNode({ registriesConf: CONF, ca: api.ca });
+  try {
+    const path = join(node.folder, 'kubelet.conf');
+    const put = (cluster: Readonly<Record<string, string>>): void =>
+      writeFileSync(path, kubeconfig({ server: `https://127.0.0.1:${api.port}`, ...cluster }));
+    const call = () =>
+      runOn(node, requestFor(IMAGE, tokenFor('team-a')), { options: { kubeconfigs: [path] } });
+    const name = { 'tls-server-name': 'kubernetes.example.com' };
+    put({ ...name, 'certificate-authority-data': data(stranger) });
+    const found = await call();
+    assert.match(found.log.join('\n'), /is not from the CA in .*kubelet\.conf, trying .*ca\.crt/);
+    assert.match(found.log.join('\n'), /Wrote auth file/);
+    put({ 'certificate-authority-data': data(api.ca) });
+    const unnamed = await call();
+    assert.match(unnamed.log.join('\n'), /cannot be reached/);
+    put({ ...name, 'certificate-authority-data': data(stranger) });
+    writeFileSync(join(node.folder, 'ca.crt'), stranger);
+    const none = await call();
+    assert.match(none.log.join('\n'), /does not come from the CA of this node/);
+    assert.equal(api.requests.length, 1);
   } finally {
     node.remove();
     await api.close();

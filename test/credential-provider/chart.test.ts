@@ -62,7 +62,7 @@ test('the reconciler may write its MachineConfigs by name and nothing else of th
     assert.ok(rule.resourceNames !== undefined || rule.resources.includes('events'), JSON.stringify(rule));
 });
 
-test('the installer is asked for, may only look, and writes three folders of the host', () => {
+test('the installer is asked for, may only look, and writes four folders of the host', () => {
   const without = credentialProviderSystem.objects({}, CLUSTER);
   assert.ok(without.every(({ kind }) => kind !== 'DaemonSet'));
   const objects = credentialProviderSystem.objects({ installer: { restartWindowSeconds: 60 } }, CLUSTER);
@@ -85,6 +85,7 @@ test('the installer is asked for, may only look, and writes three folders of the
       '/host/etc/systemd/system',
       '/host/etc/kubernetes/credential-providers',
       '/host/usr/libexec/kubelet-image-credential-provider-plugins',
+      '/host/etc/crio/auth',
       '/var/run/dbus',
     ],
   );

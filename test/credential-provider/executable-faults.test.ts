@@ -95,10 +95,11 @@ test('a link in place of the auth file is replaced, and what it points to is lef
   await leave(here);
 });
 
-test('a limit of file sizes leaves neither a part of the file nor an older one', async () => {
+test('a limit of file sizes leaves no part of a file, and the one that was there as it was', async () => {
   const here = await place();
   const path = join(here.node.options.authDir, NAME);
-  writeFileSync(path, '{"auths":{"mirror.example.com":{"auth":"b2xkOm9sZA=="}}}', { mode: 0o600 });
+  const old = '{"auths":{"mirror.example.com":{"auth":"b2xkOm9sZA=="}}}';
+  writeFileSync(path, old, { mode: 0o600 });
   const ran = await runProcess(['prlimit', '--fsize=20', program, ...flagsOf(here.node)], {
     stdin: requestFor(IMAGE, tokenFor('team-a')),
     env: { PATH: process.env['PATH'] },
@@ -107,7 +108,8 @@ test('a limit of file sizes leaves neither a part of the file nor an older one',
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(ran.stderr, /unable to create auth file: .*larger than this process may write/);
   assert.equal(ran.stdout, '');
-  assert.deepEqual(readdirSync(here.node.options.authDir), []);
+  assert.deepEqual(readdirSync(here.node.options.authDir), [NAME]);
+  assert.equal(readFileSync(path, 'utf8'), old);
   await leave(here);
 });
 

@@ -40,7 +40,12 @@ test('only rules, its own folder, whole files and the file system', () => {
     /^runtime\/bin\/(main|call-name|provider)\.ts$/,
     /^node:fs$/,
   ];
-  const host = ['runtime/host/atomic-file.ts', 'runtime/host/file-errors.ts', 'runtime/host/sha256.ts'];
+  const host = [
+    'runtime/node/janitor.ts',
+    'runtime/host/atomic-file.ts',
+    'runtime/host/file-errors.ts',
+    'runtime/host/sha256.ts',
+  ];
   const others = reached.filter(
     (file) => !host.includes(file) && !allowed.some((pattern) => pattern.test(file)),
   );
@@ -52,7 +57,7 @@ test('no controller, no chart, no parser', () => {
     /reconciler|render|pools|ignition|match-images|go-url|https-engine|http\/proxy|redirect/.test(file),
   );
   assert.deepEqual(heavy, []);
-  assert.ok(onNode.length < 40, `${onNode.length} files: ${onNode.join(' ')}`);
+  assert.ok(onNode.length < 45, `${onNode.length} files: ${onNode.join(' ')}`);
 });
 
 test.run();

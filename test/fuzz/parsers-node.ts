@@ -93,7 +93,8 @@ export const NODE_PARSERS: readonly Parser[] = [
       const { secrets } = await readSecrets(answering(text), PULLER, { annotations: {} }, 'list');
       const offers = collectOffers(secrets);
       const choice = chooseCredentials(offers, SOURCES, ['b']);
-      const file = authFile(choice, parseGlobalAuth(redact(AUTHS)) ?? NO_GLOBAL_AUTH);
+      const global = parseGlobalAuth(redact(AUTHS)) ?? NO_GLOBAL_AUTH;
+      const file = authFile({ choice, sources: SOURCES, global });
       holds(parseGlobalAuth(file.text) !== undefined, 'the auth file');
       const names = secrets.flatMap(({ name, type }) => [name, type]);
       return unlessNamed(
@@ -124,11 +125,16 @@ export const NODE_PARSERS: readonly Parser[] = [
     run: (text) => {
       const global = parseGlobalAuth(redact(text));
       if (global === undefined) return undefined;
-      const file = authFile({ entries: [], keyBySource: new Map(), skipped: [] }, global);
+      const choice = { entries: [], keyBySource: new Map(), skipped: [] };
+      const sources = Object.keys(reveal(global.auths)).map((repository) => ({
+        repository,
+        kind: 'mirror' as const,
+      }));
+      const file = authFile({ choice, sources, global });
       if (ESCAPED_KEY.test(reveal(file.text))) return global;
       const again = parseGlobalAuth(file.text);
       holds(again !== undefined, 'the auth file');
-      const same = again && authFile({ entries: [], keyBySource: new Map(), skipped: [] }, again);
+      const same = again && authFile({ choice, sources, global: again });
       holds(same !== undefined && reveal(same.text) === reveal(file.text), 'the auth file');
       return global;
     },

@@ -5,6 +5,7 @@ import {
   globalCovers,
   NO_GLOBAL_AUTH,
   parseGlobalAuth,
+  recordIn,
 } from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
 import type { Choice } from '../../runtime/rules/credential-provider/namespace-credentials.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
@@ -40,46 +41,70 @@ function entries(file: ReturnType<typeof authFile>): Readonly<Record<string, str
   );
 }
 
-test('the node keeps its other entries', () => {
-  const file = authFile(choice('mirror.example.com'), node({ auths: { 'quay.io': { auth: NODE } } }));
-  assert.deepEqual(entries(file), { 'mirror.example.com': 'team', 'quay.io': 'node' });
-  assert.equal(file.entries, 2);
-});
+const OTHER = 'quay.io/acme/app';
 
-test('an entry of the node that would be found first is overruled for the repository alone', () => {
-  const global = node({ auths: { 'mirror.example.com/team': { auth: NODE } } });
-  assert.deepEqual(entries(authFile(choice('mirror.example.com'), global)), {
+/** The file for an image that comes from the namespace's mirror, else from another place. */
+function written(key: string, document: unknown): ReturnType<typeof authFile> {
+  const sources = [
+    { repository: REPOSITORY, kind: 'mirror' },
+    { repository: OTHER, kind: 'primary' },
+  ] as const;
+  return authFile({ choice: choice(key), sources, global: node(document) });
+}
+
+test('of the node’s entries there are those that another place of the image needs, and no others', () => {
+  const auths = Object.fromEntries(
+    ['quay.io', 'quay.io/acme', 'quay.io/other', 'https://quay.io/v1/', 'ghcr.io', 'quay.io.example.com'].map(
+      (name) => [name, { auth: NODE, email: 'e' }],
+    ),
+  );
+  const file = written('mirror.example.com', { auths, extra: 1 });
+  assert.deepEqual(entries(file), {
+    'https://quay.io/v1/': 'node',
     'mirror.example.com': 'team',
-    'mirror.example.com/team': 'node',
-    [REPOSITORY]: 'team',
+    'quay.io': 'node',
+    'quay.io/acme': 'node',
   });
+  assert.equal(file.entries, 4);
+  const whole = JSON.parse(reveal(file.text)) as { auths: Record<string, unknown> };
+  assert.deepEqual(whole.auths['quay.io'], { auth: NODE, email: 'e' });
+  assert.deepEqual(Object.keys(whole), ['auths']);
 });
 
-test('an entry of the node that would be found later needs no overruling', () => {
-  const global = node({ auths: { 'mirror.example.com': { auth: NODE } } });
-  assert.deepEqual(entries(authFile(choice('mirror.example.com/team'), global)), {
-    'mirror.example.com': 'node',
-    'mirror.example.com/team': 'team',
-  });
-});
-
-test('the same key, and other spellings of it, give way', () => {
+test('an entry of the node for a place that the namespace serves gives way, however it is spelled', () => {
   for (const spelled of [
     'mirror.example.com',
+    'mirror.example.com/team',
+    REPOSITORY,
     'https://mirror.example.com',
     'http://mirror.example.com/v1/',
-  ]) {
-    const global = node({ auths: { [spelled]: { auth: NODE } } });
-    assert.deepEqual(entries(authFile(choice('mirror.example.com'), global)), {
-      'mirror.example.com': 'team',
-    });
-  }
+  ])
+    for (const key of ['mirror.example.com', 'mirror.example.com/team'])
+      assert.deepEqual(entries(written(key, { auths: { [spelled]: { auth: NODE } } })), { [key]: 'team' });
 });
 
-test('a credential helper of a served host goes, others stay', () => {
-  const helpers = { 'mirror.example.com': 'x', 'quay.io': 'y' };
-  const { text } = authFile(choice('mirror.example.com'), node({ auths: {}, credHelpers: helpers }));
+test('a key that is a URL counts by its host', () => {
+  const file = written('mirror.example.com', { auths: { 'https://quay.io/elsewhere': { auth: NODE } } });
+  assert.deepEqual(entries(file), { 'https://quay.io/elsewhere': 'node', 'mirror.example.com': 'team' });
+});
+
+test('credential helpers: those of hosts that the namespace does not serve and the image needs', () => {
+  const credHelpers = { 'mirror.example.com': 'x', 'quay.io': 'y', 'ghcr.io': 'z' };
+  const { text } = written('mirror.example.com', { auths: {}, credHelpers });
   assert.deepEqual(JSON.parse(reveal(text)).credHelpers, { 'quay.io': 'y' });
+});
+
+test('a record says who wrote the file, and the runtime passes it over', () => {
+  const record = { by: 'team-a/app', until: '2026-01-01T00:30:00.000Z' };
+  const { text } = authFile({
+    choice: choice('mirror.example.com'),
+    sources: [],
+    global: NO_GLOBAL_AUTH,
+    record,
+  });
+  assert.deepEqual(recordIn(text), record);
+  for (const other of ['{', '[]', '{"auths":{}}', '{"pullwright.dev/record":{"by":1,"until":""}}'])
+    assert.equal(recordIn(redact(other)), undefined, other);
 });
 
 test("the node's file: no auths and null are none, everything else is no file", () => {

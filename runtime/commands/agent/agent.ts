@@ -33,7 +33,7 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
 
   --janitor                remove auth files of CRI-O that no pull used
   --janitor-folder DIR     where they are (/etc/crio/auth)
-  --janitor-age TIME       how old they must be (1h)
+  --janitor-age TIME       how old they must be (30m)
 
   --uninstall              finish what is under way, remove the state folder, and do nothing more; config.json stays
   --once                   go on until nothing is to be done, then exit: 0 in sync, 1 not

@@ -58,7 +58,7 @@ const OPTIONS = {
   report: { type: 'boolean', default: false },
   janitor: { type: 'boolean', default: false },
   'janitor-folder': text('/etc/crio/auth'),
-  'janitor-age': text('1h'),
+  'janitor-age': text('30m'),
   'max-restarts': text('6'),
   foreign: text('drop'),
   settle: text('2s'),

@@ -43,7 +43,7 @@ export function pullFile(store: ObjectStore, namespace: string, pull: Pull): Pul
     source: {
       name: `auth file of namespace ${namespace}`,
       format: 'config.json',
-      text: authFile(choice, global ?? NO_GLOBAL_AUTH).text,
+      text: authFile({ choice, sources, global: global ?? NO_GLOBAL_AUTH }).text,
     },
     origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
   };

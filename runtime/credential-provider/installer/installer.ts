@@ -4,6 +4,7 @@ import { systemClock } from '../../host/clock.ts';
 import { type ReloadingSystemd, systemdOverBus } from '../../host/systemd.ts';
 import { NodeEngine } from '../../node/engine.ts';
 import type { NodeEvent, NodeState } from '../../node/events.ts';
+import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { runLoop } from '../../node/loop.ts';
 import { Wake } from '../../node/mount-watcher.ts';
 import { serveProbes } from '../../node/probes.ts';
@@ -85,7 +86,7 @@ export async function runInstaller(options: InstallerOptions, io: InstallerIo): 
   const page = (): string => metrics.text(source.plan, clock.now());
   const closeProbes = await probes(options, () => state, page);
   try {
-    await work(options, { source, publish, report }, io.signal);
+    await work(options, { source, publish, report, log }, io.signal);
     if (options.uninstall) await finish(options, { log, publish }, () => state, io.signal);
   } finally {
     closeProbes();
@@ -111,15 +112,16 @@ interface Parts {
   readonly source: Source;
   readonly publish: (state: NodeState) => void;
   readonly report: (event: NodeEvent) => void;
+  readonly log: Logger;
 }
 
 /** Until the signal; to take things back, and with `once`, until there is nothing to do. */
 async function work(options: InstallerOptions, parts: Parts, outer: AbortSignal): Promise<void> {
-  const { source, publish } = parts;
+  const { source, publish, log } = parts;
   await source.refresh();
   const over = new AbortController();
   const signal = AbortSignal.any([outer, over.signal]);
-  const refreshing = keepFresh(source, options.pollMs, signal);
+  const refreshing = keepFresh(source, options, log, signal);
   const wake = new Wake([], clock);
   try {
     const folder = new StateFolder(options.root + options.stateDir);
@@ -216,8 +218,28 @@ async function openReporter(
   });
 }
 
-async function keepFresh(source: Source, pollMs: number, signal: AbortSignal): Promise<void> {
-  while (await clock.sleep(pollMs, signal)) await source.refresh();
+async function keepFresh(
+  source: Source,
+  options: InstallerOptions,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  sweepAuthFiles(options, log);
+  while (await clock.sleep(options.pollMs, signal)) {
+    sweepAuthFiles(options, log);
+    await source.refresh();
+  }
+}
+
+/** Files that no pull took, as when the image was there already. */
+function sweepAuthFiles({ root, authDir, uninstall }: InstallerOptions, log: Logger): void {
+  if (uninstall) return;
+  try {
+    const files = removeStaleAuthFiles(root + authDir, AUTH_FILE_LIFE_MS, clock.now(), IN_USE_LIFE_MS);
+    if (files > 0) log.info('Removed auth files that no pull took', { folder: authDir, files });
+  } catch (error) {
+    log.warn('Cannot remove auth files that no pull took', { error: describeError(error) });
+  }
 }
 
 async function probes(

@@ -1,6 +1,7 @@
 /** Takes back what the installer put on a node, once the kubelet runs without it. */
 import { existsSync, rmSync } from 'node:fs';
 import { removeFile } from '../../host/atomic-file.ts';
+import { IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { read } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
@@ -9,16 +10,18 @@ import { digestOf, removeConfigs } from './source.ts';
 import { dropInFile, type HostPlaces, recordFile } from './wanted.ts';
 
 /**
- * Removes drop-in, files, executable and journal; each may be gone already. The drop-in has no effect any more when this is
+ * Removes drop-in, files, executable, journal, and auth files that wait for a pull; each may be gone already. The drop-in has no effect any more when this is
  * called, so that the kubelet needs no restart. An executable with other bytes than were copied stays.
  */
-export function removeAll(places: HostPlaces, log: Logger): void {
-  const { root, configDir, stateDir } = places;
+export function removeAll(places: HostPlaces & { readonly authDir: string }, log: Logger): void {
+  const { root, configDir, stateDir, authDir } = places;
   const file = dropInFile(places);
   if (read('', file)?.text === NEUTRAL) removeFile(file);
   removeConfigs(root + configDir, (name) => OWN_FILE.test(name) || OWN_LEFTOVER.test(name));
   const record = readRecord(recordFile(places));
   if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
+  // The kubelet does not ask any more, so that no pull takes what is there.
+  removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   rmSync(root + stateDir, { recursive: true, force: true });
 }
 

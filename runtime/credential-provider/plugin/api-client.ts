@@ -34,7 +34,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function httpClientFor(server: ApiServer, env: Environment): Promise<HttpClient> {
   const proxy = await proxyOf(server.url, env);
   return new HttpClient(
-    await engineFor({ ca: server.ca, ...(proxy === undefined ? {} : { proxyFor: () => proxy }) }),
+    await engineFor({
+      ca: server.ca,
+      ...(server.serverName === undefined ? {} : { serverName: server.serverName }),
+      ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
+    }),
   );
 }
 

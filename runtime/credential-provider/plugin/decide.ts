@@ -1,5 +1,6 @@
 /** From a request to the auth file that should be there: the whole decision, without writing anything. */
 
+import { AUTH_FILE_LIFE_MS } from '../../node/janitor.ts';
 import {
   type AuthFile,
   authFile,
@@ -35,6 +36,13 @@ export interface NodeView {
   readonly globalAuth: () => Redacted<string> | undefined;
   /** Throws when there is no CA to verify the server with. */
   readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** The name under which an account's files are known to be its own. */
+export function writerOf({ namespace, serviceAccount }: Puller): string {
+  return `${namespace}/${serviceAccount ?? ''}`;
 }
 
 export interface Decision {
@@ -102,8 +110,14 @@ async function fromSecrets(
     return { failure, covered: globalCovers(readGlobal(view, options, pull.log), pull.sources) };
   }
   if (choice.entries.length === 0) return { choice };
-  const global = readGlobal(view, options, pull.log);
-  return { choice, file: authFile(choice, global) };
+  const until = new Date(view.now() + AUTH_FILE_LIFE_MS).toISOString();
+  const file = authFile({
+    choice,
+    sources: pull.sources,
+    global: readGlobal(view, options, pull.log),
+    record: { by: writerOf(pull.puller), until },
+  });
+  return { choice, file };
 }
 
 async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {

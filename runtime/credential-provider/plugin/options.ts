@@ -39,7 +39,8 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
     caFiles: ['/etc/kubernetes/pki/ca.crt', '/etc/kubernetes/ca.crt', '/etc/kubernetes/kubelet-ca.crt'],
     secrets: 'list',
     keepImagesPrivate: true,
-    budgetMs: 10_000,
+    // The kubelet asks at each start of a container, and holds the container up for as long.
+    budgetMs: 1_800,
     journalSocket: '/run/systemd/journal/socket',
     verbose: false,
   };

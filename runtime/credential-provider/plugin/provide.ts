@@ -1,13 +1,13 @@
 /** One run for the kubelet: decide, write or remove the auth file, answer. */
-
-import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { replaceFile } from '../../host/atomic-file.ts';
-import { errnoOf, fileError } from '../../host/file-errors.ts';
+import { fileError } from '../../host/file-errors.ts';
 import { sha256Hex } from '../../host/sha256.ts';
+import { recordIn } from '../../rules/credential-provider/namespace-auth-file.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
-import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { trimEndOf } from '../../rules/text/trim.ts';
-import { type Decision, decide, type NodeView } from './decide.ts';
+import { type Decision, decide, type NodeView, writerOf } from './decide.ts';
 import type { Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { EMPTY_RESPONSE, responseText } from './request.ts';
@@ -56,51 +56,69 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
   }
 }
 
-/** Codes of failures that are answers of the API server about this pod. */
-const DENIED: readonly string[] = ['SecretsForbidden', 'TokenRefused', 'SecretsNotFound'];
+/** Codes of failures that are answers of the API server about this pod: it has no right, or there is nothing. */
+const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
 
 function act(decision: Decision, options: ProviderOptions, log: Log): ProvideResult {
   const { request, puller, file, failure } = decision;
   if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
-  const empty: ProvideResult = { stdout: responseText(request, false), exitCode: 0 };
-  if (puller === undefined) return empty;
+  const answer = (keepPrivate: boolean): ProvideResult => ({
+    stdout: responseText(request, keepPrivate),
+    exitCode: 0,
+  });
+  if (puller === undefined) return answer(false);
   const path = authFilePath(options.authDir, puller.namespace, request.image);
   if (file !== undefined) {
     writeAuthFile(path, options.authDir, file.text);
     log.info(`Wrote auth file to ${path} with ${file.entries} number of entries`);
-    return { stdout: responseText(request, options.keepImagesPrivate), exitCode: 0 };
+    return answer(options.keepImagesPrivate);
   }
   if (failure === undefined) {
-    removeLeft(path);
+    removeOwn(path, writerOf(puller));
     log.info(
       `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
     );
-    return empty;
+    return answer(false);
   }
-  // An answer of the server holds; after a break an earlier run's file may still be on its way to its pull.
-  if (failure instanceof PullwrightError && DENIED.includes(failure.code)) removeLeft(path);
-  if (decision.covered !== true) throw failure;
-  log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
-  return empty;
+  return withoutCredentials(decision, failure, options, { log, answer });
 }
 
 /**
- * The folder is for root alone, whatever made it; the file appears whole and with mode 0600. It is not read back: CRI-O may
- * have taken it by then.
+ * The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
+ * about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
+ * whose ServiceAccount has pulled the image before.
+ */
+function withoutCredentials(
+  { covered }: Decision,
+  failure: unknown,
+  { keepImagesPrivate }: ProviderOptions,
+  { log, answer }: { readonly log: Log; readonly answer: (keepPrivate: boolean) => ProvideResult },
+): ProvideResult {
+  const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
+  const keepsIdentity = !isDenied && keepImagesPrivate;
+  if (covered !== true && !keepsIdentity) throw failure;
+  log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
+  return answer(keepsIdentity);
+}
+
+/**
+ * The folder is for root alone, whatever made it; the file appears whole and with mode 0600, and a write that fails leaves what
+ * was there. It is not read back: CRI-O may have taken it by then.
  */
 function writeAuthFile(path: string, dir: string, text: Redacted<string>): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
     const old = lstatSync(path, { throwIfNoEntry: false });
-    if (old !== undefined && (!old.isFile() || (old.mode & 0o777) !== 0o600)) unlinkSync(path);
+    // A link, or whatever else is no file of ours, cannot be replaced in place.
+    if (old !== undefined && !old.isFile()) unlinkSync(path);
+    else if (old !== undefined && (old.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     replaceFile(path, new TextEncoder().encode(reveal(text)), {
       mode: 0o600,
       durable: 'content',
       verify: false,
     });
   } catch (error) {
-    removeLeft(path);
     const cause = fileError('write', path, error);
     throw new PullwrightError(`unable to create auth file: ${cause.message}`, {
       code: cause.code,
@@ -110,11 +128,12 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
   }
 }
 
-/** A file that no longer says what the namespace has would be used in place of the node's own. */
-function removeLeft(path: string): void {
+/** A file of this account that no longer says what it may have would be used in place of the node's own. */
+function removeOwn(path: string, writer: string): void {
   try {
-    unlinkSync(path);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') return;
+    const text = readFileSync(path, 'utf8');
+    if (recordIn(redact(text))?.by === writer) unlinkSync(path);
+  } catch {
+    // None is there, or CRI-O took it just now.
   }
 }

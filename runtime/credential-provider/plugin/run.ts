@@ -1,10 +1,11 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
 import { existsSync, readFileSync } from 'node:fs';
 import { errnoOf } from '../../host/file-errors.ts';
+import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
-import { apiClient, httpClientFor } from './api-client.ts';
-import { findApiServer } from './api-server.ts';
+import { type ApiClient, apiClient, httpClientFor } from './api-client.ts';
+import { type ApiServer, findApiServer } from './api-server.ts';
 import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
 import { sendDatagrams } from './journal.ts';
@@ -22,15 +23,30 @@ export interface RunContext {
 /** One run for the kubelet. Never rejects. */
 export async function runProvider(options: ProviderOptions, context: RunContext): Promise<ProvideResult> {
   const budget = new AbortController();
-  const timer = setTimeout(() => budget.abort(), options.budgetMs);
+  let timer: NodeJS.Timeout | undefined;
   const log = collectingLog(options.verbose, ({ text }) => context.writeError(`${text}\n`));
   const signal = AbortSignal.any([budget.signal, context.signal]);
-  const result = await provide(nodeView(options, { ...context, signal }, log), options, log);
+  const node = nodeView(options, { ...context, signal }, log);
+  const connect: NodeView['connect'] = (token) => {
+    timer = setTimeout(() => budget.abort(), options.budgetMs);
+    return node.connect(token);
+  };
+  const result = await provide({ ...node, connect }, options, log);
   clearTimeout(timer);
+  sweepAuthFiles(options.authDir);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
   await tellJournal(options.journalSocket, log);
   return result;
+}
+
+/** Files that no pull has taken, of whichever pod: the image was there already, or the pod went. */
+export function sweepAuthFiles(folder: string): void {
+  try {
+    removeStaleAuthFiles(folder, AUTH_FILE_LIFE_MS, Date.now(), IN_USE_LIFE_MS);
+  } catch {
+    // The next run looks again.
+  }
 }
 
 async function tellJournal(socket: string, { lines, subject }: CollectedLog): Promise<void> {
@@ -52,11 +68,39 @@ export function nodeView(
   return {
     stdin: readStdin,
     confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
+    now: Date.now,
     globalAuth: () => textIfThere(options.globalAuthFile),
     connect: async (token) => {
       const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
-      return apiClient(server, token, context.signal, httpClientFor(server, context.env));
+      const open = (one: ApiServer): ApiClient =>
+        apiClient(one, token, context.signal, httpClientFor(one, context.env));
+      return withOtherAuthorities(open(server), async (error) =>
+        (await import('./other-authority.ts')).otherClients(error, { options, server, open, log }),
+      );
+    },
+  };
+}
+
+/** Where the first CA of the node is not the one of the server, what `others` has for it is asked in turn. */
+function withOtherAuthorities(
+  first: ApiClient,
+  others: (error: unknown) => Promise<readonly ApiClient[]>,
+): ApiClient {
+  let client = first;
+  return {
+    async get(path) {
+      try {
+        return await client.get(path);
+      } catch (error) {
+        for (const other of client === first ? await others(error) : []) {
+          const answer = await other.get(path).catch(() => undefined);
+          if (answer === undefined) continue;
+          client = other;
+          return answer;
+        }
+        throw error;
+      }
     },
   };
 }

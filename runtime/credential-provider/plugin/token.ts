@@ -43,6 +43,7 @@ const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 function claimsOf(token: string): unknown {
+  if (/\s/.test(token)) throw refused('token is malformed: it has blanks or line breaks');
   const parts = token.split('.');
   if (parts.length !== 3) throw refused('token is malformed: it has other than three parts');
   try {

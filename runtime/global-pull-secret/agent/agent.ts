@@ -5,7 +5,7 @@ import { collectGarbage } from '../../host/memory.ts';
 import { systemdOverBus } from '../../host/systemd.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
 import type { NodeEvent, NodeState } from '../../node/events.ts';
-import { oldestAuthFileMs, removeStaleAuthFiles } from '../../node/janitor.ts';
+import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { leaveNode } from '../../node/leave.ts';
 import { runLoop } from '../../node/loop.ts';
 import { authFileAge, type Gauge, NodeMetrics } from '../../node/metrics.ts';
@@ -166,7 +166,9 @@ async function startLoop(
 
 function sweepAuthFiles(options: AgentOptions, log: Logger): void {
   if (options.janitorFolder === undefined) return;
-  const files = removeStaleAuthFiles(options.janitorFolder, options.janitorAgeMs, clock.now());
+  const { janitorFolder, janitorAgeMs } = options;
+  const inUse = Math.max(janitorAgeMs, IN_USE_LIFE_MS);
+  const files = removeStaleAuthFiles(janitorFolder, janitorAgeMs, clock.now(), inUse);
   if (files > 0) log.info('Removed auth files that no pull used', { folder: options.janitorFolder, files });
 }
 

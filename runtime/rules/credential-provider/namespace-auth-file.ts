@@ -1,6 +1,7 @@
 /**
- * The auth file that the container runtime uses for one pull instead of the node's own: every entry of the node's file, and
- * over them what the namespace adds.
+ * The auth file that the container runtime uses for one pull instead of the node's own: what the namespace has for the places
+ * that the image is pulled from, and for the other places what the node has. Nothing else is in it: the less a file holds that
+ * nobody took away, the better.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image look-up order.
  */
@@ -52,52 +53,105 @@ export interface AuthFile {
   readonly entries: number;
 }
 
+/** Who wrote a file, so that nobody else takes it away: in a field of the file that the runtime passes over. */
+export interface AuthFileRecord {
+  /** `<namespace>/<service account>`. */
+  readonly by: string;
+  /** RFC 3339: a pull that has not come by then does not come. */
+  readonly until: string;
+}
+
+const RECORD = 'pullwright.dev/record';
+
+/** What a file is made of. */
+export interface AuthFileParts {
+  readonly choice: Choice;
+  /** Every place that the image is pulled from. */
+  readonly sources: readonly PullSource[];
+  readonly global: GlobalAuth;
+  /** Absent in a file that is only looked at. */
+  readonly record?: AuthFileRecord;
+}
+
 /**
- * The file: tab-indented JSON, entries sorted, as the file has always looked. The namespace wins: entries of the node
- * that the runtime would find before the namespace's are overruled by an entry for the exact repository, other spellings of a
- * written key and credential helpers of a served host are left out.
+ * The file: tab-indented JSON, entries sorted, as the file has always looked, and the record. Of the node's file those entries
+ * and helpers are taken that the runtime would look at for a place that the namespace has nothing for. None of them can stand
+ * before an entry of the namespace: a key above both places would serve both.
  *
  * @example
  * ```ts
- * import { authFile, NO_GLOBAL_AUTH } from './namespace-auth-file.ts';
+ * import { authFile, NO_GLOBAL_AUTH, recordIn } from './namespace-auth-file.ts';
  * import { redact, reveal } from '../redacted.ts';
  * import assert from 'node:assert/strict';
  *
  * const credential = { auth: redact(btoa('user:pass')) };
  * const entries = [{ key: 'mirror.example.com', secret: 'pull', credential, passedOver: [] }];
- * const { text } = authFile({ entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]), skipped: [] }, NO_GLOBAL_AUTH);
- * assert.equal(reveal(text), '{\n\t"auths": {\n\t\t"mirror.example.com": {\n\t\t\t"auth": "dXNlcjpwYXNz"\n\t\t}\n\t}\n}\n');
+ * const sources = [{ repository: 'mirror.example.com/a', kind: 'mirror' }] as const;
+ * const { text } = authFile({
+ *   choice: { entries, keyBySource: new Map([['mirror.example.com/a', 'mirror.example.com']]), skipped: [] },
+ *   sources,
+ *   global: NO_GLOBAL_AUTH,
+ *   record: { by: 'team-a/app', until: '2026-01-01T00:30:00.000Z' },
+ * });
+ * assert.match(reveal(text), /^{\n\t"auths": {\n\t\t"mirror.example.com": {\n\t\t\t"auth": "dXNlcjpwYXNz"\n\t\t}\n\t},\n/);
+ * assert.equal(recordIn(text)?.by, 'team-a/app');
  * ```
  */
-export function authFile(choice: Choice, global: GlobalAuth): AuthFile {
-  const present = reveal(global.auths);
-  const own = ownEntries(choice, present);
-  const kept = Object.entries(present).filter(
-    ([key]) => !Object.hasOwn(own, key) && !Object.hasOwn(own, canonicalKey(key)),
-  );
-  const auths = sorted([...kept, ...Object.entries(own)]);
-  const rest = withoutHelpers(reveal(global.rest), choice);
-  const text = JSON.stringify(sorted([...Object.entries(rest), ['auths', auths]]), null, '\t');
+export function authFile({ choice, sources, global, record }: AuthFileParts): AuthFile {
+  const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
+  const unserved = sources.filter(({ repository }) => !choice.keyBySource.has(repository));
+  const auths = sorted([...neededEntries(reveal(global.auths), unserved), ...own]);
+  const helpers = neededHelpers(reveal(global.rest)['credHelpers'], unserved, choice);
+  const fields = [
+    ['auths', auths],
+    ...(helpers.length === 0 ? [] : [['credHelpers', sorted(helpers)] as const]),
+    ...(record === undefined ? [] : [[RECORD, record] as const]),
+  ];
+  const text = JSON.stringify(Object.fromEntries(fields), null, '\t');
   return {
     text: redact(`${text.replace(/[<>&\u2028\u2029]/g, escaped)}\n`),
     entries: Object.keys(auths).length,
   };
 }
 
-function ownEntries(choice: Choice, present: Readonly<Entries>): Entries {
-  const own: Entries = {};
-  const byKey = new Map(choice.entries.map((entry) => [entry.key, entry.credential]));
-  for (const [key, credential] of byKey) own[key] = entryJson(credential);
-  if (Object.keys(present).length === 0) return own;
-  for (const [repository, key] of choice.keyBySource) {
-    const found = firstLookupKey(
-      repository,
-      (candidate) => candidate === key || Object.hasOwn(present, candidate),
-    );
-    const credential = byKey.get(key);
-    if (found !== key && credential !== undefined) own[repository] = entryJson(credential);
+/** The record of a file; undefined where it has none, as files of other programs. */
+export function recordIn(text: Redacted<string>): AuthFileRecord | undefined {
+  try {
+    const whole: unknown = JSON.parse(reveal(text));
+    const record = isObject(whole) ? whole[RECORD] : undefined;
+    if (!isObject(record)) return undefined;
+    const { by, until } = record;
+    return typeof by === 'string' && typeof until === 'string' ? { by, until } : undefined;
+  } catch {
+    return undefined;
   }
-  return own;
+}
+
+function neededEntries(
+  present: Readonly<Entries>,
+  unserved: readonly PullSource[],
+): readonly (readonly [string, unknown])[] {
+  const entries = Object.entries(present);
+  if (entries.length === 0 || unserved.length === 0) return [];
+  const looked = new Set<string>();
+  for (const { repository } of unserved) firstLookupKey(repository, (key) => !looked.add(key));
+  return entries.filter(([spelled]) => {
+    const key = canonicalKey(spelled);
+    // Of a key that is a URL the runtime takes the host alone, when nothing else is there.
+    return looked.has(key) || (spelled.includes('://') && looked.has(hostOf(key)));
+  });
+}
+
+/** A helper of a host is asked before any entry, so one of a host that the namespace serves would overrule it. */
+function neededHelpers(
+  helpers: unknown,
+  unserved: readonly PullSource[],
+  choice: Choice,
+): readonly (readonly [string, unknown])[] {
+  if (!isObject(helpers)) return [];
+  const served = new Set([...choice.keyBySource.keys()].map(hostOf));
+  const wanted = new Set(unserved.map(({ repository }) => hostOf(repository)));
+  return Object.entries(helpers).filter(([host]) => wanted.has(host) && !served.has(host));
 }
 
 function entryJson(credential: RegistryCredential): Entries {
@@ -105,17 +159,6 @@ function entryJson(credential: RegistryCredential): Entries {
   return credential.identityToken === undefined
     ? { auth }
     : { auth, identitytoken: reveal(credential.identityToken) };
-}
-
-/** A helper of a host is asked before any entry, so it would overrule the namespace. */
-function withoutHelpers(rest: Readonly<Entries>, choice: Choice): Readonly<Entries> {
-  const helpers = rest['credHelpers'];
-  if (!isObject(helpers)) return rest;
-  const served = new Set([...choice.keyBySource.keys()].map(hostOf));
-  return {
-    ...rest,
-    credHelpers: Object.fromEntries(Object.entries(helpers).filter(([host]) => !served.has(host))),
-  };
 }
 
 function hostOf(repository: string): string {

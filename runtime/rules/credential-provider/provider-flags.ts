@@ -26,7 +26,7 @@ export interface ProviderSettings {
   readonly secrets?: 'list' | 'named';
   /** Keep images that were pulled with a namespace's credentials from other service accounts on the node. */
   readonly keepImagesPrivate?: boolean;
-  /** For the whole run; the kubelet kills the provider after a minute. */
+  /** For asking the API server; the kubelet holds the start of a container up for as long. */
   readonly budgetMs?: number;
   /** Where the journal takes entries; no socket there: nothing is sent. */
   readonly journalSocket?: string;
@@ -64,7 +64,7 @@ export const PROVIDER_FLAGS: Readonly<Record<keyof ProviderSettings, ProviderFla
   },
   secrets: { flag: 'secrets', kind: 'secrets', help: 'list (one request) or named (get by name only)' },
   keepImagesPrivate: { flag: 'keep-images-private', kind: 'boolean', help: 'true or false' },
-  budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for the whole run, 100 to 55000' },
+  budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for asking the API server, 100 to 55000' },
   journalSocket: { flag: 'journal-socket', kind: 'path', help: 'socket of the journal' },
   verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: a line for every source' },
 };

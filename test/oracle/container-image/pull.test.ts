@@ -102,7 +102,7 @@ async function provide({ conf, image, node, secrets }: PullQuestion): Promise<Pr
   );
   const choice = chooseCredentials(offers, sources, []);
   if (choice.entries.length === 0) return undefined;
-  const { text } = authFile(choice, parseGlobalAuth(redact(node)) ?? NO_GLOBAL_AUTH);
+  const { text } = authFile({ choice, sources, global: parseGlobalAuth(redact(node)) ?? NO_GLOBAL_AUTH });
   const byKey = new Map(choice.entries.map(({ key, credential }) => [key, reveal(credential.auth)]));
   const own = [...choice.keyBySource].map(([place, key]): [string, string] => [
     place,

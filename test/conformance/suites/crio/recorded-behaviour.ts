@@ -5,8 +5,9 @@
  * as a defect, what an independent reading of CRI-O says (crio-oracle.ts). Both are held against that reading: for every place
  * the image is pulled from, the written file must give CRI-O the credential that the namespace, else the node, has for it.
  *
- * Everywhere: the response is never cached and holds the entry that keeps the image private when a file was written; no file is
- * written, and one is removed, when the namespace adds nothing; the folder is for root alone.
+ * Everywhere: the response is never cached and holds the entry that keeps the image private when a file was written, or when the
+ * secrets could not be read for another reason than a refusal; no file is written when the namespace adds nothing, and one of
+ * another writer is left; of the node's entries the file holds those that the image needs; the folder is for root alone.
  */
 import { inspect } from 'node:util';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
@@ -109,6 +110,8 @@ function expectedOf({ input, peer, peerDefect = false, better }: Case): Expected
   if (peerDefect && better === undefined) throw new Error('a defect without "better"');
   const reading = readingOf(input);
   const isWritten = isAnswered(input) && reading.adds;
+  if (isUnread(input, reading, peer))
+    return expectation(input, peer, { reading, writes: false, exitCode: 0, isMarked: peerDefect });
   if (peerDefect) {
     const writes = isWritten && tokenIsUsable(input);
     return expectation(input, peer, {
@@ -134,16 +137,17 @@ interface Judged {
   readonly isMarked: boolean;
 }
 
-/** A file of an earlier run stays where nothing was learned about the namespace. */
-function staysLeft(input: Input, { sources }: Reading): boolean {
-  if (input.existingAuthFile === null) return false;
-  const isDenied = [401, 403, 404].includes(Number(input.api));
-  return sources.length === 0 || !tokenIsUsable(input) || (!isAnswered(input) && !isDenied);
+/** The namespace's secrets cannot be read, and not because somebody refuses it. */
+function isUnread(input: Input, { sources }: Reading, { log }: Peer): boolean {
+  const isDenied = [403, 404].includes(Number(input.api));
+  const isElsewhere = log.some((line) => line.includes('connect: connection refused'));
+  return sources.length > 0 && tokenIsUsable(input) && (isElsewhere || !isAnswered(input)) && !isDenied;
 }
 
 function expectation(input: Input, peer: Peer, judged: Judged): Expected {
   const { reading, writes, exitCode, isMarked } = judged;
-  const isLeft = !writes && staysLeft(input, reading);
+  // Recorded files name no writer, so nobody takes them away.
+  const isLeft = !writes && input.existingAuthFile !== null;
   const credentials = isLeft
     ? lookups(authsIn(input.existingAuthFile ?? ''), reading.sources)
     : wantedCredentials(input, reading, writes);
@@ -152,26 +156,43 @@ function expectation(input: Input, peer: Peer, judged: Judged): Expected {
     credentials,
     fileName: writes || isLeft ? fileNameOf(input) : null,
     fileText: recordedBytes(input, peer, judged, credentials),
-    response: responseOf(exitCode, writes),
+    response: responseOf(exitCode, writes || isUnread(input, reading, peer)),
     lastLogLine: exitCode === 0 ? 'fine' : 'Failed to run credential provider',
     firstRequest: firstRequest(input, peer, isMarked && reading.sources.length > 0),
   };
 }
 
-function responseOf(exitCode: number, writes: boolean): string {
+function responseOf(exitCode: number, keepsPrivate: boolean): string {
   if (exitCode !== 0) return 'none';
-  return writes ? 'private' : 'empty';
+  return keepsPrivate ? 'private' : 'empty';
 }
 
 /** The recorded bytes, where they are right. */
 function recordedBytes(
   input: Input,
   peer: Peer,
-  { writes, isMarked }: Judged,
+  { reading, writes, isMarked }: Judged,
   credentials: Expected['credentials'],
 ): string | undefined {
   if (!writes || isMarked || !isPlain(input) || !isRight(peer, credentials)) return undefined;
-  return peer.authFiles[peer.authFileName ?? '']?.text;
+  const text = peer.authFiles[peer.authFileName ?? '']?.text;
+  if (text === undefined) return undefined;
+  const recorded = JSON.parse(text) as { readonly auths: Auths };
+  const { auths } = recorded;
+  const needed = Object.keys(auths).filter((key) => isNeeded(key, auths, reading));
+  return bytesOf({ ...recorded, auths: Object.fromEntries(needed.map((key) => [key, auths[key]])) });
+}
+
+/** Whether CRI-O would miss the entry at one of the places, or find another there. */
+function isNeeded(key: string, auths: Auths, { sources }: Reading): boolean {
+  const without = Object.fromEntries(Object.entries(auths).filter(([name]) => name !== key));
+  return sources.some((source) => oracleLookup(auths, source) !== oracleLookup(without, source));
+}
+
+/** As Go writes such a file. */
+function bytesOf(file: unknown): string {
+  const text = JSON.stringify(file, null, '\t');
+  return `${text.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`;
 }
 
 function wantedCredentials(
@@ -246,11 +267,23 @@ function seen(input: Input, { exitCode, stdout, log, files, paths, name }: Seen)
     exitCode,
     credentials: lookups(authsIn(file?.text ?? '{}'), readingOf(input).sources),
     fileName: file === undefined ? null : name,
-    fileText: file?.text,
+    fileText: file === undefined ? undefined : withoutRecord(file.text),
     response: responseKind(stdout, imageOf(input)),
     lastLogLine: exitCode === 0 ? 'fine' : (log.at(-1)?.split(':')[0] ?? ''),
     firstRequest: paths[0] ?? '(none)',
   };
+}
+
+/** The bytes that would be there without the record; other bytes than these are kept, so that they differ. */
+function withoutRecord(text: string): string {
+  try {
+    const { 'pullwright.dev/record': record, ...rest } = JSON.parse(text) as Record<string, unknown>;
+    return record !== undefined && bytesOf({ ...rest, 'pullwright.dev/record': record }) === text
+      ? bytesOf(rest)
+      : text;
+  } catch {
+    return text;
+  }
 }
 
 type Auths = Parameters<typeof oracleLookup>[0];

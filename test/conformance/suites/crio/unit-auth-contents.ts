@@ -1,4 +1,5 @@
 /** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
+import { canonicalKey } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
 import {
   authFile,
   parseGlobalAuth,
@@ -72,5 +73,8 @@ function contentsOf(input: Input): Readonly<Record<string, { auth: string }>> {
   };
   const global = parseGlobalAuth(redact(JSON.stringify(node)));
   if (global === undefined) throw new Error('the node file of the table is not read');
-  return JSON.parse(reveal(authFile(choice, global).text)).auths;
+  // The table speaks of a file with all of the node's entries: each of them is given a place that needs it.
+  const places = input.globalRegs.map((key) => ({ repository: canonicalKey(key), kind: 'mirror' as const }));
+  const unserved = places.filter(({ repository }) => !choice.entries.some(({ key }) => key === repository));
+  return JSON.parse(reveal(authFile({ choice, sources: [...sources, ...unserved], global }).text)).auths;
 }
