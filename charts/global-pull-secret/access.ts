@@ -12,7 +12,7 @@ import type { AgentOptions } from './options.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
-const STATUS_NAME = pullStatusName('Secret', NAMES.additional);
+const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
 const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
@@ -33,6 +33,8 @@ export function hostedAccess(input: {
         // The labels of a node cannot be granted apart from the rest of it.
         { apiGroups: [''], resources: ['nodes'], verbs: [...READ, 'patch'] },
         named('', 'namespaces', [NAMES.namespace, NAMES.configNamespace]),
+        // Which registry the release payload comes from.
+        named('config.openshift.io', 'clusterversions', ['version']),
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
       ],
     },
@@ -41,11 +43,11 @@ export function hostedAccess(input: {
       rules: [
         applyByName('', 'secrets', [NAMES.original, NAMES.global]),
         secretsByName([NAMES.additional], READ),
-        applyByName('pullwright.dev', 'pullstatuses', [STATUS_NAME]),
+        applyByName('pullwright.dev', 'pullstatuses', STATUS_NAMES),
         {
           apiGroups: ['pullwright.dev'],
           resources: ['pullstatuses/status'],
-          resourceNames: [STATUS_NAME],
+          resourceNames: STATUS_NAMES,
           verbs: ['get', 'patch'],
         },
         // Leases of the restart slots are looked up by label, which RBAC cannot express.
@@ -75,7 +77,11 @@ export function managementAccess(
     },
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
-      rules: [hypershift],
+      // What is wrong with the platform's pull secret is said on the HostedCluster.
+      rules: [
+        hypershift,
+        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+      ],
     },
   ];
 }

@@ -12,6 +12,14 @@ export const GLOBAL_PULL_SECRET_ALERTS: readonly Alert[] = [
       'Their pods of DaemonSet kube-system/global-pull-secret-syncer are not ready. The log of such a pod says why: a kubelet that does not come up again was given back its old file.',
   },
   {
+    name: 'PlatformPullSecretFaulty',
+    expression: 'pullwright_platform_faults > 0',
+    for: '15m',
+    summary: 'The platform pull secret of {{ $labels.scope }} has {{ $value }} faults',
+    description:
+      'Nodes keep the last good entries. What is wrong, and how a removal that is held is confirmed, is in kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
+  },
+  {
     name: 'PullSecretEntriesRejected',
     expression: 'pullwright_rejected_entries > 0',
     for: '1h',

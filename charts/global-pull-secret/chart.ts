@@ -30,6 +30,13 @@ export interface GlobalPullSecretInput {
   readonly mode?: 'auto' | 'own' | 'observe';
   /** Platforms whose Replace pools are eligible. @default {['AWS', 'Azure']} */
   readonly platforms?: readonly string[];
+  /** How much a change of the platform's pull secret may remove without a confirmation. */
+  readonly removals?: {
+    /** Share of its entries, from 0 to 1. @default {0.5} */
+    readonly share?: number;
+    /** A removal that is held goes on after this long. @default {'never'} */
+    readonly delay?: string;
+  };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
@@ -114,6 +121,15 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     .min(1)
     .exactOptional()
     .describe('Platforms whose Replace pools are eligible'),
+  removals: z
+    .strictObject({
+      share: z.number().min(0).max(1).exactOptional().describe('Share of its entries; default 0.5'),
+      delay: duration()
+        .exactOptional()
+        .describe('A removal that is held goes on after this long; default never'),
+    })
+    .exactOptional()
+    .describe("What a change of the platform's pull secret may remove without a confirmation"),
   createConfigNamespace: z
     .boolean()
     .exactOptional()
@@ -195,6 +211,7 @@ function reconcilerOptions(
     ...(config.mode === undefined ? {} : { mode: config.mode }),
     ...(config.platforms === undefined ? {} : { platforms: config.platforms }),
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
+    ...(config.removals === undefined ? {} : { removals: config.removals }),
     ...agentOptions,
   };
 }

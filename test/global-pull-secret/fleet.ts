@@ -12,7 +12,7 @@ const SCOPE = {
   controlPlaneNamespace: 'clusters-a',
   hostedCluster: { namespace: 'clusters', name: 'a' },
 };
-const NOW = new Date('2026-01-01T00:00:00Z');
+export const NOW: Date = new Date('2026-01-01T00:00:00Z');
 
 type Auths = Readonly<Record<string, unknown>>;
 
@@ -52,12 +52,12 @@ export class Fleet {
     this.#options = options;
   }
 
-  reconcile(): OfflineResult {
+  reconcile(now: Date = NOW): OfflineResult {
     return runOffline({
       reconcilers: reconcilers(this.#options),
       scope: SCOPE,
       stores: { hosted: this.hosted, management: this.management },
-      now: NOW,
+      now,
     });
   }
 
@@ -74,18 +74,31 @@ export class Fleet {
       : (JSON.parse(Buffer.from(reveal(value), 'base64').toString()) as { auths: Auths }).auths;
   }
 
-  verdicts(): readonly string[] {
-    const status = this.hosted.get({
+  /** Status of the PullStatus about the additional secret, or about the copy of the platform's. */
+  status(about: 'additional' | 'original' = 'additional'): ReportedStatus | undefined {
+    return this.hosted.get({
       apiVersion: 'pullwright.dev/v1alpha1',
       kind: 'PullStatus',
       namespace: 'kube-system',
-      name: 'secret-additional-pull-secret',
-    })?.status;
-    return (
-      (status as { verdicts?: { subject: string; verdict: string; reason: string }[] } | undefined)
-        ?.verdicts ?? []
-    ).map((one) => `${one.subject} ${one.verdict}`);
+      name: `secret-${about}-pull-secret`,
+    })?.status as ReportedStatus | undefined;
   }
+
+  verdicts(about: 'additional' | 'original' = 'additional'): readonly string[] {
+    return (this.status(about)?.verdicts ?? []).map((one) => `${one.subject} ${one.verdict}`);
+  }
+
+  /** `True Merged` and the like. */
+  condition(about: 'additional' | 'original', type = 'Ready'): string | undefined {
+    const found = this.status(about)?.conditions.find((one) => one.type === type);
+    return found === undefined ? undefined : `${found.status} ${found.reason}`;
+  }
+}
+
+interface ReportedStatus {
+  readonly verdicts: readonly { subject: string; verdict: string; reason: string; message: string }[];
+  readonly conditions: readonly { type: string; status: string; reason: string; message: string }[];
+  readonly summary: Readonly<Record<string, string>>;
 }
 
 export function fleet(

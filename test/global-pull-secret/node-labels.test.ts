@@ -125,7 +125,7 @@ table<NodeRow>(
     one.reconcile();
     assert.equal(labelOf(one), row.label);
     assert.equal(
-      one.verdicts().some((verdict) => verdict === 'node n Warning'),
+      one.verdicts('original').some((verdict) => verdict === 'node n Warning'),
       row.overridden === true,
     );
   },

@@ -185,7 +185,7 @@ test('where HyperShift manages the objects, nothing is written but our own repor
   const { objects } = one.reconcile();
   assert.deepEqual(
     objects.map((object) => `${object.verb} ${object.ref.kind}`),
-    ['created PullStatus'],
+    ['created PullStatus', 'created PullStatus'],
   );
 });
 

@@ -3,7 +3,9 @@
 import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
 import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { parseGoDuration } from '../../rules/go/duration.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
+import type { RemovalOptions } from './removal-guard.ts';
 
 export interface GlobalPullSecretOptions {
   /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */
@@ -14,6 +16,8 @@ export interface GlobalPullSecretOptions {
   readonly platforms: readonly string[];
   /** What admission does with an additional secret of the wrong form. @default {'warn'} */
   readonly enforce: Enforcement;
+  /** How much a change of the platform's pull secret may remove without a confirmation. */
+  readonly removals?: RemovalOptions;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
@@ -44,8 +48,10 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     return fallback;
   };
   for (const field of Object.keys(raw)) {
-    if (!['delivery', 'mode', 'platforms', 'enforce', 'agent', 'clusters'].includes(field))
-      problems.push(`${field}: no such option, wanted delivery, mode, platforms, enforce, agent or clusters`);
+    if (!['delivery', 'mode', 'platforms', 'enforce', 'removals', 'agent', 'clusters'].includes(field))
+      problems.push(
+        `${field}: no such option, wanted delivery, mode, platforms, enforce, removals, agent or clusters`,
+      );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
   if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
@@ -57,12 +63,41 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     mode: choice('mode', ['auto', 'own', 'observe'], 'auto'),
     platforms: platforms as readonly string[],
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
+    ...removals(raw, problems),
     agent: { image: DEFAULT_IMAGE, ...(agent as Partial<AgentOptions>) },
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
   const clusters = parseClusters(raw);
   return clusters === undefined ? options : { ...options, clusters };
+}
+
+/** `removals: {share: 0.5, delay: 24h}`; both may be left out. */
+function removals(
+  raw: Readonly<Record<string, unknown>>,
+  problems: string[],
+): { readonly removals?: RemovalOptions } {
+  const value = raw['removals'];
+  if (value === undefined) return {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    problems.push('removals: wanted a map of share and delay');
+    return {};
+  }
+  const { share, delay, ...rest } = value as Readonly<Record<string, unknown>>;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) problems.push(`removals.${unknown}: no such option, wanted share or delay`);
+  if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1))
+    problems.push('removals.share: wanted a number from 0 to 1');
+  const nanoseconds = typeof delay === 'string' ? parseGoDuration(delay) : undefined;
+  const delayMs = nanoseconds === undefined || nanoseconds < 0 ? undefined : nanoseconds / 1e6;
+  if (delay !== undefined && delayMs === undefined)
+    problems.push('removals.delay: wanted a duration, such as 24h');
+  return {
+    removals: {
+      ...(typeof share === 'number' ? { share } : {}),
+      ...(delayMs === undefined ? {} : { delayMs }),
+    },
+  };
 }
 
 /** Each cluster has the options of all, with its own over them. */

@@ -9,19 +9,23 @@ import { type LastGood, type MergeResult, mergePullSecrets } from '../../rules/d
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { type Redacted, redact } from '../../rules/redacted.ts';
+import { addedEntries, addedKeys } from './added-entries.ts';
+import { type PlatformPlan, planPlatform, type RemovalContext, secretText, toBase64 } from './platform.ts';
+import type { HeldRemoval } from './removal-guard.ts';
 
-/** On `global-pull-secret`: the registry keys that came from the additional secret, as JSON. Tells the last good ones apart. */
-export const ADDITIONAL_KEYS_ANNOTATION = 'pullwright.dev/additional-keys';
-
-/** The four Secrets, as they are. */
+/** The four Secrets, as they are, and what decides about removals. */
 export interface PullSecrets {
   /** `pull-secret` of the control plane namespace. */
   readonly platform: KubeObject | undefined;
   readonly additional: KubeObject | undefined;
+  /** The copy of the platform's. */
+  readonly original?: KubeObject | undefined;
   readonly global: KubeObject | undefined;
   /** Where the platform's pull secret is looked for. */
   readonly platformNamespace?: string;
+  /** @default {nothing is confirmed, and nothing was held before} */
+  readonly removal?: RemovalContext;
 }
 
 /** A value to write (base64, as Secrets hold it), or what to do instead. */
@@ -33,39 +37,67 @@ export type ValueDecision =
 export interface PullSecretPlan {
   readonly original: ValueDecision;
   readonly global: ValueDecision;
-  /** For the annotation {@link ADDITIONAL_KEYS_ANNOTATION} when `global` is written. */
-  readonly additionalKeys: readonly string[];
+  /** Value of the annotation that tells the entries of the additional secret, when `global` is written. */
+  readonly added: string;
+  /** Number of those entries. */
+  readonly addedCount: number;
   /** One per entry of the additional secret, and one for the secret as a whole when it cannot be used. */
   readonly verdicts: readonly Verdict[];
+  /** On the platform's own entries: only what is wrong with them. */
+  readonly platformVerdicts: readonly Verdict[];
+  /** A removal that waits for a confirmation. */
+  readonly held?: HeldRemoval;
+  /** Of the platform's secret as a whole. */
   readonly problems: readonly Problem[];
 }
 
 const KEEP: ValueDecision = { act: 'keep' };
+const NO_REMOVALS: RemovalContext = { confirmed: [], options: {}, now: new Date(0), release: undefined };
 
 /** Decides. Never throws. */
 export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
-  const platform = platformText(secrets);
-  if ('problem' in platform)
-    return { original: KEEP, global: KEEP, additionalKeys: [], verdicts: [], problems: [platform.problem] };
+  const platform = planPlatform({
+    secret: secrets.platform,
+    namespace: secrets.platformNamespace,
+    copy: secrets.original,
+    removal: secrets.removal ?? NO_REMOVALS,
+  });
+  if (!platform.ok) return nothingToWrite(platform.problem);
+  return withPlatform(secrets, platform);
+}
+
+function nothingToWrite(problem: Problem): PullSecretPlan {
+  return {
+    original: KEEP,
+    global: KEEP,
+    added: '',
+    addedCount: 0,
+    verdicts: [],
+    platformVerdicts: [],
+    problems: [problem],
+  };
+}
+
+function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly ok: true }): PullSecretPlan {
   const additional = hasAdditional(secrets.additional) ? secrets.additional : undefined;
   const text = additional === undefined ? undefined : (secretText(additional) ?? redact(''));
   const merge = mergePullSecrets({
     original: platform.text,
+    heldOriginal: platform.heldEntries,
+    ...(platform.copyText === undefined ? {} : { lastOriginal: platform.copyText }),
     ...(text === undefined ? {} : { additional: text }),
     ...lastGood(secrets.global),
   });
+  const entries = merge.ok ? merge.entries : [];
   return {
-    // Always copied, as the requirement says: the agent judges again before it touches a node.
     original: { act: 'write', value: platform.value },
     global: globalDecision(secrets, merge, additional !== undefined),
-    additionalKeys: merge.ok
-      ? merge.entries.flatMap((entry) => (entry.source === 'original' ? [] : [entry.key]))
-      : [],
-    verdicts: [
-      ...platformVerdicts(merge),
-      ...(additional === undefined ? [] : [...typeVerdict(additional), ...keyVerdict(additional, merge)]),
-    ],
-    problems: merge.ok ? [] : [originalInvalid(secrets, merge.problem.message)],
+    added: addedEntries(entries),
+    addedCount: entries.filter(({ source }) => source === 'additional').length,
+    verdicts: additional === undefined ? [] : [...typeVerdict(additional), ...keyVerdict(additional, merge)],
+    platformVerdicts: merge.ok ? merge.originalVerdicts : [],
+    ...(platform.held === undefined ? {} : { held: platform.held }),
+    problems: [],
   };
 }
 
@@ -73,22 +105,9 @@ function globalDecision(secrets: PullSecrets, merge: MergeResult, wanted: boolea
   if (!wanted) return { act: 'remove' };
   if (!merge.ok) return KEEP;
   // A merge whose parts are not known (upstream made it) is better than none while the tenant's secret cannot be read.
-  const unknown = secrets.global?.metadata.annotations?.[ADDITIONAL_KEYS_ANNOTATION] === undefined;
+  const unknown = lastGood(secrets.global).lastGood === undefined;
   if (merge.additionalProblem !== undefined && unknown) return KEEP;
   return { act: 'write', value: toBase64(merge.text) };
-}
-
-/** What is wrong with the platform's own document. Nodes keep what they have; the platform's owner must act. */
-function platformVerdicts(merge: MergeResult): readonly Verdict[] {
-  if (merge.ok) return merge.originalVerdicts;
-  return [
-    {
-      subject: NAMES.original,
-      verdict: 'Warning',
-      reason: 'OriginalInvalid',
-      message: `the platform's pull secret ${merge.problem.message}; mend spec.pullSecret of the HostedCluster`,
-    },
-  ];
 }
 
 function keyVerdict(additional: KubeObject, merge: MergeResult): readonly Verdict[] {
@@ -101,59 +120,6 @@ function keyVerdict(additional: KubeObject, merge: MergeResult): readonly Verdic
       message: `failed to validate user provided pull secret: there is no "${NAMES.dataKey}" in it, add it`,
     },
   ];
-}
-
-/** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
-function mendPlatform(namespace: string | undefined): string {
-  return namespace === NAMES.configNamespace
-    ? `mend "Secret/${namespace}/${NAMES.platform}"`
-    : 'mend spec.pullSecret of the HostedCluster';
-}
-
-function originalInvalid({ platform, platformNamespace }: PullSecrets, fault: string): Problem {
-  const namespace = platform?.metadata.namespace ?? platformNamespace;
-  return {
-    disposition: 'terminal',
-    code: 'OriginalInvalid',
-    message: `Cannot use "Secret/${namespace ?? 'control plane namespace'}/${NAMES.platform}": it ${fault}`,
-    hint: `Nodes keep the last good pull secret; ${mendPlatform(namespace)}`,
-  };
-}
-
-function platformText({
-  platform: secret,
-  platformNamespace,
-}: PullSecrets): { text: Redacted<string>; value: Redacted<string> } | { problem: Problem } {
-  const namespace = secret?.metadata.namespace ?? platformNamespace;
-  const place = `Secret/${namespace ?? 'control plane namespace'}/${NAMES.platform}`;
-  if (secret === undefined) {
-    const remedy =
-      namespace === NAMES.configNamespace
-        ? 'Create it, of type kubernetes.io/dockerconfigjson'
-        : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
-    return {
-      problem: {
-        disposition: 'waiting',
-        afterMs: 10_000,
-        code: 'OriginalMissing',
-        message: `Cannot read "${place}": failed to get original pull secret, it does not exist`,
-        hint: `${remedy}; nothing is changed until it is there`,
-      },
-    };
-  }
-  const text = secretText(secret);
-  if (text === undefined || reveal(text) === '') {
-    return {
-      problem: {
-        disposition: 'terminal',
-        code: 'OriginalKeyMissing',
-        message: `Cannot use "${place}": original pull secret does not contain ${NAMES.dataKey} key`,
-        hint: `Nodes keep the last good pull secret; ${mendPlatform(namespace)}`,
-      },
-    };
-  }
-  // The very bytes of the platform's secret, also where they are no UTF-8.
-  return { text, value: dataValue(secret) ?? toBase64(text) };
 }
 
 /** Whether there is an additional secret to merge. Upstream treats one with no data at all like an absent one. */
@@ -174,32 +140,8 @@ function typeVerdict(secret: KubeObject): readonly Verdict[] {
   ];
 }
 
-/** The text under `.dockerconfigjson`, or undefined. */
-export function secretText(secret: KubeObject): Redacted<string> | undefined {
-  const value = dataValue(secret);
-  return value === undefined ? undefined : redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
-}
-
-function dataValue(secret: KubeObject): Redacted<string> | undefined {
-  return (secret as SecretObject).data?.[NAMES.dataKey];
-}
-
-function toBase64(text: Redacted<string>): Redacted<string> {
-  return redact(Buffer.from(reveal(text)).toString('base64'));
-}
-
 function lastGood(global: KubeObject | undefined): { lastGood?: LastGood } {
   const text = global === undefined ? undefined : secretText(global);
-  const annotation = global?.metadata.annotations?.[ADDITIONAL_KEYS_ANNOTATION];
-  if (text === undefined || typeof annotation !== 'string') return {};
-  return { lastGood: { text, keys: parseKeys(annotation) } };
-}
-
-function parseKeys(annotation: string): readonly string[] {
-  try {
-    const keys: unknown = JSON.parse(annotation);
-    return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : [];
-  } catch {
-    return [];
-  }
+  const keys = global === undefined || text === undefined ? undefined : addedKeys(global, text);
+  return text === undefined || keys === undefined ? {} : { lastGood: { text, keys } };
 }

@@ -17,12 +17,14 @@ import {
 } from '../../controller/contract.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
 import { managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
-import { ADDITIONAL_KEYS_ANNOTATION, type PullSecretPlan, planPullSecrets } from './plan.ts';
+import { type PullSecretPlan, planPullSecrets } from './plan.ts';
+import { REMOVAL_READS, removalContext } from './removal-context.ts';
 import { report, STATUS_READS } from './report.ts';
 
 const NAME = 'global-pull-secret';
@@ -38,6 +40,7 @@ const READS: readonly Read[] = [
   ...NODE_READS,
   ...AGENT_READS,
   ...STATUS_READS,
+  ...REMOVAL_READS,
 ];
 
 /** Makes the reconciler from its part of the configuration. */
@@ -57,13 +60,24 @@ export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Re
 
 function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
-  const plan = planPullSecrets({ ...secrets, platformNamespace: world.scope.controlPlaneNamespace });
+  const plan = planPullSecrets({
+    ...secrets,
+    platformNamespace: world.scope.controlPlaneNamespace,
+    removal: removalContext(world, options.removals),
+  });
   const observed = managedElsewhere(options.mode, [secrets.original, secrets.global, world.get(DAEMON_SET)]);
   const nodes = planNodes(world, MANAGER, options.platforms);
   const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
   const reported = report({ world, plan, nodes, secrets, observed, problems });
-  return { ...reported, apply: [...writes.apply, ...reported.apply], keep: writes.keep, problems };
+  const { held } = plan;
+  return {
+    ...reported,
+    apply: [...writes.apply, ...reported.apply],
+    keep: writes.keep,
+    problems,
+    ...(held?.waitMs === undefined ? {} : { requeueAfterMs: held.waitMs }),
+  };
 }
 
 const DAEMON_SET: Ref = {
@@ -135,7 +149,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets): readonly Ap
     writes.push({ role: 'hosted', object, adopt: true });
   }
   if (plan.global.act === 'write') {
-    const annotations = { [ADDITIONAL_KEYS_ANNOTATION]: JSON.stringify(plan.additionalKeys) };
+    const annotations = { [ADDED_ENTRIES_ANNOTATION]: plan.added };
     writes.push({
       role: 'hosted',
       object: pullSecretObject({

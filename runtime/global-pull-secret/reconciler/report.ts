@@ -1,7 +1,6 @@
-/** What the tenant and the operator see: a PullStatus beside the additional secret, events, metrics. */
+/** What is told: to the platform's owner in `platform-report.ts`, to the tenant in a PullStatus beside its secret; metrics. */
 import type {
   Apply,
-  EventNote,
   Outcome,
   Problem,
   Read,
@@ -21,7 +20,17 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import type { NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
+import {
+  entryEvents,
+  PLATFORM_STATUS,
+  platformEvents,
+  platformStatus,
+  reasonsOf,
+  rejectedOf,
+  textOf,
+} from './platform-report.ts';
 import type { SystemSecrets } from './reconciler.ts';
+import { platformOwner } from './removal-context.ts';
 
 const STATUS: Ref = {
   role: 'hosted',
@@ -38,16 +47,10 @@ const ADDITIONAL: Ref = {
   name: NAMES.additional,
 };
 
-export const STATUS_READS: readonly Read[] = [
-  {
-    role: 'hosted',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: NAMES.namespace,
-    name: STATUS.name,
-    optional: true,
-  },
-];
+export const STATUS_READS: readonly Read[] = [STATUS, PLATFORM_STATUS].map((ref) => ({
+  ...ref,
+  optional: true,
+}));
 
 export interface ReportInput {
   readonly world: World;
@@ -63,105 +66,83 @@ type Reported = Required<Pick<Outcome, 'apply' | 'status' | 'events' | 'metrics'
 
 /** Builds the reporting part of the outcome. */
 export function report(input: ReportInput): Reported {
-  const { secrets, plan, nodes } = input;
-  const speaksOf =
-    secrets.additional !== undefined ||
-    input.problems.length > 0 ||
-    nodes.verdicts.length > 0 ||
-    input.observed !== undefined;
-  const status = speaksOf ? statusOf(input) : { apply: [], status: [] };
+  const { secrets, plan, nodes, problems, world } = input;
+  const { additional } = secrets;
+  const managed = managedBy(input.observed);
+  const present = world.get(PLATFORM_STATUS);
+  const platform = platformStatus({ plan, nodes, problems, managed, present, now: world.now });
+  const tenant = additional === undefined ? [] : [{ ref: STATUS, ...tenantStatus(input, managed) }];
+  const all = [{ ref: PLATFORM_STATUS, ...platform }, ...tenant];
+  const { uid } = additional?.metadata ?? {};
+  const tenantEvents =
+    additional === undefined
+      ? []
+      : entryEvents(plan.verdicts, { ...ADDITIONAL, ...(uid === undefined ? {} : { uid }) });
   return {
-    ...status,
-    events: secrets.additional === undefined ? [] : eventsOf(plan.verdicts, secrets.additional.metadata.uid),
+    apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
+    status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
+    events: [...platformEvents(plan, platformOwner(world)), ...tenantEvents],
     metrics: metricsOf(input),
   };
 }
 
-function statusOf(input: ReportInput): { apply: readonly Apply[]; status: readonly StatusPatch[] } {
-  const { world, plan, nodes } = input;
-  const built = pullStatus({
+function managedBy(observed: string | undefined): readonly ConditionInput[] {
+  if (observed === undefined) return [];
+  return [
+    {
+      type: 'ManagedElsewhere',
+      status: 'True',
+      reason: 'Observing',
+      message: `${observed} manages these objects; nothing is written`,
+    },
+  ];
+}
+
+function tenantStatus(input: ReportInput, managed: readonly ConditionInput[]): ReturnType<typeof pullStatus> {
+  const { world, plan } = input;
+  return pullStatus({
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
-    conditions: conditionsOf(input),
-    verdicts: [...plan.verdicts, ...nodes.verdicts],
+    conditions: [...tenantConditions(input), ...managed],
+    verdicts: plan.verdicts,
     summary: countsOf(plan.verdicts),
     present: world.get(STATUS),
     now: world.now,
   });
-  return {
-    apply: [{ role: 'hosted', object: built.object }],
-    status: [{ ref: STATUS, status: built.status }],
-  };
 }
 
-function conditionsOf({ plan, problems, observed }: ReportInput): readonly ConditionInput[] {
-  const rejected = plan.verdicts.filter((verdict) => verdict.verdict === 'Rejected');
+/**
+ * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
+ * from nodes, it waits: that is nothing that it could fix.
+ */
+function tenantConditions({ plan, problems }: ReportInput): readonly ConditionInput[] {
+  const rejected = rejectedOf(plan.verdicts);
   const shadowed = plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
-  const problem = problems[0];
+  const [problem] = problems;
   const stalled =
-    problem?.disposition === 'terminal'
-      ? { reason: problem.code, message: textOf(problem) }
-      : rejectedText(rejected, plan.verdicts.length);
-  const progressing =
-    problem !== undefined && problem.disposition !== 'terminal'
+    rejected.length === 0
+      ? undefined
+      : {
+          reason: 'EntriesRejected',
+          message: `cannot use ${rejected.length} of ${plan.verdicts.length} entries: ${reasonsOf(rejected)}`,
+        };
+  const waits =
+    stalled === undefined && problem !== undefined
       ? { reason: problem.code, message: textOf(problem) }
       : undefined;
   const base = readiness({
     ready: { reason: 'Merged', message: mergedText(plan) },
     ...(stalled === undefined ? {} : { stalled }),
-    ...(progressing === undefined ? {} : { progressing }),
+    ...(waits === undefined ? {} : { progressing: waits }),
   });
-  const conflicts: readonly ConditionInput[] =
-    shadowed.length === 0
-      ? []
-      : [
-          {
-            type: 'Conflicts',
-            status: 'True',
-            reason: 'RegistryShadowed',
-            message: `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`,
-          },
-        ];
-  const managed: readonly ConditionInput[] =
-    observed === undefined
-      ? []
-      : [
-          {
-            type: 'ManagedElsewhere',
-            status: 'True',
-            reason: 'Observing',
-            message: `${observed} manages these objects; nothing is written`,
-          },
-        ];
-  return [...base, ...conflicts, ...managed];
+  if (shadowed.length === 0) return base;
+  const message = `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`;
+  return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
-/** Who looks at a condition has no log at hand: it must say what to do. */
-function textOf({ message, hint }: Problem): string {
-  return hint === undefined ? message : `${message}. ${hint}`;
-}
-
-/** Reasons that a condition names; the verdicts have all. */
-const MAX_REASONS = 3;
-
-function rejectedText(
-  rejected: readonly Verdict[],
-  of: number,
-): { reason: string; message: string } | undefined {
-  if (rejected.length === 0) return undefined;
-  const reasons = rejected
-    .slice(0, MAX_REASONS)
-    .map(({ subject, message }) => `"${subject}" ${message}`)
-    .join('; ');
-  const more =
-    rejected.length > MAX_REASONS ? `; and ${rejected.length - MAX_REASONS} more, see the verdicts` : '';
-  const message = `cannot use ${rejected.length} of ${of} entries: ${reasons}${more}`;
-  return { reason: 'EntriesRejected', message };
-}
-
-function mergedText(plan: PullSecretPlan): string {
-  if (plan.global.act !== 'write') return 'nodes use the platform pull secret alone';
-  return `${plan.additionalKeys.length} ${plan.additionalKeys.length === 1 ? 'entry' : 'entries'} added to the platform pull secret`;
+function mergedText({ global, addedCount }: PullSecretPlan): string {
+  if (global.act !== 'write') return 'nodes use the platform pull secret alone';
+  return `${addedCount} ${addedCount === 1 ? 'entry' : 'entries'} added to the platform pull secret`;
 }
 
 function subjects(verdicts: readonly Verdict[]): string {
@@ -176,19 +157,6 @@ function countsOf(verdicts: readonly Verdict[]): Readonly<Record<string, number>
   const count = (wanted: Verdict['verdict']): number =>
     verdicts.filter((verdict) => verdict.verdict === wanted).length;
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
-}
-
-function eventsOf(verdicts: readonly Verdict[], uid: string | undefined): readonly EventNote[] {
-  const regarding = { ...ADDITIONAL, ...(uid === undefined ? {} : { uid }) };
-  return verdicts
-    .filter((verdict) => verdict.verdict !== 'Accepted')
-    .map((verdict) => ({
-      regarding,
-      type: 'Warning' as const,
-      reason: verdict.reason,
-      action: 'Merge',
-      note: `${verdict.subject}: ${verdict.message}`.slice(0, 1024),
-    }));
 }
 
 function metricsOf({ world, plan, nodes }: ReportInput): readonly Sample[] {
@@ -217,6 +185,11 @@ function metricsOf({ world, plan, nodes }: ReportInput): readonly Sample[] {
       'pullwright_rejected_entries',
       'Entries of the additional pull secret that cannot be used',
       countsOf(plan.verdicts)['rejected'] ?? 0,
+    ),
+    gauge(
+      'pullwright_platform_faults',
+      'What is wrong with the platform pull secret: entries that cannot be used, a removal that is held, or the whole',
+      rejectedOf(plan.platformVerdicts).length + plan.problems.length + (plan.held === undefined ? 0 : 1),
     ),
     gauge(
       'pullwright_eligible_nodes',

@@ -46,6 +46,10 @@ export interface MergeInput {
   readonly additional?: Redacted<string>;
   /** Stands in, entry by entry, for what the tenant has made unreadable since. */
   readonly lastGood?: LastGood;
+  /** The platform's document as it was last written: stands in for what the platform has made unreadable since. */
+  readonly lastOriginal?: Redacted<string>;
+  /** Entries of the platform that stay although its document no longer has them. */
+  readonly heldOriginal?: readonly DockerConfigEntry[];
   /** What a Secret holds at most; entries that do not fit are left out. @default {1048576} */
   readonly maxBytes?: number;
 }
@@ -97,10 +101,12 @@ export const MAX_SECRET_BYTES: number = 1024 * 1024;
  * ```
  */
 export function mergePullSecrets(input: MergeInput): MergeResult {
-  const original = parseDockerConfig(input.original);
-  if (!original.ok) return original;
-  if (!original.config.hasAuths) return { ok: false, problem: AUTHS_MISSING };
-  const last = readLastGood(input.lastGood);
+  const parsed = parseDockerConfig(input.original);
+  if (!parsed.ok) return parsed;
+  if (!parsed.config.hasAuths) return { ok: false, problem: AUTHS_MISSING };
+  const held = input.heldOriginal ?? [];
+  const original = { config: { ...parsed.config, entries: [...parsed.config.entries, ...held] } };
+  const last = readLastGood(input.lastGood, input.lastOriginal);
   const platform = platformPart(original.config, last.platform);
   const { fields, leftOut } = usableFields(original.config);
   const room = (input.maxBytes ?? MAX_SECRET_BYTES) - byteLength(encodeConfig(platform.encoded, fields));
@@ -122,7 +128,8 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
   };
 }
 
-const AUTHS_MISSING: ConfigProblem = {
+/** A document without an `auths` object. */
+export const AUTHS_MISSING: ConfigProblem = {
   reason: 'AuthsMissing',
   message: 'has no "auths" object, wanted one entry per registry',
   kubeletFault: undefined,
@@ -143,7 +150,7 @@ function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConf
   const keys = platformKeys(config.entries);
   for (const entry of config.entries) {
     const key = keys.get(entry.key.written) ?? entry.key.written;
-    const used = entry.fault === undefined ? entry : last.get(key);
+    const used = entry.fault === undefined ? entry : (last.get(key) ?? last.get(entry.key.written));
     if (used !== undefined) {
       encoded.push(encodeEntry(used, key));
       merged.push({ key, source: used === entry ? 'original' : 'lastGood' });
@@ -212,17 +219,23 @@ interface LastEntries {
   readonly tenant: ReadonlyMap<string, DockerConfigEntry>;
 }
 
-function readLastGood(last: LastGood | undefined): LastEntries {
-  const parsed = last === undefined ? undefined : parseDockerConfig(last.text);
-  const good = parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
+function readLastGood(last: LastGood | undefined, original: Redacted<string> | undefined): LastEntries {
+  const good = goodEntries(last?.text);
   const keys = new Set(last?.keys);
-  const part = (tenant: boolean): ReadonlyMap<string, DockerConfigEntry> =>
-    new Map(
-      good
-        .filter((entry) => keys.has(entry.key.written) === tenant)
-        .map((entry) => [entry.key.written, entry]),
-    );
-  return { platform: part(false), tenant: part(true) };
+  const byKey = (entries: readonly DockerConfigEntry[]) =>
+    entries.map((entry) => [entry.key.written, entry] as const);
+  return {
+    platform: new Map([
+      ...byKey(good.filter((entry) => !keys.has(entry.key.written))),
+      ...byKey(goodEntries(original)),
+    ]),
+    tenant: new Map(byKey(good.filter((entry) => keys.has(entry.key.written)))),
+  };
+}
+
+function goodEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
+  const parsed = text === undefined ? undefined : parseDockerConfig(text);
+  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.fault === undefined) : [];
 }
 
 function leftOutVerdicts(names: readonly string[]): readonly Verdict[] {

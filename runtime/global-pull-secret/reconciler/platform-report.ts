@@ -1,0 +1,159 @@
+/**
+ * What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
+ * It is there whether or not a tenant added anything.
+ */
+import type { EventNote, Problem, Ref } from '../../controller/contract.ts';
+import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatus,
+  pullStatusName,
+  type Verdict,
+} from '../../rules/kubernetes/pull-status.ts';
+import type { NodesPlan } from './nodes.ts';
+import type { PullSecretPlan } from './plan.ts';
+import { CONFIRM_ANNOTATION, type HeldRemoval } from './removal-guard.ts';
+
+/** About `original-pull-secret`. */
+export const PLATFORM_STATUS: Ref = {
+  role: 'hosted',
+  apiVersion: PULL_STATUS_API_VERSION,
+  kind: PULL_STATUS_KIND,
+  namespace: NAMES.namespace,
+  name: pullStatusName('Secret', NAMES.original),
+};
+
+export interface PlatformReportInput {
+  readonly plan: PullSecretPlan;
+  readonly nodes: NodesPlan;
+  /** All that keeps the platform's pull secret from nodes. */
+  readonly problems: readonly Problem[];
+  /** Conditions that say who manages the objects. */
+  readonly managed: readonly ConditionInput[];
+  readonly present: KubeObject | undefined;
+  readonly now: Date;
+}
+
+/** The PullStatus and its status. */
+export function platformStatus(input: PlatformReportInput): ReturnType<typeof pullStatus> {
+  const { plan, nodes, present, now } = input;
+  return pullStatus({
+    reporter: 'global-pull-secret',
+    about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original },
+    conditions: conditionsOf(input),
+    verdicts: [...plan.platformVerdicts, ...nodes.verdicts],
+    summary: {
+      rejected: rejectedOf(plan.platformVerdicts).length,
+      ...(plan.held === undefined ? {} : { heldRemoval: plan.held.hash, heldSince: plan.held.since }),
+    },
+    present,
+    now,
+  });
+}
+
+/** Entries that cannot be used. */
+export function rejectedOf(verdicts: readonly Verdict[]): readonly Verdict[] {
+  return verdicts.filter(({ verdict }) => verdict === 'Rejected');
+}
+
+function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
+  const { plan, problems, managed } = input;
+  const [problem] = problems;
+  const rejected = rejectedText(rejectedOf(plan.platformVerdicts));
+  const said = problem === undefined ? undefined : { reason: problem.code, message: textOf(problem) };
+  const held: readonly ConditionInput[] =
+    plan.held === undefined
+      ? []
+      : [{ type: 'RemovalHeld', status: 'True', reason: plan.held.reason, message: heldText(plan.held) }];
+  const first = plan.held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(plan.held) };
+  const stalled = problem?.disposition === 'terminal' ? said : (first ?? rejected);
+  return [
+    ...readiness({
+      ready: { reason: 'Copied', message: 'nodes get the platform pull secret' },
+      ...(stalled === undefined ? {} : { stalled }),
+      ...(stalled !== undefined || said === undefined ? {} : { progressing: said }),
+    }),
+    ...held,
+    ...managed,
+  ];
+}
+
+/** Who looks at a condition has no log at hand: it must say what to do. */
+export function textOf({ message, hint }: Problem): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
+}
+
+function heldText({ message, hash, keys, until }: HeldRemoval): string {
+  const byItself = until === undefined ? '' : `, or until ${until}`;
+  const names = keys
+    .slice(0, 5)
+    .map((key) => `"${key}"`)
+    .join(', ');
+  const more = keys.length > 5 ? ` and ${keys.length - 5} more` : '';
+  return `the platform's pull secret ${message}: ${names}${more} stay on nodes until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
+}
+
+/** Reasons that a condition names; the verdicts have all. */
+const MAX_REASONS = 3;
+
+function rejectedText(rejected: readonly Verdict[]): { reason: string; message: string } | undefined {
+  if (rejected.length === 0) return undefined;
+  return {
+    reason: 'PlatformEntriesRejected',
+    message: `cannot use ${rejected.length} of the platform's entries: ${reasonsOf(rejected)}; fix spec.pullSecret of the HostedCluster, or the Secret it names`,
+  };
+}
+
+/** The first reasons, and how many more there are. */
+export function reasonsOf(rejected: readonly Verdict[]): string {
+  const reasons = rejected
+    .slice(0, MAX_REASONS)
+    .map(({ subject, message }) => `"${subject}" ${message}`)
+    .join('; ');
+  const more = rejected.length - MAX_REASONS;
+  return more > 0 ? `${reasons}; and ${more} more, see the verdicts` : reasons;
+}
+
+/** At most this many events tell of single entries; the PullStatus has all of them. */
+const MAX_EVENTS = 20;
+
+/** Events on `regarding`, which is where a person can fix it. */
+export function entryEvents(verdicts: readonly Verdict[], regarding: Ref): readonly EventNote[] {
+  return verdicts
+    .filter(({ verdict }) => verdict !== 'Accepted')
+    .slice(0, MAX_EVENTS)
+    .map(({ subject, message, reason }) => ({
+      regarding,
+      type: 'Warning' as const,
+      reason,
+      action: 'Merge',
+      note: `${subject}: ${message}`.slice(0, 1024),
+    }));
+}
+
+/** Events about the platform's pull secret. */
+export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly EventNote[] {
+  const held: readonly EventNote[] =
+    plan.held === undefined
+      ? []
+      : [
+          {
+            regarding,
+            type: 'Warning',
+            reason: 'RemovalHeld',
+            action: 'Copy',
+            note: heldText(plan.held).slice(0, 1024),
+          },
+        ];
+  const whole = plan.problems.map((problem) => ({
+    regarding,
+    type: 'Warning' as const,
+    reason: problem.code,
+    action: 'Copy',
+    note: textOf(problem).slice(0, 1024),
+  }));
+  return [...whole, ...held, ...entryEvents(plan.platformVerdicts, regarding)];
+}

@@ -1,0 +1,139 @@
+/**
+ * What nodes get of the platform's pull secret: the very bytes where every reader can use all of it, else the part that they
+ * can use, with the last good form of what they cannot, and with what a removal that is held would take. Pure.
+ */
+import type { Problem } from '../../controller/contract.ts';
+import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import { AUTHS_MISSING } from '../../rules/docker-config/merge.ts';
+import { encodeUsable, usablePart } from '../../rules/docker-config/usable.ts';
+import type { JsonNode } from '../../rules/go/json.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { type HeldRemoval, heldRemoval, type RemovalInput } from './removal-guard.ts';
+
+/** What decides about a removal besides the documents. */
+export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
+
+export interface PlatformInput {
+  readonly secret: KubeObject | undefined;
+  /** Where it is looked for. */
+  readonly namespace: string | undefined;
+  /** `original-pull-secret` as it is: what nodes have. */
+  readonly copy: KubeObject | undefined;
+  readonly removal: RemovalContext;
+}
+
+/** The platform's part, or why there is none. */
+export type PlatformPlan =
+  | { readonly ok: false; readonly problem: Problem }
+  | {
+      readonly ok: true;
+      /** The document as the platform has it. */
+      readonly text: Redacted<string>;
+      /** Base64 of what the copy should hold. */
+      readonly value: Redacted<string>;
+      /** What the copy holds now. */
+      readonly copyText?: Redacted<string>;
+      readonly held?: HeldRemoval;
+      /** The entries that stay because of it. */
+      readonly heldEntries: readonly DockerConfigEntry[];
+    };
+
+/** Decides. Never throws. */
+export function planPlatform(input: PlatformInput): PlatformPlan {
+  const { secret, copy } = input;
+  const text = secret === undefined ? undefined : secretText(secret);
+  if (secret === undefined) return { ok: false, problem: missing(input) };
+  if (text === undefined || reveal(text) === '') return { ok: false, problem: keyMissing(input) };
+  const parsed = parseDockerConfig(text);
+  if (!parsed.ok || !parsed.config.hasAuths)
+    return { ok: false, problem: invalid(input, parsed.ok ? AUTHS_MISSING.message : parsed.problem.message) };
+  const copyText = copy === undefined ? undefined : secretText(copy);
+  const before = readableEntries(copyText);
+  const held = heldRemoval({ before, after: parsed.config.entries, ...input.removal });
+  const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
+  const { whole, broken, entries, fields } = usablePart(parsed.config);
+  const brokenKeys = new Set(broken.map(({ key }) => key.written));
+  const stay = [...before.filter(({ key }) => brokenKeys.has(key.written)), ...heldEntries];
+  // The very bytes of the platform's secret, also where they are no UTF-8.
+  const verbatim = whole && held === undefined ? dataValue(secret) : undefined;
+  const usable = (): Redacted<string> =>
+    encodeUsable(
+      [...entries, ...stay].map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
+      fields.map(({ key, value }) => [key, value] as const),
+    );
+  return {
+    ok: true,
+    text,
+    value: verbatim ?? toBase64(usable()),
+    ...(copyText === undefined ? {} : { copyText }),
+    ...(held === undefined ? {} : { held }),
+    heldEntries,
+  };
+}
+
+function readableEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
+  const parsed = text === undefined ? undefined : parseDockerConfig(text);
+  return parsed?.ok ? parsed.config.entries.filter((entry) => entry.readable) : [];
+}
+
+function placeOf({ secret, namespace }: PlatformInput): string {
+  return `Secret/${secret?.metadata.namespace ?? namespace ?? 'control plane namespace'}/${NAMES.platform}`;
+}
+
+/** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
+function isStandalone({ secret, namespace }: PlatformInput): boolean {
+  return (secret?.metadata.namespace ?? namespace) === NAMES.configNamespace;
+}
+
+function remedy(input: PlatformInput): string {
+  const fix = isStandalone(input) ? `fix "${placeOf(input)}"` : 'fix spec.pullSecret of the HostedCluster';
+  return `Nodes keep the last good pull secret; ${fix}`;
+}
+
+function missing(input: PlatformInput): Problem {
+  const source = isStandalone(input)
+    ? 'Create it, of type kubernetes.io/dockerconfigjson'
+    : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
+  return {
+    disposition: 'waiting',
+    afterMs: 10_000,
+    code: 'OriginalMissing',
+    message: `Cannot read "${placeOf(input)}": failed to get original pull secret, it does not exist`,
+    hint: `${source}; no pull secret on any node changes until it is there`,
+  };
+}
+
+function keyMissing(input: PlatformInput): Problem {
+  return {
+    disposition: 'terminal',
+    code: 'OriginalKeyMissing',
+    message: `Cannot use "${placeOf(input)}": original pull secret does not contain ${NAMES.dataKey} key`,
+    hint: remedy(input),
+  };
+}
+
+function invalid(input: PlatformInput, fault: string): Problem {
+  return {
+    disposition: 'terminal',
+    code: 'OriginalInvalid',
+    message: `Cannot use "${placeOf(input)}": it ${fault}`,
+    hint: remedy(input),
+  };
+}
+
+/** The text under `.dockerconfigjson`, or undefined. */
+export function secretText(secret: KubeObject): Redacted<string> | undefined {
+  const value = dataValue(secret);
+  return value === undefined ? undefined : redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+}
+
+function dataValue(secret: KubeObject): Redacted<string> | undefined {
+  return (secret as SecretObject).data?.[NAMES.dataKey];
+}
+
+/** A text as Secrets hold it. */
+export function toBase64(text: Redacted<string>): Redacted<string> {
+  return redact(Buffer.from(reveal(text)).toString('base64'));
+}
