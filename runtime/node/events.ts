@@ -73,8 +73,7 @@ export function stateOf(step: Step, look: Look): NodeState {
     const [reason, message] = ACTING[step.do] ?? ['Working', ''];
     return { ready: false, reason, message, busy: true };
   }
-  if (step.reason === 'Settled')
-    return { ready: true, reason: 'InSync', message: 'The file means what is wanted' };
+  if (step.reason === 'Settled') return settled(look);
   if (step.reason === 'BreakerOpen') {
     const again =
       step.wakeInMs === undefined ? 'only other content will be tried' : 'it is tried again later';
@@ -89,6 +88,17 @@ export function stateOf(step: Step, look: Look): NodeState {
     return { ready: true, reason: 'NothingToBring', message: idle };
   if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
   return { ready: false, reason: problem.code, message: describeError(problem) };
+}
+
+/** A part of the source that no reader can use is no fault of the node, and is not kept from those who look at it. */
+function settled({ problem }: Look): NodeState {
+  const message = 'The file means what is wanted';
+  if (problem === undefined) return { ready: true, reason: 'InSync', message };
+  return {
+    ready: true,
+    reason: problem.code,
+    message: `${message}, as far as it can be used: ${problem.message}`,
+  };
 }
 
 /** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */

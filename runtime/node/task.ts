@@ -23,7 +23,7 @@ export interface Look {
   readonly wanted: WantedContent | undefined;
   /** Why all is well although nothing is wanted: there is nothing to bring to the node. */
   readonly idle?: string;
-  /** Why nothing is wanted, or why the file cannot be read. */
+  /** Why nothing is wanted; beside a wanted content, what of the source is left out of it. */
   readonly problem?: PullwrightError;
   /** For people: which source was taken, how many entries are wanted, and how many of them belong to others. */
   readonly from?: string;

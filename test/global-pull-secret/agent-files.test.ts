@@ -19,19 +19,19 @@ settledScene(
   async (node, agent) => {
     const planted = plantedPassword('poison');
     const bad: readonly (readonly [string | Uint8Array | undefined, RegExp])[] = [
-      [OLD.slice(0, -9), /no JSON/],
+      [OLD.slice(0, -9), /not JSON/],
       ['{}', /missing 'auths' key/],
-      ['[]', /no JSON object/],
-      [`"${planted}"`, /no JSON object/],
-      [`{"auths":"${planted}"}`, /"auths" is no object/],
-      [`{"auths":{"a.example.com":"${planted}"}}`, /entry 1 \("a.example.com"\) is no object/],
+      ['[]', /wanted a JSON object/],
+      [`"${planted}"`, /wanted a JSON object/],
+      [`{"auths":"${planted}"}`, /"auths" as a text, wanted an object/],
+      [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a text, wanted an object/],
       [
         `{"auths":{"a.example.com":{"auth":["${planted}"]}}}`,
-        /"auth" of entry 1 \("a.example.com"\) is no text/,
+        /entry "a.example.com" has "auth" as an array, wanted a text/,
       ],
-      [`{"auths":{"a.example.com":{"auth":"${planted}"}}`, /no JSON/],
-      [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /no JSON/],
-      ['['.repeat(200_000), /no JSON/],
+      [`{"auths":{"a.example.com":{"auth":"${planted}"}}`, /not JSON/],
+      [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /not JSON/],
+      ['['.repeat(200_000), /not JSON/],
       ['', /it is empty/],
     ];
     for (const [content, words] of bad) {
@@ -47,6 +47,26 @@ settledScene(
     assert.ok(!agent.text().includes(planted));
     node.original.swap(NEW);
     await settled(node, agent, NEW);
+  },
+);
+
+scene(
+  test,
+  'one bad entry takes no other credential: it stays as it was last good, and is named',
+  async (node, agents) => {
+    const planted = plantedPassword('one-bad');
+    const before = secret('a.example.com', 'b.example.com');
+    node.original.swap(before);
+    const agent = agents.run(node);
+    await settled(node, agent, before);
+    const { auths } = JSON.parse(before) as { auths: Record<string, { auth: string }> };
+    const rotated = { auth: Buffer.from('u:rotated').toString('base64') };
+    const bad = { 'a.example.com': rotated, 'b.example.com': { auth: `-${planted}` } };
+    node.original.swap(JSON.stringify({ auths: bad }));
+    const left = { 'a.example.com': rotated, 'b.example.com': auths['b.example.com'] };
+    await until('the rest has settled', () => agent.reason() === 'SourcePartlyInvalid');
+    assert.equal(readFileSync(node.machine.config, 'utf8'), JSON.stringify({ auths: left }));
+    assert.ok(!agent.text().includes(planted));
   },
 );
 

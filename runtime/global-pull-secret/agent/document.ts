@@ -1,30 +1,45 @@
 /**
- * The kubelet's `config.json` as the node agent sees it: what it means, whether its readers can read it, and how the wanted
- * one is made of a source and of what others put there. Pure.
+ * The kubelet's `config.json` as the node agent sees it: what of it its readers can use, and how the wanted one is made of a
+ * source, of what is there, and of what others put there. Pure.
  *
- * Source of the rule: requirement 1 ("Node-level synchronization"). The kubelet and CRI-O read the file with Go's decoder,
- * which refuses the whole file when one entry has a field of the wrong type: such a source would take all credentials from
- * the node, so it is refused here, and the node keeps what it has.
+ * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot read costs the
+ * node every credential of the file, so that such an entry is never written: it is left out, or stays as it was last good.
  */
 import { createHash } from 'node:crypto';
+import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import { MISSING_AUTHS, upstreamAgentFault } from '../../rules/docker-config/upstream.ts';
+import {
+  digestOfNode,
+  encodeUsable,
+  meaningOf,
+  usableDigest,
+  usablePart,
+} from '../../rules/docker-config/usable.ts';
 import { PullwrightError } from '../../rules/errors.ts';
+import { decodeUtf8 } from '../../rules/go/bytes.ts';
+import type { JsonNode } from '../../rules/go/json.ts';
+import { goQuote } from '../../rules/go/quote.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { mergeThreeWays, type OwnedDigests, ownedAlso } from '../reconciler/three-way-merge.ts';
 
-/** A docker config that its readers can read. */
+/** A docker config, as far as its readers can use it. */
 export interface AgentDocument {
   /** Digest of what it says to its readers: the same for other white space, another order, and a user name beside its `auth`. */
   readonly digest: string;
   /** Number of registries. */
   readonly entries: number;
+  /** What cannot be used, as texts for people; empty when all of it can. */
+  readonly faults: readonly string[];
+  /** Keys of the registries among it. */
+  readonly broken: readonly string[];
   readonly content: Redacted<Parts>;
   readonly bytes: Redacted<Uint8Array>;
 }
 
 /** The registries, and every other field of the document. */
 interface Parts {
-  readonly auths: ReadonlyMap<string, unknown>;
-  readonly fields: ReadonlyMap<string, unknown>;
+  readonly auths: ReadonlyMap<string, JsonNode>;
+  readonly fields: ReadonlyMap<string, JsonNode>;
 }
 
 /** How entries of others are treated. */
@@ -33,7 +48,7 @@ export type Foreign = 'drop' | 'keep';
 /**
  * Reads a docker config. `subject` names it in the error, which shows no value.
  *
- * @throws PullwrightError with code `SourceInvalid`
+ * @throws PullwrightError with code `SourceInvalid` when nothing of it can be used
  * @example
  * ```ts
  * import { parseDocument } from './document.ts';
@@ -42,18 +57,43 @@ export type Foreign = 'drop' | 'keep';
  *
  * const read = (text: string) => parseDocument(redact(new Uint8Array(Buffer.from(text))), 'test');
  * assert.equal(read('{"auths":{}}').digest, read(' { "auths" : { } }\n').digest);
+ * assert.deepEqual(read('{"auths":{"a.io":{"auth":"dTpw"},"b.io":{"auth":"-"}}}').broken, ['b.io']);
  * assert.throws(() => read('{}'), /missing 'auths' key/);
  * ```
  */
 export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): AgentDocument {
-  const document = parseObject(bytes, subject);
-  if (!Object.hasOwn(document, 'auths')) throw invalid(subject, "missing 'auths' key");
-  const auths = document['auths'] ?? {};
-  if (!isRecord(auths)) throw invalid(subject, '"auths" is no object, wanted one entry per registry');
-  for (const [index, [key, entry]] of Object.entries(auths).entries())
-    checkEntry({ subject, key, index }, entry);
-  const fields = Object.entries(document).filter(([name]) => name !== 'auths');
-  return documentOf({ auths: new Map(Object.entries(auths)), fields: new Map(fields) }, bytes);
+  const text = redact(decodeUtf8(reveal(bytes)));
+  const parsed = parseDockerConfig(text);
+  if (!parsed.ok) throw invalid(subject, `it ${parsed.problem.message}`);
+  // HyperShift's agent wants the key spelled exactly, and so do some readers.
+  if (upstreamAgentFault(text) === MISSING_AUTHS) throw invalid(subject, MISSING_AUTHS);
+  const { whole, entries, broken, fields, leftOut } = usablePart(parsed.config);
+  const faults = [...broken.map(entryFault), ...leftOut.map(fieldFault)];
+  if (entries.length === 0 && broken.length > 0) throw invalid(subject, faults.slice(0, 1).join());
+  const parts = {
+    auths: new Map(entries.map((entry) => [entry.key.written, reveal(entry.value)])),
+    fields: new Map(fields.map(({ key, value }) => [key, value])),
+  };
+  if (whole) return documentOf(parts, bytes);
+  return {
+    ...documentOf(parts, bytes),
+    // Its readers give it up, so that it says the same as no other document.
+    digest: createHash('sha256').update('unusable ').update(reveal(bytes)).digest('hex'),
+    faults: faults.length > 0 ? faults : ['an entry stands twice, and its first form cannot be read'],
+    broken: broken.map(({ key }) => key.written),
+  };
+}
+
+function entryFault({ key, fault }: DockerConfigEntry): string {
+  return `entry ${shortQuote(key.written)} ${fault?.message ?? 'cannot be read'}`;
+}
+
+function fieldFault(name: string): string {
+  return `field ${shortQuote(name)} is no map of texts`;
+}
+
+function shortQuote(text: string): string {
+  return goQuote(text.slice(0, 100));
 }
 
 /** What is wanted where there is no source: nothing of ours. */
@@ -74,44 +114,60 @@ export interface WantedDocument {
 }
 
 /**
- * What should be in the file, given the source and what is there. Without entries of others, these are the very bytes of the
- * source. `present` is undefined when there is no file, or one that cannot be read.
+ * What should be in the file, given the source and what is there. Without entries of others, and when all of the source can
+ * be used, these are the very bytes of the source. An entry of it that cannot be used stays as the file has it. `present` is
+ * undefined when there is no file, or one of which nothing can be used.
  */
 export function wantedDocument(
   source: AgentDocument,
   present: AgentDocument | undefined,
   options: { readonly foreign: Foreign; readonly ledger: OwnedDigests },
 ): WantedDocument {
-  const ours = flat(reveal(source.content));
-  const there = present === undefined ? new Map<string, unknown>() : flat(reveal(present.content));
-  const merged = mergeThreeWays({ present: there, wanted: ours, owned: options.ledger, digest: digestOf });
+  const there = present === undefined ? new Map<string, JsonNode>() : flat(reveal(present.content));
+  const ours = new Map([...lastGood(source, there), ...flat(reveal(source.content))]);
+  const merged = mergeThreeWays({
+    present: there,
+    wanted: ours,
+    owned: options.ledger,
+    digest: digestOfNode,
+  });
   const keep = options.foreign === 'keep' && merged.foreign.length > 0;
   const entries = keep ? merged.entries : ours;
   return {
-    document: keep ? serialized(unflat(entries)) : source,
+    document: keep || source.faults.length > 0 ? serialized(unflat(entries)) : source,
     foreign: keep ? merged.foreign : [],
     removes: [...there].some(
-      ([key, value]) =>
-        key.startsWith(AUTH) && digestOf(meaningOf(value)) !== digestOf(meaningOf(entries.get(key))),
+      ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
-    ledgerDuring: ownedAlso(options.ledger, ours, digestOf),
-    ledgerAfter: ownedAlso({}, ours, digestOf),
+    ledgerDuring: ownedAlso(options.ledger, ours, digestOfNode),
+    ledgerAfter: ownedAlso({}, ours, digestOfNode),
   };
 }
 
 const AUTH = 'auths/';
 const FIELD = 'field/';
 
+/** The last usable form of the entries that the source has in a form that cannot be used. */
+function lastGood(
+  { broken }: AgentDocument,
+  there: ReadonlyMap<string, JsonNode>,
+): readonly (readonly [string, JsonNode])[] {
+  return broken.flatMap((name) => {
+    const value = there.get(AUTH + name);
+    return value === undefined ? [] : [[AUTH + name, value] as const];
+  });
+}
+
 /** One map for both, so that one merge and one ledger serve. */
-function flat(parts: Parts): ReadonlyMap<string, unknown> {
+function flat(parts: Parts): ReadonlyMap<string, JsonNode> {
   return new Map([
     ...[...parts.auths].map(([key, value]) => [AUTH + key, value] as const),
     ...[...parts.fields].map(([key, value]) => [FIELD + key, value] as const),
   ]);
 }
 
-function unflat(entries: ReadonlyMap<string, unknown>): Parts {
-  const under = (prefix: string): ReadonlyMap<string, unknown> =>
+function unflat(entries: ReadonlyMap<string, JsonNode>): Parts {
+  const under = (prefix: string): ReadonlyMap<string, JsonNode> =>
     new Map(
       [...entries]
         .filter(([key]) => key.startsWith(prefix))
@@ -121,65 +177,24 @@ function unflat(entries: ReadonlyMap<string, unknown>): Parts {
 }
 
 function serialized(parts: Parts): AgentDocument {
-  return documentOf(parts, redact(new Uint8Array(Buffer.from(canonical(asObject(parts))))));
+  const text = encodeUsable(parts.auths, parts.fields);
+  return documentOf(parts, redact(new Uint8Array(Buffer.from(reveal(text)))));
 }
 
 function documentOf(parts: Parts, bytes: Redacted<Uint8Array>): AgentDocument {
   return {
-    digest: digestOf(asObject(meaningOfAll(parts))),
+    digest: usableDigest(parts.auths, parts.fields),
     entries: parts.auths.size,
+    faults: [],
+    broken: [],
     content: redact(parts),
     bytes,
   };
 }
 
-function meaningOfAll({ auths, fields }: Parts): Parts {
-  return { auths: new Map([...auths].map(([key, value]) => [key, meaningOf(value)])), fields };
-}
-
-/**
- * An entry as its readers take it: where there is an `auth`, the kubelet prefers it to user name and password, and CRI-O reads
- * nothing else. `kubectl create secret docker-registry` writes all three. The ledger keeps entries as they are written.
- */
-function meaningOf(entry: unknown): unknown {
-  if (!isRecord(entry) || typeof entry['auth'] !== 'string' || !isPair(entry['auth'])) return entry;
-  const { username: _username, password: _password, ...rest } = entry;
-  return rest;
-}
-
-/** Whether the text is base64 of a user name and a password. */
-function isPair(auth: string): boolean {
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(auth) && Buffer.from(auth, 'base64').includes(':');
-}
-
-function asObject(parts: Parts): unknown {
-  return Object.fromEntries([...parts.fields, ['auths', Object.fromEntries(parts.auths)]]);
-}
-
-function parseObject(bytes: Redacted<Uint8Array>, subject: string): Readonly<Record<string, unknown>> {
-  let document: unknown;
-  try {
-    document = JSON.parse(Buffer.from(reveal(bytes)).toString('utf8'));
-  } catch {
-    // The parser's own words quote the text.
-    throw invalid(subject, reveal(bytes).length === 0 ? 'it is empty' : 'it is no JSON');
-  }
-  // Go reads null as an object without keys.
-  if (document === null) return {};
-  if (isRecord(document)) return document;
-  throw invalid(subject, 'it is no JSON object');
-}
-
-const TEXTS: readonly string[] = ['auth', 'username', 'password', 'email', 'identitytoken', 'registrytoken'];
-
-function checkEntry(place: { subject: string; key: string; index: number }, entry: unknown): void {
-  if (entry === null) return;
-  const name = `entry ${place.index + 1} (${JSON.stringify(place.key.slice(0, 100))})`;
-  if (!isRecord(entry)) throw invalid(place.subject, `${name} is no object`);
-  for (const field of TEXTS) {
-    const value = entry[field] ?? '';
-    if (typeof value !== 'string') throw invalid(place.subject, `"${field}" of ${name} is no text`);
-  }
+/** An absent value has a digest that no value has. */
+function meaningDigest(value: JsonNode | undefined): string {
+  return value === undefined ? '' : digestOfNode(meaningOf(value));
 }
 
 function invalid(subject: string, state: string): PullwrightError {
@@ -187,20 +202,4 @@ function invalid(subject: string, state: string): PullwrightError {
     code: 'SourceInvalid',
     hint: 'The node keeps what it has. Correct the Secret that is mounted here',
   });
-}
-
-function digestOf(value: unknown): string {
-  return createHash('sha256').update(canonical(value)).digest('hex');
-}
-
-/** JSON with sorted keys and no white space. An absent value gives a text that no value has. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (!isRecord(value)) return JSON.stringify(value) ?? '';
-  const members = Object.keys(value).sort();
-  return `{${members.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

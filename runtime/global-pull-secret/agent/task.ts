@@ -72,6 +72,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     const wanted = wantedDocument(source, there, { foreign, ledger });
     return {
       present,
+      ...leftOut(from, source),
       from,
       entries: wanted.document.entries,
       foreign: wanted.foreign.length,
@@ -91,6 +92,21 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
         : new PullwrightError(describeError(error), { code: 'SourceInvalid' });
     return { present, wanted: undefined, problem };
   }
+}
+
+/** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
+const MAX_FAULTS = 3;
+
+function leftOut(from: string, { faults }: AgentDocument): Pick<Look, 'problem'> {
+  if (faults.length === 0) return {};
+  const rest = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
+  const what = faults.slice(0, MAX_FAULTS).join('; ');
+  return {
+    problem: new PullwrightError(`Left out what cannot be used of the ${from} pull secret: ${what}${rest}`, {
+      code: 'SourcePartlyInvalid',
+      hint: 'An entry that is left out stays as it was last good. Correct the Secret that is mounted here',
+    }),
+  };
 }
 
 const NOTHING =

@@ -12,6 +12,7 @@
  * - `registry-key.ts`: What a key of `auths` means
  * - `secret-text.ts`: A Secret as a source of credentials
  * - `upstream.ts`: What HyperShift's node agent takes for a docker config
+ * - `usable.ts`: The part of a pull secret that may be written where the kubelet and CRI-O read it
  * - `validate.ts`: What is wrong with a pull secret, or not as its author thinks, before it is applied
  *
  * @module

@@ -8,11 +8,13 @@ import { type JsonMember, parseGoJson } from '../go/json.ts';
 import { firstHugeNumber } from '../go/json-encode.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 
+export const MISSING_AUTHS = "missing 'auths' key";
+
 /** Why HyperShift's node agent refuses the content of a pull secret: it wants an object with the exact key `auths`. */
 export function upstreamAgentFault(content: Redacted<string>): string | undefined {
   const read = unmarshalMap(content);
   if (!read.ok) return read.goText;
-  return read.members.some((member) => member.key === 'auths') ? undefined : "missing 'auths' key";
+  return read.members.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
 }
 
 /** See {@link unmarshalMap}. */
