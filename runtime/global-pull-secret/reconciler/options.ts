@@ -84,20 +84,22 @@ function removals(
     return {};
   }
   const { share, delay, ...rest } = value as Readonly<Record<string, unknown>>;
-  const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) problems.push(`removals.${unknown}: no such option, wanted share or delay`);
-  if (share !== undefined && !(typeof share === 'number' && share >= 0 && share <= 1))
-    problems.push('removals.share: wanted a number from 0 to 1');
+  for (const unknown of Object.keys(rest))
+    problems.push(`removals.${unknown}: no such option, wanted share or delay`);
+  return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
+}
+
+function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {
+  if (typeof share === 'number' && share >= 0 && share <= 1) return { share };
+  if (share !== undefined) problems.push('removals.share: wanted a number from 0 to 1');
+  return {};
+}
+
+function delayOf(delay: unknown, problems: string[]): Pick<RemovalOptions, 'delayMs'> {
   const nanoseconds = typeof delay === 'string' ? parseGoDuration(delay) : undefined;
-  const delayMs = nanoseconds === undefined || nanoseconds < 0 ? undefined : nanoseconds / 1e6;
-  if (delay !== undefined && delayMs === undefined)
-    problems.push('removals.delay: wanted a duration, such as 24h');
-  return {
-    removals: {
-      ...(typeof share === 'number' ? { share } : {}),
-      ...(delayMs === undefined ? {} : { delayMs }),
-    },
-  };
+  if (nanoseconds !== undefined && nanoseconds >= 0) return { delayMs: nanoseconds / 1e6 };
+  if (delay !== undefined) problems.push('removals.delay: wanted a duration, such as 24h');
+  return {};
 }
 
 /** Each cluster has the options of all, with its own over them. */

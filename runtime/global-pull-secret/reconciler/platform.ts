@@ -5,7 +5,7 @@
 import type { Problem } from '../../controller/contract.ts';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { AUTHS_MISSING } from '../../rules/docker-config/merge.ts';
-import { encodeUsable, usablePart } from '../../rules/docker-config/usable.ts';
+import { encodeUsable, type UsablePart, usablePart } from '../../rules/docker-config/usable.ts';
 import type { JsonNode } from '../../rules/go/json.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
@@ -53,24 +53,38 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   const before = readableEntries(copyText);
   const held = heldRemoval({ before, after: parsed.config.entries, ...input.removal });
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
-  const { whole, broken, entries, fields } = usablePart(parsed.config);
-  const brokenKeys = new Set(broken.map(({ key }) => key.written));
-  const stay = [...before.filter(({ key }) => brokenKeys.has(key.written)), ...heldEntries];
   // The very bytes of the platform's secret, also where they are no UTF-8.
-  const verbatim = whole && held === undefined ? dataValue(secret) : undefined;
-  const usable = (): Redacted<string> =>
-    encodeUsable(
-      [...entries, ...stay].map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
-      fields.map(({ key, value }) => [key, value] as const),
-    );
+  const verbatim = dataValue(secret);
+  const part = usablePart(parsed.config);
   return {
     ok: true,
     text,
-    value: verbatim ?? toBase64(usable()),
+    value:
+      verbatim !== undefined && part.whole && held === undefined
+        ? verbatim
+        : composed(part, before, heldEntries),
     ...(copyText === undefined ? {} : { copyText }),
     ...(held === undefined ? {} : { held }),
     heldEntries,
   };
+}
+
+/** What can be used, the last good form of what cannot, and what is held. Base64. */
+function composed(
+  { entries, broken, fields }: UsablePart,
+  before: readonly DockerConfigEntry[],
+  heldEntries: readonly DockerConfigEntry[],
+): Redacted<string> {
+  const brokenKeys = new Set(broken.map(({ key }) => key.written));
+  const stay = before.filter(({ key }) => brokenKeys.has(key.written));
+  const text = encodeUsable(
+    [...entries, ...stay, ...heldEntries].map(({ key, value }): [string, JsonNode] => [
+      key.written,
+      reveal(value),
+    ]),
+    fields.map(({ key, value }) => [key, value] as const),
+  );
+  return toBase64(text);
 }
 
 function readableEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
