@@ -3,7 +3,11 @@
  * can use, with the last good form of what they cannot, and with what a removal that is held would take. Pure.
  */
 import type { Problem } from '../../controller/contract.ts';
-import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import {
+  type DockerConfig,
+  type DockerConfigEntry,
+  parseDockerConfig,
+} from '../../rules/docker-config/docker-config.ts';
 import { AUTHS_MISSING } from '../../rules/docker-config/merge.ts';
 import { encodeUsable, type UsablePart, usablePart } from '../../rules/docker-config/usable.ts';
 import type { JsonNode } from '../../rules/go/json.ts';
@@ -42,31 +46,42 @@ export type PlatformPlan =
 
 /** Decides. Never throws. */
 export function planPlatform(input: PlatformInput): PlatformPlan {
-  const { secret, copy } = input;
-  const text = secret === undefined ? undefined : secretText(secret);
-  if (secret === undefined) return { ok: false, problem: missing(input) };
-  if (text === undefined || reveal(text) === '') return { ok: false, problem: keyMissing(input) };
-  const parsed = parseDockerConfig(text);
-  if (!parsed.ok || !parsed.config.hasAuths)
-    return { ok: false, problem: invalid(input, parsed.ok ? AUTHS_MISSING.message : parsed.problem.message) };
-  const copyText = copy === undefined ? undefined : secretText(copy);
+  const read = readPlatform(input);
+  if ('problem' in read) return { ok: false, problem: read.problem };
+  const { text, config, verbatim } = read;
+  const copyText = input.copy === undefined ? undefined : secretText(input.copy);
   const before = readableEntries(copyText);
-  const held = heldRemoval({ before, after: parsed.config.entries, ...input.removal });
+  const held = heldRemoval({ before, after: config.entries, ...input.removal });
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
-  // The very bytes of the platform's secret, also where they are no UTF-8.
-  const verbatim = dataValue(secret);
-  const part = usablePart(parsed.config);
+  const part = usablePart(config);
+  const asItIs = part.whole && held === undefined;
   return {
     ok: true,
     text,
-    value:
-      verbatim !== undefined && part.whole && held === undefined
-        ? verbatim
-        : composed(part, before, heldEntries),
+    value: asItIs ? verbatim : composed(part, before, heldEntries),
     ...(copyText === undefined ? {} : { copyText }),
     ...(held === undefined ? {} : { held }),
     heldEntries,
   };
+}
+
+interface ReadPlatform {
+  readonly text: Redacted<string>;
+  readonly config: DockerConfig;
+  /** The very bytes of the platform's secret, also where they are no UTF-8. */
+  readonly verbatim: Redacted<string>;
+}
+
+function readPlatform(input: PlatformInput): ReadPlatform | { readonly problem: Problem } {
+  if (input.secret === undefined) return { problem: missing(input) };
+  const verbatim = dataValue(input.secret);
+  const text = secretText(input.secret);
+  if (verbatim === undefined || text === undefined || reveal(text) === '')
+    return { problem: keyMissing(input) };
+  const parsed = parseDockerConfig(text);
+  if (!parsed.ok) return { problem: invalid(input, parsed.problem.message) };
+  if (!parsed.config.hasAuths) return { problem: invalid(input, AUTHS_MISSING.message) };
+  return { text, config: parsed.config, verbatim };
 }
 
 /** What can be used, the last good form of what cannot, and what is held. Base64. */
