@@ -6,7 +6,6 @@
 
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Catalog, CatalogPlacement } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
-import { kubernetesObject } from '../shared/kubernetes.ts';
 
 /** Images by catalog name. */
 export type CatalogImages = Readonly<Record<string, string>>;
@@ -49,21 +48,6 @@ export function catalogTriggers(catalog: string): readonly ImageTrigger[] {
     { from, fieldPath: `spec.template.spec.initContainers[?(@.name=="${initContainer}")].image` },
     { from, fieldPath: `spec.template.spec.containers[?(@.name=="${container}")].image` },
   ];
-}
-
-/** Service in front of a catalog Deployment. */
-export function catalogService(namespace: string, catalog: string): KubeObject {
-  return kubernetesObject(
-    'Service',
-    { name: catalog, namespace },
-    {
-      spec: {
-        type: 'ClusterIP',
-        selector: { 'olm.catalogSource': catalog },
-        ports: [{ name: 'grpc', port: 50051, protocol: 'TCP', targetPort: 50051 }],
-      },
-    },
-  );
 }
 
 /** CatalogSource in the hosted cluster: an address beside the control plane, or an image to run there. */

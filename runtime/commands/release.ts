@@ -2,19 +2,19 @@
 import { parseArgs } from 'node:util';
 import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
-import type { RegistryClient } from '../registry/client.ts';
 import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
+import { type FoundRelease, lookUpRelease } from '../registry-overrides/release-lookup.ts';
 import {
   formatImageReference,
   type ImageReference,
   parseImageReference,
   pullTag,
 } from '../rules/auth-lookup/image-reference.ts';
-import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { UsageError } from '../rules/errors.ts';
 import { collectMirrors } from '../rules/mirrors/collect.ts';
-import { compileMirrors, type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
-import { parseOverridesFlag, replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
+import { compileMirrors, type MirrorIndex } from '../rules/mirrors/mirrors.ts';
+import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { ACCESS_FLAGS, ACCESS_HELP, registryClient } from './registry-access.ts';
 
@@ -73,7 +73,11 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     );
   const mirrors = await mirrorsIn(values.from ?? []);
   const client = await registryClient(values, io.env);
-  const found = await find(client, referenceOf(text), { mirrors, overrides, architecture: values.arch });
+  const found = await lookUpRelease(
+    formatImageReference(referenceOf(text)),
+    { mirrors, overrides },
+    (place) => readRelease(client, referenceOf(place), values.arch),
+  );
   for (const { reference, message } of found.failures) io.stderr.write(`skipped: ${reference}: ${message}\n`);
   const translation = { mirrors, registryOverrides: overrides };
   const shown = values.translate
@@ -98,47 +102,7 @@ function referenceOf(text: string): ImageReference {
   return tag === undefined ? parsed.reference : { ...parsed.reference, tag };
 }
 
-/** A place that was tried before, and why it did not do. */
-interface Failure {
-  readonly reference: string;
-  readonly message: string;
-}
-
-interface Found {
-  readonly release: Release;
-  readonly from: string;
-  readonly failures: readonly Failure[];
-}
-
-interface Search {
-  readonly mirrors: MirrorIndex;
-  readonly overrides: ReadonlyMap<string, string>;
-  readonly architecture: string;
-}
-
-async function find(
-  client: RegistryClient,
-  image: ImageReference,
-  { mirrors, overrides, architecture }: Search,
-): Promise<Found> {
-  const failures: Failure[] = [];
-  for (const candidate of resolveMirrors(mirrors, formatImageReference(image)).candidates) {
-    const from = replaceRegistry(candidate.reference, overrides);
-    try {
-      return { release: await readRelease(client, referenceOf(from), architecture), from, failures };
-    } catch (error) {
-      failures.push({ reference: from, message: error instanceof Error ? error.message : 'unknown failure' });
-    }
-  }
-  const places = failures.map(({ reference, message }) => `${reference}: ${message}`);
-  const tried = places.length === 0 ? 'every place is blocked' : places.join('; ');
-  throw new PullwrightError(`Cannot read release "${formatImageReference(image)}": ${tried}`, {
-    code: 'ReleaseUnreadable',
-    hint: 'See the places with "pullwright mirrors --probe"',
-  });
-}
-
-function render({ release, from, failures }: Found, output: string): string {
+function render({ release, from, failures }: FoundRelease<Release>, output: string): string {
   const components = Object.fromEntries(release.components);
   const { version, digest, architecture } = release;
   const document = { version, from, skipped: failures, digest, architecture, components };

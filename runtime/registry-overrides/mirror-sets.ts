@@ -10,12 +10,12 @@ import {
 } from '../rules/mirrors/collect.ts';
 import type { MirrorRule } from '../rules/mirrors/mirrors.ts';
 import { mirrorProblem, sourceProblem } from '../rules/mirrors/syntax.ts';
+import { collectOverrideMap } from '../rules/registry-overrides/override-map.ts';
 import {
   formatImageOverrides,
   OVERRIDES_ENV,
   type OverrideMap,
 } from '../rules/registry-overrides/registry-overrides.ts';
-import { collectOverrideMap } from './collect.ts';
 import { overridesDocument } from './document.ts';
 import type { RegistryOverridesOptions } from './options.ts';
 import { type Selection, selectEntries } from './selection.ts';

@@ -1,60 +1,65 @@
-/** Finds a release image through the mirrors: each in order, then the image itself. What reads an image is an argument. */
+/**
+ * Finds a release image through the mirrors: each place in the order in which the container runtime would ask it, rewritten as
+ * `--registry-overrides` says. What reads an image is an argument.
+ */
+import { PullwrightError } from '../rules/errors.ts';
+import { type MirrorIndex, resolveMirrors } from '../rules/mirrors/mirrors.ts';
+import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
 
-import { releaseCandidates } from '../rules/registry-overrides/lookup.ts';
-import { type OverrideMap, replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
-
-/** For whom a release is looked up. What runs on nodes stays canonical: CRI-O mirrors by itself there. */
-export type Plane = 'control-plane' | 'user';
-
-/** Which of the two mechanisms each look-up follows. */
-export const LOOKUP_FOLLOWS: Readonly<
-  Record<Plane, { readonly registryOverrides: boolean; readonly imageRegistryMirrors: boolean }>
-> = {
-  'control-plane': { registryOverrides: true, imageRegistryMirrors: true },
-  user: { registryOverrides: false, imageRegistryMirrors: true },
-};
-
-export interface ReleaseRequest {
-  readonly image: string;
-  readonly plane: Plane;
-  /** Mirrors of the mirror sets. */
-  readonly overrides?: OverrideMap | undefined;
+/** What a look-up follows. */
+export interface ReleasePlaces {
+  readonly mirrors: MirrorIndex;
   /** Targets of `--registry-overrides`. */
-  readonly registryOverrides?: ReadonlyMap<string, string> | undefined;
+  readonly overrides: ReadonlyMap<string, string>;
 }
 
-export interface ReleaseFound<T> {
+/** A place that was tried before, and why it did not do. */
+export interface PlaceFailure {
+  readonly reference: string;
+  readonly message: string;
+}
+
+export interface FoundRelease<T> {
   readonly release: T;
   /** The reference that was read. */
   readonly from: string;
-  /** The mirror that answered; absent when it was the image itself. */
-  readonly mirroredReleaseImage?: string;
-  /** Mirrors that were tried before, with their reasons. */
-  readonly failures: readonly { readonly image: string; readonly reason: string }[];
+  readonly failures: readonly PlaceFailure[];
 }
 
 /**
- * Reads the release with `read`, which gets the whole reference and rejects when it cannot be read. Rejects with the error of
- * the image itself when nothing can be read.
+ * Reads the release `image` with `read`, which gets a whole reference and rejects when it cannot be read there.
+ *
+ * @throws PullwrightError `ReleaseUnreadable` when no place has it, with what each of them said
+ *
+ * @example
+ * ```ts
+ * import { compileMirrors } from '../rules/mirrors/mirrors.ts';
+ * import { lookUpRelease } from './release-lookup.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const places = { mirrors: compileMirrors([]), overrides: new Map([['quay.io', 'm.example.com']]) };
+ * const found = await lookUpRelease('quay.io/ocp/release:1', places, (reference) => Promise.resolve(reference));
+ * assert.equal(found.release, 'm.example.com/ocp/release:1');
+ * ```
  */
 export async function lookUpRelease<T>(
-  request: ReleaseRequest,
-  read: (image: string) => Promise<T>,
-): Promise<ReleaseFound<T>> {
-  const follows = LOOKUP_FOLLOWS[request.plane];
-  const flag = follows.registryOverrides ? (request.registryOverrides ?? new Map()) : new Map();
-  const mirrors = follows.imageRegistryMirrors
-    ? releaseCandidates(request.image, request.overrides ?? new Map())
-    : [];
-  const failures: { image: string; reason: string }[] = [];
-  for (const mirror of mirrors) {
-    const from = replaceRegistry(mirror, flag);
+  image: string,
+  { mirrors, overrides }: ReleasePlaces,
+  read: (reference: string) => Promise<T>,
+): Promise<FoundRelease<T>> {
+  const failures: PlaceFailure[] = [];
+  for (const candidate of resolveMirrors(mirrors, image).candidates) {
+    const from = replaceRegistry(candidate.reference, overrides);
     try {
-      return { release: await read(from), from, mirroredReleaseImage: mirror, failures };
+      return { release: await read(from), from, failures };
     } catch (error) {
-      failures.push({ image: mirror, reason: error instanceof Error ? error.message : String(error) });
+      failures.push({ reference: from, message: error instanceof Error ? error.message : 'unknown failure' });
     }
   }
-  const from = replaceRegistry(request.image, flag);
-  return { release: await read(from), from, failures };
+  const places = failures.map(({ reference, message }) => `${reference}: ${message}`);
+  const tried = places.length === 0 ? 'every place is blocked' : places.join('; ');
+  throw new PullwrightError(`Cannot read release "${image}": ${tried}`, {
+    code: 'ReleaseUnreadable',
+    hint: 'See the places with "pullwright mirrors --probe"',
+  });
 }

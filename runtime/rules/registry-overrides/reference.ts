@@ -56,13 +56,6 @@ function splitPath(whole: string): Pick<SplitReference, 'registry' | 'namespace'
   return { registry, namespace: path.slice(0, Math.max(0, cut)), name: path.slice(cut + 1) };
 }
 
-/** The reference again: by digest when there is one, else by tag. */
-export function joinReference(parts: SplitReference): string {
-  const path = [parts.registry, parts.namespace, parts.name].filter((part) => part !== '').join('/');
-  if (parts.digest !== '') return `${path}@${parts.digest}`;
-  return parts.tag === '' ? path : `${path}:${parts.tag}`;
-}
-
 /** What is wrong with `algorithm:hex`; undefined when nothing is. */
 export function digestProblem(digest: string): string | undefined {
   const [algorithm = '', hex = ''] = digest.split(':');

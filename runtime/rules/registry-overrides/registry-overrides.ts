@@ -97,17 +97,6 @@ function csvRecord(text: string): readonly string[] | undefined {
   return fields;
 }
 
-/** Mirrors of the mirror sets, then the flag's target of the same source, as the control plane operator adds them up. */
-export function withFlagOverrides(
-  overrides: OverrideMap | undefined,
-  flag: ReadonlyMap<string, string>,
-): OverrideMap {
-  const map = new Map(overrides ?? []);
-  for (const [source, target] of flag)
-    if (source !== '' && target !== '') map.set(source, [...(map.get(source) ?? []), target]);
-  return map;
-}
-
 /**
  * Rewrites `image` by the longest source that it equals or continues with `/` or `@` (or with `:` after a repository). Text
  * only: a short name is not expanded, a mirror is not rewritten again, a host without port does not match one with.

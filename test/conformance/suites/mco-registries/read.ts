@@ -35,7 +35,11 @@ export function readRuns(document: unknown): readonly ConformanceCase<RunInput &
   const { cases } = document as { readonly cases?: unknown };
   if (!Array.isArray(cases)) throw new TypeError('no list "cases"');
   return (cases as readonly { name: string; input: RunInput; expected: Expected }[]).map(
-    ({ name, input, expected }) => ({ name, input: { ...input, asked: expected }, expected }),
+    ({ name, input, expected }) => {
+      // What the API server lets in is no answer of the operator: it tells which inputs can still come up.
+      const { admitted: _, ...answered } = expected;
+      return { name, input: { ...input, asked: expected }, expected: answered };
+    },
   );
 }
 
@@ -125,20 +129,22 @@ function pullOf({ loaded }: NodeFiles, image: string): Fields {
   };
 }
 
+/** How containers/image begins what it says of the file. */
+const LOADING = `loading registries configuration "${REGISTRIES_CONF}"`;
+
+function isOneOf(texts: readonly string[], text: string | undefined): boolean {
+  return text !== undefined && texts.includes(text);
+}
+
 /** Texts with the name of a temporary file or after Go's parsers count by their heads. */
 function accepts(actual: unknown, expected: unknown): boolean {
   const { error, lists, loadError, ...rest } = actual as Expected;
-  const {
-    admitted: _,
-    error: wanted,
-    errorAnyOf,
-    lists: wantedLists,
-    loadError: load,
-    ...others
-  } = expected as Expected;
+  const { error: wanted, errorAnyOf, lists: wantedLists, loadError: load, ...others } = expected as Expected;
   return (
-    (error === wanted || (error !== undefined && (errorAnyOf ?? []).includes(error))) &&
-    (loadError === undefined) === (load === undefined) &&
+    (errorAnyOf === undefined
+      ? error === wanted
+      : isOneOf(errorAnyOf, error) && isOneOf(errorAnyOf, wanted)) &&
+    load === (loadError === undefined ? undefined : `${LOADING}: ${loadError as string}`) &&
     sameLists(lists, wantedLists) &&
     isDeepStrictEqual(rest, others)
   );
@@ -156,5 +162,5 @@ function sameLists(actual: unknown, expected: unknown): boolean {
 
 /** A suite of whole runs, with the edit that must make it fail. */
 export function runSuite(mutation: Mutation): RunSuite {
-  return { cases: readRuns, answer, accepts, mutation };
+  return { cases: readRuns, answer, accepts, loosens: ['errorAnyOf'], mutation };
 }

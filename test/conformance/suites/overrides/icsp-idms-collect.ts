@@ -1,5 +1,5 @@
-import { collectOverrideMap } from '../../../../runtime/registry-overrides/collect.ts';
 import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+import { collectOverrideMap } from '../../../../runtime/rules/registry-overrides/override-map.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, toConformance, toRecord } from './read.ts';
 
@@ -28,7 +28,7 @@ export const suite: ConformanceSuite<Entry> = {
     ),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/registry-overrides/collect.ts',
+    file: 'runtime/rules/registry-overrides/override-map.ts',
     replace: 'a.metadata.name < b.metadata.name ? 1 : -1',
     by: 'a.metadata.name < b.metadata.name ? -1 : 1',
   },

@@ -1,7 +1,5 @@
-import { metadataCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
-import { splitReference } from '../../../../runtime/rules/registry-overrides/reference.ts';
 import type { ConformanceSuite } from '../../suite.ts';
-import { acceptsErrorHead, readCases, textOf, toConformance } from './read.ts';
+import { acceptsErrorHead, firstPlace, placesOf, readCases, textOf, toConformance } from './read.ts';
 
 /** How the existing system calls the match: by the parts that the source has. */
 function kindOf(source: string): string {
@@ -12,22 +10,18 @@ function kindOf(source: string): string {
 
 export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   cases: (document) => readCases(document).map((one) => toConformance(one)),
-  answer: (input) => {
+  answer: async (input) => {
     const [image = '', source = '', mirror = ''] = ['image', 'source', 'mirror'].map((key) =>
       textOf(input, key),
     );
-    const answer = metadataCandidates(image, new Map([[source, [mirror]]]));
-    if ('error' in answer) return { error: answer.error, found: false, kind: '', result: '' };
-    if (answer.problems[0] !== undefined)
-      return { error: answer.problems[0], found: false, kind: '', result: '' };
-    const result = answer.candidates[0] ?? '';
-    const found = result !== '' && !('error' in splitReference(result));
+    const result = await firstPlace(image, placesOf({ [source]: [mirror] }));
+    const found = result !== image;
     return { error: null, found, kind: found ? kindOf(source) : '', result };
   },
   accepts: acceptsErrorHead,
   mutation: {
-    file: 'runtime/rules/registry-overrides/lookup.ts',
-    replace: 'const key = withoutTagAndDigest(source);',
-    by: 'const key = source;',
+    file: 'runtime/registry-overrides/release-lookup.ts',
+    replace: 'of resolveMirrors(mirrors, image).candidates)',
+    by: 'of resolveMirrors(mirrors, image).candidates.toReversed())',
   },
 };

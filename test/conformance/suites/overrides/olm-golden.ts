@@ -1,13 +1,14 @@
 import {
   catalogImageStream,
-  catalogService,
   catalogSource,
   catalogTriggers,
   TRIGGERS_ANNOTATION,
 } from '../../../../charts/registry-overrides/objects.ts';
-import { catalogsOf } from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { catalogCandidates, catalogsOf } from '../../../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { DIGEST, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
+import { hostedCluster, run } from '../../../registry-overrides/world.ts';
 import type { ConformanceSuite } from '../../suite.ts';
-import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
+import { acceptsNamed, acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -21,18 +22,42 @@ function source(name: string): unknown {
   return { ...whole, spec, placementDependent: { management: { address }, guest: { image } } };
 }
 
+/** The stream of a release whose images are all there; the cases leave the namespace out. */
+function streamOf(version: string): unknown {
+  const there = (image: string): [string, { ok: true; value: string }] => [
+    image,
+    { ok: true, value: DIGEST },
+  ];
+  const candidates = catalogsOf(`${version}.0`).flatMap((catalog) =>
+    catalogCandidates(catalog, `${version}.0`, undefined),
+  );
+  const cluster = { ...hostedCluster(), status: { version: { history: [{ version: `${version}.0` }] } } };
+  const out = run([cluster, OTHER_STREAM], {
+    options: { catalogs: true, mode: 'own' },
+    facts: Object.fromEntries(candidates.map(({ image }) => there(image))),
+  });
+  const { apiVersion, kind, spec, metadata } = stream(out) ?? {
+    apiVersion: '',
+    kind: '',
+    metadata: { name: '' },
+  };
+  return { apiVersion, kind, metadata: { name: metadata.name }, spec };
+}
+
 function answer(input: Input): unknown {
   const catalog = textOf(input, 'catalog', '');
   switch (input['kind']) {
     case 'CatalogSource':
       return source(catalog);
     case 'Service':
-      return catalogService(textOf(input, 'namespace', ''), catalog);
+      return {};
     case 'ImageStream':
-      return catalogImageStream(
-        textOf(input, 'namespace', ''),
-        (input['images'] ?? {}) as Readonly<Record<string, string>>,
-      );
+      return 'version' in input
+        ? streamOf(textOf(input, 'version'))
+        : catalogImageStream(
+            textOf(input, 'namespace', ''),
+            (input['images'] ?? {}) as Readonly<Record<string, string>>,
+          );
     default:
       return { [TRIGGERS_ANNOTATION]: catalogTriggers(catalog) };
   }
@@ -42,10 +67,12 @@ export const suite: ConformanceSuite<Input> = {
   cases: (document) =>
     readCases(document).map((one) => {
       const namespace = (one.expected?.['metadata'] as Input | undefined)?.['namespace'];
-      return toConformance(one, { namespace, ...one.input, kind: one.expected?.['kind'] });
+      const kind = 'version' in one.input ? 'ImageStream' : one.expected?.['kind'];
+      return toConformance(one, { namespace, ...one.input, kind });
     }),
   answer,
-  accepts: acceptsPartial,
+  accepts: (actual, expected) =>
+    'kind' in (expected as object) ? acceptsPartial(actual, expected) : acceptsNamed(actual, expected),
   mutation: {
     file: 'charts/registry-overrides/objects.ts',
     replace: '`${CATALOG_STREAM}:${catalog}`',

@@ -1,5 +1,9 @@
 /** Reads the case files of this folder: `wanted` counts where a case is marked as a defect of the existing system. */
 import { isDeepStrictEqual } from 'node:util';
+import { lookUpRelease, type ReleasePlaces } from '../../../../runtime/registry-overrides/release-lookup.ts';
+import { collectMirrors } from '../../../../runtime/rules/mirrors/collect.ts';
+import { compileMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
+import { mirrorSet } from '../../../registry-overrides/world.ts';
 import type { ConformanceCase } from '../../suite.ts';
 
 export interface OverrideCase {
@@ -68,4 +72,30 @@ export function toRecord(map: ReadonlyMap<string, unknown> | undefined): unknown
 export function textOf(input: Readonly<Record<string, unknown>>, field: string, otherwise = ''): string {
   const value = input[field];
   return typeof value === 'string' ? value : otherwise;
+}
+
+/** What `release` follows where the cluster has these mirrors, for digests and for tags, and the flag has these targets. */
+export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
+  const entries = [...toMap<readonly string[]>(mirrors)].map(([source, places]) => ({
+    source,
+    mirrors: places,
+  }));
+  const sets = (['ImageDigestMirrorSet', 'ImageTagMirrorSet'] as const).map((kind) =>
+    mirrorSet(kind, 'all', entries),
+  );
+  return { mirrors: compileMirrors(collectMirrors(sets).rules), overrides: toMap<string>(targets) };
+}
+
+/** The reference at which `release` finds an image that every place has. */
+export async function firstPlace(image: string, places: ReleasePlaces): Promise<string> {
+  return (await lookUpRelease(image, places, (reference) => Promise.resolve(reference))).from;
+}
+
+/** The cases abbreviate digests: `sha256:abc` stands for one that is as long as it must be. */
+export function wholeDigests(document: unknown): unknown {
+  const text = JSON.stringify(document).replace(
+    /@sha256:([0-9a-f]{1,63})(?![0-9a-f])/g,
+    (_, start: string) => `@sha256:${start.padEnd(64, '0')}`,
+  );
+  return JSON.parse(text) as unknown;
 }

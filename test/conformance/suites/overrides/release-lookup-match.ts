@@ -1,16 +1,23 @@
-import { releaseCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
 import type { ConformanceSuite } from '../../suite.ts';
-import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
+import {
+  acceptsPartial,
+  firstPlace,
+  placesOf,
+  readCases,
+  textOf,
+  toConformance,
+  wholeDigests,
+} from './read.ts';
 
 export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
-  cases: (document) => readCases(document).map((one) => toConformance(one)),
-  answer: (input) => {
+  cases: (document) => readCases(wholeDigests(document)).map((one) => toConformance(one)),
+  answer: async (input) => {
     const image = textOf(input, 'image');
-    const [candidate] = releaseCandidates(
+    const candidate = await firstPlace(
       image,
-      new Map([[textOf(input, 'source'), [textOf(input, 'mirror')]]]),
+      placesOf({ [textOf(input, 'source')]: [textOf(input, 'mirror')] }),
     );
-    return { candidate: candidate ?? image, matches: candidate !== undefined };
+    return { candidate, matches: candidate !== image };
   },
   accepts: acceptsPartial,
   mutation: {

@@ -1,7 +1,8 @@
-import { AvailabilityCache } from '../../../../runtime/registry/availability-cache.ts';
-import { metadataCandidates } from '../../../../runtime/rules/registry-overrides/lookup.ts';
+import { FactCache } from '../../../../runtime/controller/lookups.ts';
+import { lookUpRelease } from '../../../../runtime/registry-overrides/release-lookup.ts';
+import { resolveMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
 import type { ConformanceSuite } from '../../suite.ts';
-import { acceptsPartial, type OverrideCase, readCases, textOf, toConformance, toMap } from './read.ts';
+import { acceptsPartial, type OverrideCase, placesOf, readCases, textOf, toConformance } from './read.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
@@ -13,25 +14,64 @@ function isDown(input: Input, reference: string): boolean {
   return typeof available === 'object' && (available as Input | null)?.[reference] === false;
 }
 
-function seek(input: Input): unknown {
-  const answer = metadataCandidates(textOf(input, 'image'), toMap<readonly string[]>(input['overrides']));
-  if ('error' in answer) return { error: answer.error };
-  return { result: answer.candidates.find((candidate) => !isDown(input, candidate)) ?? answer.image };
+/** As `release` looks an image up. */
+async function seek(input: Input): Promise<unknown> {
+  const image = textOf(input, 'image');
+  const found = await lookUpRelease(image, placesOf(input['overrides']), (reference) =>
+    isDown(input, reference) ? Promise.reject(new Error('down')) : Promise.resolve(reference),
+  );
+  const asked = input['asked'] as readonly string[];
+  return { result: found.from, ...(await remembered(input, asked)) };
 }
 
-function cache(input: Input): unknown {
-  let now = 1_000_000;
-  const known = new AvailabilityCache(() => now);
-  const asked = input['asked'] as readonly string[];
-  if (typeof input['set'] === 'boolean') known.set('m.example.com/r:1', 'fingerprint', input['set']);
-  if (asked.includes('ttlSeconds'))
-    return { ttlSeconds: known.secondsLeft('m.example.com/r:1', 'fingerprint') };
-  now += Number(input['ageSeconds'] ?? 0) * 1000;
-  const available = known.get('m.example.com/r:1', 'fingerprint');
+/** What the answers of a reconciler's look-ups come to when the mirrors are asked about several times. */
+async function remembered(input: Input, asked: readonly string[]): Promise<object> {
+  const { mirrors } = placesOf(input['overrides']);
+  const places = resolveMirrors(mirrors, textOf(input, 'image')).candidates.filter(
+    ({ kind }) => kind === 'mirror',
+  );
+  const needs = places.map(({ reference }) => ({ kind: 'registry-digest', image: reference }) as const);
+  let probes = 0;
+  const known = new FactCache(({ image }) => {
+    probes += 1;
+    return Promise.resolve(isDown(input, image) ? { ok: false, reason: 'down' } : { ok: true, value: '' });
+  });
+  for (let call = 0; call < Number(input['calls'] ?? 1); call += 1) {
+    known.request(needs, () => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const cached = Object.fromEntries(needs.map((need) => [need.image, known.get(need)?.ok]));
   return {
-    found: available !== undefined,
-    ...(available === undefined ? {} : { available }),
-    ...(asked.includes('entryRemoved') ? { entryRemoved: known.size === 0 } : {}),
+    ...(asked.includes('probes') ? { probes } : {}),
+    ...(asked.includes('cached') ? { cached } : {}),
+  };
+}
+
+const NEED = { kind: 'registry-digest', image: 'm.example.com/r:1' } as const;
+
+async function cache(input: Input): Promise<unknown> {
+  let now = 1_000_000;
+  const { set } = input;
+  const known = new FactCache(
+    () => Promise.resolve(set === true ? { ok: true, value: '' } : { ok: false, reason: 'down' }),
+    () => now,
+  );
+  if (typeof set === 'boolean') {
+    known.request([NEED], () => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const asked = input['asked'] as readonly string[];
+  if (asked.includes('ttlSeconds')) {
+    const start = now;
+    while (known.get(NEED) !== undefined) now += 1000;
+    return { ttlSeconds: (now - start) / 1000 };
+  }
+  now += Number(input['ageSeconds'] ?? 0) * 1000;
+  const fact = known.get(NEED);
+  return {
+    found: fact !== undefined,
+    ...(fact === undefined ? {} : { available: fact.ok }),
+    ...(asked.includes('entryRemoved') ? { entryRemoved: fact === undefined } : {}),
   };
 }
 
@@ -45,6 +85,7 @@ export const suite: ConformanceSuite<Input> = {
       toConformance(one, {
         ...one.input,
         overrides: one.input['overridesRef'] === 'fake' ? fakeOverrides : one.input['overrides'],
+        asked: Object.keys(one.expected ?? {}),
       }),
     );
     const caches = (cacheCases ?? []).map((one) => {
@@ -56,8 +97,8 @@ export const suite: ConformanceSuite<Input> = {
   answer: (input) => (input['image'] === undefined ? cache(input) : seek(input)),
   accepts: acceptsPartial,
   mutation: {
-    file: 'runtime/rules/mirrors/mirrors.ts',
-    replace: 'for (const mirror of rule.mirrors) {',
-    by: 'for (const mirror of rule.mirrors.toReversed()) {',
+    file: 'runtime/controller/lookups.ts',
+    replace: 'fact.ok ? GOOD_MS : BAD_MS',
+    by: 'fact.ok ? BAD_MS : GOOD_MS',
   },
 };

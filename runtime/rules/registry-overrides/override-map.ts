@@ -1,12 +1,12 @@
 /**
  * The map that the existing system makes of a management cluster's mirror sets: ImageDigestMirrorSets in the order of the
  * list, then ImageContentSourcePolicies by falling name, appended per source. It is what `OPENSHIFT_IMG_OVERRIDES` carries;
- * our own decisions are made from mirrors-collect.ts, which keeps order, policy and tags.
+ * our own decisions are made from mirrors/collect.ts, which keeps order, policy and tags.
  *
  * Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
  */
-import type { KubeObject } from '../rules/kubernetes/object.ts';
-import type { OverrideMap } from '../rules/registry-overrides/registry-overrides.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import type { OverrideMap } from './registry-overrides.ts';
 
 /** Which of the two kinds the cluster has. */
 export interface MirrorSetKinds {
@@ -19,7 +19,7 @@ export interface MirrorSetKinds {
  *
  * @example
  * ```ts
- * import { collectOverrideMap } from './collect.ts';
+ * import { collectOverrideMap } from './override-map.ts';
  * import assert from 'node:assert/strict';
  *
  * const policy = (name: string) => ({

@@ -1,0 +1,130 @@
+/** Where registry overrides are answered differently from HyperShift, on purpose. */
+import { type Deviation, text } from './suite.ts';
+
+function hostOf(place: string): string {
+  return place.split('/')[0] ?? '';
+}
+
+/** Whether a place in a mirror set has a tag or a digest. */
+function isPinned(place: string): boolean {
+  return place.includes('@') || /:[^/:]*[^/:0-9][^/:]*$/.test(place);
+}
+
+/** What a case of a cache asks for: the fields of its expected answer. */
+function asks(input: unknown, field: string): boolean {
+  return (input as { asked?: readonly string[] }).asked?.includes(field) === true;
+}
+
+const NO_REPOSITORY: Deviation = {
+  when: (input) => isPinned(text(input, 'source')) || isPinned(text(input, 'mirror')),
+  reason:
+    'a source or mirror with a tag or a digest is none: the kinds of mirror sets do not admit it, and it is reported',
+};
+
+export const OVERRIDES_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
+  'overrides/mirror-override-resolve': [
+    NO_REPOSITORY,
+    {
+      when: (input) => text(input, 'source').startsWith('*.'),
+      reason:
+        'a wildcard source covers every subdomain, as it does for the container runtime; the peer refuses it',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length > 2 && text(input, 'mirror').split('/').length <= 2,
+      reason: 'a mirror may have one path element; the peer cannot compose the reference',
+    },
+    {
+      when: (input) => hostOf(text(input, 'source')) !== hostOf(text(input, 'image')),
+      reason: 'a rule for one host says nothing about another; the peer compares hosts only sometimes',
+    },
+    {
+      when: (input) => /^[^/]+:\d+$/.test(text(input, 'source')),
+      reason: 'a source may be a host with its port; the peer reads the port as a tag',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length === 2 && text(input, 'mirror').split('/').length !== 2,
+      reason: 'a mirror may have any number of path elements; the peer drops or misses some',
+    },
+    {
+      when: (input) =>
+        text(input, 'source').split('/').length > 2 &&
+        text(input, 'image').startsWith(`${text(input, 'source')}/`),
+      reason: 'a source covers everything below it, as it does for the container runtime',
+    },
+    {
+      when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'image')),
+      reason:
+        'an image of the Docker library is looked up with its namespace; the peer cannot compose the reference',
+    },
+  ],
+  'overrides/release-lookup-match': [
+    NO_REPOSITORY,
+    {
+      when: (input) => {
+        const rest = text(input, 'image').slice(text(input, 'source').length);
+        return !text(input, 'image').startsWith(text(input, 'source')) || !/^(?:$|[/:@])/.test(rest);
+      },
+      reason: 'a source matches whole path segments from the start; the peer finds its text anywhere',
+    },
+  ],
+  'overrides/olm-annotation-overrides': [
+    {
+      when: (input) =>
+        Object.values(input as object).some((value) => /@sha256:(?![0-9a-f]{64}$)/.test(String(value))),
+      reason:
+        'a digest has 64 hexadecimal digits; the peer looks for "@sha256:" only, and the pods fail later',
+    },
+  ],
+  'overrides/olm-catalog-images': [
+    {
+      when: (input) =>
+        Object.keys((input as { overrides?: object | null }).overrides ?? {}).length > 0 &&
+        ((input as { existing?: readonly string[] }).existing ?? []).some((image) =>
+          image.startsWith('registry.redhat.io/redhat/'),
+        ),
+      reason: 'a catalog that no mirror has is taken from its own registry; the peer gives up',
+    },
+  ],
+  'overrides/seek-override': [
+    {
+      when: (input) => (input as { set?: unknown }).set === true && asks(input, 'ttlSeconds'),
+      reason:
+        'an image that is there is believed to be there for ten minutes; the peer asks again after five',
+    },
+  ],
+  'overrides/image-reference-parse': [
+    {
+      when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'spec')),
+      reason:
+        'the reference of a catalog stays as it is written; the peer spells the library of Docker Hub out',
+    },
+  ],
+  'overrides/olm-golden': [
+    {
+      when: (input) => /^4\.(?:\d|1\d|2[01])(?!\d)/.test(text(input, 'version')),
+      reason: 'a release up to 4.21 has four catalogs, as HyperShift has had then',
+    },
+    {
+      when: (input) => text(input, 'kind') === 'Service',
+      reason: "the Service in front of a catalog stays with HyperShift's operator",
+    },
+  ],
+  'overrides/component-wiring': [
+    {
+      when: (input) => text(input, 'component') === 'hosted-cluster-config-operator',
+      reason:
+        'the requirement names the control plane operator and the ignition server; the former hands the variable on',
+    },
+    {
+      when: (input) => 'env' in (input as object) && 'registryOverrides' in (input as object),
+      reason:
+        "the flag's targets are applied to each mirror and to the image itself, in its place; the peer tries them as further mirrors",
+    },
+    {
+      when: (input) => 'imageContentSources' in (input as object),
+      reason: "the mirror set of the hosted cluster's nodes stays with HyperShift's operator",
+    },
+  ],
+};
