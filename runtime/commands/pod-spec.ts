@@ -120,6 +120,22 @@ export function listedNames(
   }));
 }
 
+/** Labels and annotations of the pod that the object is, or that its template makes. */
+export function podMetadataIn(object: KubeObject): Pick<KubeObject['metadata'], 'labels' | 'annotations'> {
+  const spec = record(object.spec);
+  const job = record(record(spec['jobTemplate'])['spec']);
+  const template = record(spec['template'] ?? job['template']);
+  if (template['spec'] === undefined) return object.metadata;
+  const { labels, annotations } = record(template['metadata']);
+  return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
+}
+
+function stringsIn(value: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(record(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
 /** Names of the Secrets that a pod lists itself. */
 export function ownSecrets(spec: PodSpec | undefined): readonly string[] {
   return texts(spec?.['imagePullSecrets'], 'name');

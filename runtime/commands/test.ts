@@ -71,8 +71,8 @@ async function judgeFile(
   const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
-  const { store, problems } = await readFolders(dirs);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  const { store, problems, notes } = await readFolders(dirs);
+  for (const problem of [...problems, ...notes]) io.stderr.write(`${problem}\n`);
   return read.expectations.map((expectation) => {
     const failure = judgeOne(expectation, store);
     return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };

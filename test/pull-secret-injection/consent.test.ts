@@ -47,7 +47,7 @@ else {
 
   test('who may not read a Secret cannot have it distributed', async () => {
     const steal = (name: string, sources: readonly object[]): TestObject =>
-      profileObject(name, { namespaceSelector: {}, secrets: [{ name: 'a', sources }] });
+      profileObject(name, { namespaceSelector: {}, secrets: [{ name: `of-${name}`, sources }] });
     const theirs = { namespace: 'one', name: 'shared' };
     const mine = { namespace: 'two', name: 'mine' };
     await eventually(async () =>

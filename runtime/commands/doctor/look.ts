@@ -14,6 +14,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../rules/kubernetes/pull-status.ts';
+import { injectionKinds, plannedNames } from '../explain/injected.ts';
 import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
@@ -23,11 +24,11 @@ import {
   ownSecrets,
   type PodSpec,
   type Puller,
+  podMetadataIn,
   podSpecIn,
   podSpecOf,
 } from '../pod-spec.ts';
 import { complaintIn } from './complaint.ts';
-import { notInjectedInto } from './injection.ts';
 import { providerMayRead } from './rights.ts';
 
 const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
@@ -37,25 +38,15 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 export function doctorKinds({ namespace, pod }: Puller): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: `involvedObject.name=${pod?.name ?? ''}` },
-    { apiVersion: 'v1', kind: 'Namespace', name: namespace },
     { ...PULL_STATUS, namespace },
     { apiVersion: RBAC, kind: 'Role', namespace },
     { apiVersion: RBAC, kind: 'RoleBinding', namespace },
-    { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' },
-    { apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet' },
+    ...(pod?.kind === 'Pod' ? injectionKinds(namespace) : []),
   ];
 }
 
 /** Kinds of a folder beside those of `explain`. */
-export const DOCTOR_FOLDER_KINDS: readonly string[] = [
-  'Event',
-  'Namespace',
-  PULL_STATUS_KIND,
-  'Role',
-  'RoleBinding',
-  'PullSecretProfile',
-  'SidecarSet',
-];
+export const DOCTOR_FOLDER_KINDS: readonly string[] = ['Event', PULL_STATUS_KIND, 'Role', 'RoleBinding'];
 
 /** What is named by the pod: its ServiceAccount, and the report of its node. */
 export function doctorNext(puller: Puller): readonly NextKinds[] {
@@ -105,13 +96,39 @@ export function lookAt(store: ObjectStore, puller: Puller, unread: readonly stri
     images: imagesOf(spec).map((image) => imageIn(store, { world, namespace, image, mayRead })),
     notInjected: [
       ...notCopied(spec, { name: account, object }, isPod),
-      ...notInjectedInto(store, template, ownSecrets(spec)),
+      ...(isPod
+        ? notInjectedInto(store, template, ownSecrets(spec))
+        : lackingIn(store, world, template, namespace)),
     ],
     troubles: troublesIn(store, namespace, spec),
     provider: { ...providerIn(store), mayRead },
     ...(complaint === undefined ? {} : { complaint }),
     unread,
   };
+}
+
+/** Names that profiles and SidecarSets give such pods, and that this one does not list. */
+function notInjectedInto(
+  store: ObjectStore,
+  pod: KubeObject,
+  listed: readonly string[],
+): DoctorInput['notInjected'] {
+  const { namespace = '', labels = {}, annotations = {} } = pod.metadata;
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
+function lackingIn(
+  store: ObjectStore,
+  { secrets }: FoundWorld,
+  template: KubeObject,
+  namespace: string,
+): DoctorInput['notInjected'] {
+  const { labels = {}, annotations = {} } = podMetadataIn(template);
+  const listed = secrets.map(({ name }) => name);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
 }
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */

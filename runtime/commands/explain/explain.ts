@@ -51,6 +51,7 @@ export const command: Command = {
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'of a template: get namespaces, mutatingadmissionpolicies, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
     ],
   },
   run,
@@ -78,7 +79,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   // Before anything is asked: a name that cannot be read needs no cluster.
   positionals.forEach(imageOf);
   const puller = pullerOf(values, await namespaceOf(values, io));
-  const { store, problems, places } = await readWorld(values, puller, io);
+  const { store, problems, places, notes } = await readWorld(values, puller, io);
   const world = findWorld(store, puller, problems.length === 0);
   const names = positionals.length > 0 ? positionals : world.images;
   const images = names.map((written) => ({ written, image: imageOf(written) }));
@@ -89,7 +90,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const explanations = images.map(({ written, image }) =>
     withUnread(explainIn(world, image, { given, written }), unread),
   );
-  for (const line of [...problems, ...world.notes]) io.stderr.write(`${line}\n`);
+  for (const line of [...problems, ...notes, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
   );
@@ -131,7 +132,11 @@ async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise
   if (values.from === undefined) {
     const { kubeconfig, context } = values;
     const flags = { kubeconfig, context };
-    return { ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))), places: new Map() };
+    return {
+      ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))),
+      places: new Map(),
+      notes: [],
+    };
   }
   return readFolders(values.from);
 }

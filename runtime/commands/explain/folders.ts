@@ -2,6 +2,7 @@
 import { readFolder } from '../../controller/folder.ts';
 import { ObjectStore } from '../../controller/store.ts';
 import { describeObject } from '../../rules/kubernetes/object.ts';
+import { bringCopies, INJECTION_FOLDER_KINDS } from './injected.ts';
 import { FOLDER_KINDS } from './world.ts';
 
 export interface ReadWorld {
@@ -9,11 +10,13 @@ export interface ReadWorld {
   readonly problems: readonly string[];
   /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
   readonly places: ReadonlyMap<string, string>;
+  /** What keeps profiles of the folder from bringing what they name. */
+  readonly notes: readonly string[];
 }
 
-/** Reads all of `dirs`; of an object that is given twice the last counts. `more` are kinds beside those of pulls. */
+/** Reads all of `dirs`, with the copies that its profiles will bring; of an object that is given twice the last counts. `more` are kinds beside those of pulls. */
 export async function readFolders(dirs: readonly string[], more: readonly string[] = []): Promise<ReadWorld> {
-  const kinds = new Set([...FOLDER_KINDS, ...more]);
+  const kinds = new Set([...FOLDER_KINDS, ...INJECTION_FOLDER_KINDS, ...more]);
   const store = new ObjectStore();
   const problems: string[] = [];
   const places = new Map<string, string>();
@@ -28,5 +31,5 @@ export async function readFolders(dirs: readonly string[], more: readonly string
     }
     for (const object of folder.store) store.set(object);
   }
-  return { store, problems, places };
+  return { store, problems, places, notes: bringCopies(store) };
 }

@@ -23,11 +23,14 @@ import {
   imagesOf,
   listedNames,
   ownSecrets,
+  type PodSpec,
   type Puller,
+  podMetadataIn,
   podSpecIn,
   podSpecOf,
   WORKLOADS,
 } from '../pod-spec.ts';
+import { injectedNames, injectionKinds } from './injected.ts';
 import { pullFile } from './pull-file.ts';
 
 const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
@@ -44,6 +47,8 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): read
   return [
     owner,
     { ...SECRET, namespace },
+    // The list of a pod that exists is complete.
+    ...(pod === undefined || pod.kind === 'Pod' ? [] : injectionKinds(namespace)),
     ...(node === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name: node }]),
     ...CLUSTER_KINDS,
   ];
@@ -123,7 +128,7 @@ export interface FoundWorld {
 export function findWorld(store: ObjectStore, puller: Puller, complete = true): FoundWorld {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
-  const names = listedNames(store, puller, spec);
+  const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes);
   const sets = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
   const { rules, problems } = collectMirrors(sets);
@@ -144,6 +149,38 @@ export function findWorld(store: ObjectStore, puller: Puller, complete = true): 
         node: node.node,
       }),
   };
+}
+
+/** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
+function effectiveNames(
+  store: ObjectStore,
+  puller: Puller,
+  spec: PodSpec | undefined,
+): ReturnType<typeof listedNames> {
+  const listed = listedNames(store, puller, spec);
+  const found = findPod(store, puller);
+  const { namespace } = puller;
+  if (puller.pod === undefined || found === undefined || isThere(found)) return listed;
+  const account = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    namespace,
+    name: accountName(spec, puller.serviceAccount),
+  };
+  const { labels = {}, annotations = {} } = podMetadataIn(found);
+  const injected = injectedNames(store, {
+    namespace,
+    labels,
+    annotations,
+    listed: listed.map(({ name }) => name),
+    account: store.get(account),
+  });
+  return [...listed, ...injected.map(({ name, by }) => ({ name, listedBy: by }))];
+}
+
+/** Admission has passed it. */
+function isThere({ kind, metadata }: KubeObject): boolean {
+  return kind === 'Pod' && metadata.creationTimestamp !== undefined;
 }
 
 /** What is known beside the world. */

@@ -53,7 +53,12 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | und
 
 function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | undefined {
   const [first] = missing;
-  if (first === undefined || !isPod) return undefined;
+  if (first === undefined) return undefined;
+  if (!isPod)
+    return {
+      message: `${first.by} gives such pods Secret "${first.secret}", and nothing injects it: no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists`,
+      advice: 'Switch admission on, or list the Secret in the ServiceAccount',
+    };
   return {
     message: `${first.by} gives such pods Secret "${first.secret}", and this one does not list it: it was made before, or while nothing injected`,
     advice: 'Delete the pod: the one that follows it gets the Secret',

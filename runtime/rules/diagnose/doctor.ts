@@ -91,9 +91,22 @@ export function doctorChain(input: DoctorInput): readonly Link[] {
     if (found !== undefined) return { link, state: 'broken', ...found };
     return input.unread.length > 0 && LINKS.indexOf(link) > LINKS.indexOf('places')
       ? { link, state: 'unknown', message: 'not all could be read' }
-      : { link, state: 'ok', message: OK[link] };
+      : { link, state: 'ok', message: link === 'injection' ? injectionText(input) : OK[link] };
   });
 }
+
+/** What was seen of the list, and not that nothing was missed. */
+function injectionText({ images, isPod }: DoctorInput): string {
+  const listed = images.flatMap(({ explanation }) => explanation?.secrets ?? []);
+  const names = new Set(listed.map(({ name }) => name));
+  const who = isPod ? 'the pod' : 'a pod of this template';
+  if (names.size === 0) return `${who} lists no Secret, and no profile or SidecarSet gives it one`;
+  const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
+  const given = injected.size === 0 ? '' : `, ${injected.size} of them by profiles and SidecarSets`;
+  return `${who} lists ${names.size} Secrets${given}; nothing that they give is missing`;
+}
+
+const INJECTS = /^(PullSecretProfile|SidecarSet)\//;
 
 const OK: Readonly<Record<LinkName, string>> = {
   image: 'every image has a name that can be read',

@@ -1,0 +1,157 @@
+/** What admission adds to the pull secrets of a pod that is made from a template, by the profiles and SidecarSets at hand. */
+import type { World } from '../../controller/contract.ts';
+import { runOffline } from '../../controller/offline.ts';
+import type { ObjectStore } from '../../controller/store.ts';
+import { worldView } from '../../controller/world.ts';
+import {
+  DEFAULT_OPTIONS,
+  excludedNamespaces,
+  type InjectionOptions,
+} from '../../pull-secret-injection/options.ts';
+import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
+import { planIn } from '../../pull-secret-injection/reconciler/view.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { exemption, planInjection, WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
+import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
+import {
+  accountRefuses,
+  ENFORCE_MOUNTABLE_SECRETS,
+} from '../../rules/injection/service-account-pull-secrets.ts';
+import type { Condition } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { SourceKind } from '../object-source.ts';
+
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+
+/** What to read of a cluster for a pod that is not there yet. */
+export function injectionKinds(namespace: string): readonly SourceKind[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', name: namespace },
+    { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+    { apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet' },
+    { apiVersion: ADMISSION, kind: 'MutatingAdmissionPolicy', name: INJECTION_POLICY_NAME },
+    { apiVersion: ADMISSION, kind: 'MutatingWebhookConfiguration', name: WEBHOOK_NAME },
+  ];
+}
+
+/** Kinds of a folder that decide what is injected and what is brought. */
+export const INJECTION_FOLDER_KINDS: readonly string[] = [
+  'Namespace',
+  'PullSecretProfile',
+  'PullSecretGrant',
+  'SidecarSet',
+  'ControllerRevision',
+  'MutatingAdmissionPolicy',
+  'MutatingWebhookConfiguration',
+];
+
+/** A name that admission adds, and what adds it: `PullSecretProfile/team`. */
+export interface InjectedName {
+  readonly name: string;
+  readonly by: string;
+}
+
+/** The pod that a template makes. */
+export interface PlannedPodMeta {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, unknown>>;
+  /** Of the list that it has already. */
+  readonly listed: readonly string[];
+  readonly account: KubeObject | undefined;
+}
+
+/**
+ * Whether something injects. A folder of declarations is taken to be applied to a cluster whose admission is on; a cluster, and a dump of one,
+ * says itself.
+ */
+function isInForce(store: ObjectStore): boolean {
+  const declared = store
+    .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
+    .some(({ metadata }) => metadata.creationTimestamp === undefined);
+  const has = (kind: string, name: string): boolean =>
+    store.get({ apiVersion: ADMISSION, kind, name }) !== undefined;
+  return (
+    declared ||
+    has('MutatingAdmissionPolicy', INJECTION_POLICY_NAME) ||
+    has('MutatingWebhookConfiguration', WEBHOOK_NAME)
+  );
+}
+
+/** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
+export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
+  const { namespace, labels, annotations, listed } = pod;
+  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  const namespaceLabels = { ...found?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+  // Our own namespace has the name that the fleet gave it.
+  const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
+  const options: InjectionOptions = isOwn ? { ...DEFAULT_OPTIONS, ownNamespace: namespace } : DEFAULT_OPTIONS;
+  const identity = { namespace, labels, annotations, namespaceLabels };
+  if (exemption(identity, excludedNamespaces(options)) !== undefined) return [];
+  const seen = new Set(listed);
+  return planInjection(planIn(worldOf(store, options), options), identity).by.flatMap(({ source, names }) =>
+    names.flatMap((name) => {
+      if (seen.has(name)) return [];
+      seen.add(name);
+      return [{ name, by: sourceObject(source) }];
+    }),
+  );
+}
+
+/** What a pod that is made now will have beside its own list. */
+export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
+  if (!isInForce(store)) return [];
+  const names = plannedNames(store, pod);
+  const { account, listed } = pod;
+  if (account === undefined) return names;
+  const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;
+  const strict = {
+    name: account.metadata.name,
+    imagePullSecrets: references ?? [],
+    enforceMountable: account.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
+  };
+  return accountRefuses(strict, [...listed, ...names.map(({ name }) => name)]) ? [] : names;
+}
+
+function sourceObject(source: string): string {
+  const [sort, ...rest] = source.split('/');
+  return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
+}
+
+function worldOf(store: ObjectStore, options: InjectionOptions): World {
+  return worldView({
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    now: new Date(0),
+    stores: { hosted: store, management: store },
+    reads: pullSecretInjection(options).reads,
+    serves: () => true,
+    fact: () => undefined,
+  });
+}
+
+/**
+ * Puts into the store the copies that profiles will bring, as the reconciler would. Gives what keeps it from bringing some.
+ */
+export function bringCopies(store: ObjectStore): readonly string[] {
+  const profiles = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const sets = ['v1alpha1', 'v1beta1'].flatMap((version) =>
+    store.list({ apiVersion: `apps.kruise.io/${version}`, kind: 'SidecarSet' }),
+  );
+  if (profiles.length + sets.length === 0) return [];
+  runOffline({
+    reconcilers: [pullSecretInjection({ audit: false, admission: 'none' })],
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    stores: { hosted: store, management: store },
+    now: new Date(),
+  });
+  return store
+    .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
+    .flatMap(({ metadata, status }) => {
+      const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+      return conditions
+        .filter(({ type, status: state }) => TOLD.has(type) && state === 'False')
+        .map(({ message }) => `warning: ${PROFILE_KIND}/${metadata.name}: ${message}`);
+    });
+}
+
+const TOLD: ReadonlySet<string> = new Set(['SourcesReady', 'Granted', 'NamesFree', 'TargetsFree']);

@@ -1,0 +1,109 @@
+/** What a template's pods pull with, from a GitOps repository that no cluster has seen: own list, account, profiles, copies. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('the effective keyring of a template');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-keyring-'));
+const body = JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('keyring', 'robot') } } });
+const template = {
+  metadata: { labels: { app: 'web' } },
+  spec: { containers: [{ name: 'c', image: 'quay.io/team/web' }] },
+};
+const workload = (kind: string, name: string, spec: object): object => ({
+  apiVersion: kind === 'CronJob' ? 'batch/v1' : 'apps/v1',
+  kind,
+  metadata: { name, namespace: 'shop' },
+  spec,
+});
+const objects = (granted: boolean): readonly object[] => [
+  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
+  {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'quay-robot', namespace: 'platform' },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(body).toString('base64') },
+  },
+  {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretProfile',
+    metadata: { name: 'team' },
+    spec: {
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      selector: { matchLabels: { app: 'web' } },
+      secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay-robot' }] }],
+    },
+  },
+  ...(granted
+    ? [
+        {
+          apiVersion: 'pullwright.dev/v1alpha1',
+          kind: 'PullSecretGrant',
+          metadata: { name: 'teams', namespace: 'platform' },
+          spec: { secrets: [{ name: 'quay-robot' }], profiles: [{ name: 'team' }], namespaces: ['shop'] },
+        },
+      ]
+    : []),
+  workload('Deployment', 'web', { template }),
+  workload('CronJob', 'nightly', { jobTemplate: { spec: { template } } }),
+  workload('StatefulSet', 'other', { template: { ...template, metadata: { labels: { app: 'other' } } } }),
+  workload('Deployment', 'out', {
+    template: { ...template, metadata: { labels: { app: 'web', 'pullwright.dev/inject': 'false' } } },
+  }),
+];
+const write = (granted: boolean): void =>
+  writeFileSync(
+    join(folder, 'all.yaml'),
+    objects(granted)
+      .map((object) => JSON.stringify(object))
+      .join('\n---\n'),
+  );
+const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args, '--from', folder]);
+
+test('this Deployment will pull this image with that credential', async () => {
+  write(true);
+  const file = join(folder, '..', `${folder.split('/').at(-1)}.tests`);
+  const expectations = [
+    ['deploy/web', '{ secret: reg, username: robot }'],
+    ['cronjob/nightly', '{ secret: reg, username: robot }'],
+    ['sts/other', 'denied'],
+    ['deploy/out', 'denied'],
+  ].map(
+    ([pod, expect]) => `  - { pod: ${pod}, namespace: shop, image: quay.io/team/web, expect: ${expect} }\n`,
+  );
+  writeFileSync(file, `tests:\n${expectations.join('')}`);
+  const ran = await run('test', file);
+  rmSync(file);
+  assert.match(ran.stdout, /4 passed, 0 failed/, ran.stdout + ran.stderr);
+});
+
+test('explain names the profile, and says what is missing without consent', async () => {
+  write(true);
+  const ran = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /Secret\/shop\/reg/);
+  write(false);
+  const without = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
+  assert.match(
+    without.stderr,
+    /PullSecretProfile\/team: Secret "platform\/quay-robot" does not grant itself/,
+  );
+  assert.match(without.stdout, /PullSecretProfile\/team/);
+});
+
+test('doctor says what was seen', async () => {
+  write(true);
+  const web = await run('doctor', 'deploy/web', '-n', 'shop');
+  assert.match(web.stdout, /ok +injection +a pod of this template lists 1 Secrets, 1 of them by profiles/);
+  const other = await run('doctor', 'sts/other', '-n', 'shop');
+  assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);
+});
+
+test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
+test.run();
