@@ -40,6 +40,11 @@ const KINDS: ReadonlySet<string> = new Set([
   'SidecarSet',
   'ResourceDistribution',
   'ImagePullSecret',
+  'ClusterPolicy',
+  'Policy',
+  'ClusterExternalSecret',
+  'ClusterPullSecret',
+  'Deployment',
   'ImageDigestMirrorSet',
   'ImageTagMirrorSet',
   'ImageContentSourcePolicy',
@@ -64,7 +69,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     throw new PullwrightError('Cannot import: nothing in the input belongs to a tool that is known', {
       code: 'NothingToImport',
       disposition: 'terminal',
-      hint: 'Known are HyperShift, Kruise, reflector, replicator and imps',
+      hint: 'Known are HyperShift, Kruise, reflector, replicator, imps, Kyverno, External Secrets, registry-creds and imagepullsecret-patcher',
     });
   io.stdout.write(values.output === 'json' ? `${JSON.stringify(imported, null, 2)}\n` : asYaml(imported));
   return problems.length > 0 || notes.some(({ outcome }) => outcome === 'dropped') ? 1 : 0;

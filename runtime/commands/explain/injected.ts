@@ -45,7 +45,7 @@ export const INJECTION_FOLDER_KINDS: readonly string[] = [
   'MutatingWebhookConfiguration',
 ];
 
-/** A name that admission adds, and what adds it: `PullSecretProfile/team`. */
+/** A name that admission adds, and what adds it: `profile/team`. */
 export interface InjectedName {
   readonly name: string;
   readonly by: string;
@@ -93,15 +93,15 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
     names.flatMap((name) => {
       if (seen.has(name)) return [];
       seen.add(name);
-      return [{ name, by: sourceObject(source) }];
+      return [{ name, by: source }];
     }),
   );
 }
 
-/** What a pod that is made now will have beside its own list. */
+/** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
 export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
   if (!isInForce(store)) return [];
-  const names = plannedNames(store, pod);
+  const names = plannedNames(store, pod).map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const { account, listed } = pod;
   if (account === undefined) return names;
   const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;

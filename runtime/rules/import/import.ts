@@ -9,6 +9,7 @@ import type { KubeObject } from '../kubernetes/object.ts';
 import { importHypershift } from './hypershift.ts';
 import { importImps } from './imps.ts';
 import { importKruise } from './kruise.ts';
+import { importOthers } from './others.ts';
 import { importReflector } from './reflector.ts';
 import { importReplicator } from './replicator.ts';
 import type { Imported, ImportedGrant, ImportedPart, ImportedProfile, ImportNote } from './types.ts';
@@ -38,6 +39,7 @@ export function importObjects(objects: readonly KubeObject[]): Imported {
     importReflector(objects),
     importReplicator(objects),
     importImps(objects),
+    importOthers(objects),
   ];
   const profiles = unique(parts.flatMap((part) => part.profiles ?? []));
   const hosted = parts.flatMap((part) => part.hosted ?? []);

@@ -7,6 +7,7 @@
  * - `imps.ts`: banzaicloud/imps
  * - `kruise.ts`: Kruise
  * - `namespaces.ts`: Which namespaces a list of patterns means, as a selector of namespaces and as a grant
+ * - `others.ts`: Kyverno policies, ClusterExternalSecret, registry-creds (ClusterPullSecret) and imagepullsecret-patcher
  * - `reflector.ts`: emberstack/kubernetes-reflector
  * - `replicator.ts`: mittwald/kubernetes-replicator
  * - `types.ts`: What an import is made of
