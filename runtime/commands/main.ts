@@ -3,10 +3,12 @@ import { writeSync } from 'node:fs';
 import { describeError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { forPeople } from './people.ts';
 import { COMMANDS } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
-export async function runMain(args: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
+export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
+  const io = forPeople(given);
   const [name, ...rest] = args;
   if (name === 'help' && rest[0] !== undefined) return runMain([rest[0], '--help'], io);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {

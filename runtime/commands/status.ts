@@ -22,6 +22,7 @@ import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
 import { type Flags, folder, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
+import { control } from './people.ts';
 import { columnsOf } from './terminal.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
@@ -138,7 +139,7 @@ interface Printing {
 }
 
 function print(rows: readonly StatusRow[], { output, all, redraw }: Printing, io: CommandIo): void {
-  if (redraw) io.stdout.write('\u001b[H\u001b[2J');
+  if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
   const shown = all ? rows : foldReady(rows, MANY);
   const forms: Readonly<Record<typeof output, () => string>> = {
     json: () => `${JSON.stringify(rows, null, 2)}\n`,

@@ -45,11 +45,11 @@ function isNothing(contents: unknown): boolean {
 export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplicateObjects'> &
   Pick<ToStringOptions, 'indentSeq' | 'lineWidth' | 'singleQuote'> & { readonly sortMapEntries?: boolean };
 
-/** Characters that YAML 1.1 takes for line breaks or drops, and newer YAML does not. */
-const ODD_BREAKS = /[\u0085\u2028\u2029\ufeff]/g;
+/** Line breaks of YAML 1.1 that newer YAML does not know, and characters that a terminal obeys or that nobody sees. */
+const UNSEEN = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
 /** What must stand between double quotes: these, and lines that begin with a tab, which Go takes for no block of text. */
-const ODD = /[\u0085\u2028\u2029\ufeff]|^\t/m;
+const ODD = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|^\t/m;
 
 /**
  * YAML of a plain value. Texts that any reader, old or new, would take for a number, a boolean or null are quoted.
@@ -74,5 +74,5 @@ export function toYaml(value: unknown, layout: YamlLayout = {}): string {
   });
   return document
     .toString(options)
-    .replace(ODD_BREAKS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    .replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

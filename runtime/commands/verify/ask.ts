@@ -4,6 +4,7 @@ import { type Question, questionKey, verifyAll } from '../../registry/verify.ts'
 import type { PullAttempt } from '../../rules/auth-lookup/pull-attempts.ts';
 import type { AskedImage } from '../../rules/diagnose/verify-report.ts';
 import type { CommandIo } from '../command.ts';
+import { control } from '../people.ts';
 import { type AccessValues, registryTransport } from '../registry-access.ts';
 import type { ImageInUse } from './world.ts';
 
@@ -67,9 +68,11 @@ function progressOn(io: CommandIo, total: number): Progress {
     return {
       show: (done) => {
         const filled = Math.round((done / total) * BAR);
-        io.stderr.write(`\r[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`);
+        io.stderr.write(
+          `${control('\r')}[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`,
+        );
       },
-      end: () => void (total > 0 && io.stderr.write('\r\u001b[K')),
+      end: () => void (total > 0 && io.stderr.write(control('\r\u001b[K'))),
     };
   const step = Math.max(50, Math.ceil(total / LINES));
   return {

@@ -3,6 +3,7 @@
  *
  * - `near-word.ts`: What somebody who mistyped a word may have meant
  * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units
+ * - `printable.ts`: Control characters as escapes, so that no text of somebody else's choice is obeyed by a terminal
  * - `records.ts`: Rows for a terminal
  * - `table.ts`: Columns of text for people
  * - `trim.ts`: Characters taken off the ends of a text, in time linear in its length

@@ -1,0 +1,181 @@
+/** Nothing that somebody else chose is obeyed by a terminal: names, keys, images and messages with control characters. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { parse } from 'yaml';
+import type { CommandIo } from '../../runtime/commands/command.ts';
+import { runMain } from '../../runtime/commands/main.ts';
+import { control, forPeople } from '../../runtime/commands/people.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('control characters');
+
+/** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
+const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is what it is for
+const OBEYED = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
+test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+/** A dump in which whatever a tenant may choose is chosen to do harm. JSON, since YAML would be refused earlier. */
+function dump(): string {
+  const auths = { [`quay.io/${EVIL}`]: { auth: 'bm90LWEtcGFpcg' }, [EVIL]: { auth: EVIL }, 'r.io': EVIL };
+  const encoded = Buffer.from(JSON.stringify({ auths })).toString('base64');
+  const secret = (namespace: string, name: string, data: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': data },
+  });
+  const good = Buffer.from(JSON.stringify({ auths: { 'quay.io': { auth: 'YTpi' } } })).toString('base64');
+  const message = `it is ${EVIL}`;
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      secret('openshift-config', 'pull-secret', good),
+      secret('kube-system', 'additional-pull-secret', encoded),
+      secret('web', 'team', encoded),
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: EVIL } } },
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: 'web', name: 'web' },
+        spec: {
+          nodeName: 'node1',
+          imagePullSecrets: [{ name: 'team' }, { name: EVIL }],
+          containers: [{ name: EVIL, image: `quay.io/a:${EVIL}` }],
+        },
+        status: {
+          containerStatuses: [
+            { name: EVIL, image: EVIL, state: { waiting: { reason: 'ErrImagePull', message } } },
+          ],
+        },
+      },
+      {
+        apiVersion: 'config.openshift.io/v1',
+        kind: 'ImageDigestMirrorSet',
+        metadata: { name: 'set' },
+        spec: { imageDigestMirrors: [{ source: `quay.io/${EVIL}`, mirrors: [EVIL] }] },
+      },
+      {
+        apiVersion: 'pullwright.dev/v1alpha1',
+        kind: 'PullStatus',
+        metadata: { namespace: 'web', name: 'secret-team' },
+        status: {
+          entries: [{ key: EVIL, verdict: 'Rejected', message }],
+          conditions: [
+            {
+              type: 'Ready',
+              status: 'False',
+              reason: 'Bad',
+              message,
+              lastTransitionTime: '2026-01-01T00:00:00Z',
+            },
+          ],
+        },
+      },
+    ],
+  });
+}
+
+mkdirSync(join(folder, 'dump'));
+writeFileSync(join(folder, 'dump', 'all.json'), dump());
+const from = join(folder, 'dump');
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(args: readonly string[], isTTY: boolean): Promise<Ran> {
+  const seen = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') => ({
+    isTTY,
+    columns: 80,
+    write: (text: string) => {
+      seen[name] += text;
+    },
+  });
+  const io: CommandIo = {
+    stdin: Readable.from([]),
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    env: isTTY ? {} : { NO_COLOR: '1' },
+    cwd: folder,
+    signal: new AbortController().signal,
+  };
+  const code = await runMain(args, io);
+  return { code, ...seen };
+}
+
+/** What the command's own colours and moves leave behind is what others could have put there. */
+function obeyed(text: string): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are ours
+  return OBEYED.exec(text.replace(/\u001b\[[0-9;]*m/g, ''))?.[0];
+}
+
+const COMMANDS: readonly (readonly string[])[] = [
+  ['explain', `quay.io/a:${EVIL}`, '--from', from],
+  ['explain', 'quay.io/a/b:1', '--pod', 'web/web', '--from', from],
+  ['doctor', 'web/web', '--from', from],
+  ['doctor', `web/${EVIL}`, '--from', from],
+  ['mirrors', `quay.io/${EVIL}`, '--from', from],
+  ['mirrors', 'quay.io/a@sha256:'.padEnd(81, '0'), '--from', from],
+  ['status', '--from', from],
+  ['validate', from],
+  ['reconcile', '--from', from, '--dry-run'],
+  ['reconcile', '--from', join(folder, EVIL)],
+  ['import', from],
+  ['verify', `r.io/${EVIL}`, '--from', from],
+  ['synth', '--fleet', join(folder, EVIL)],
+  ['test', join(folder, EVIL)],
+  [EVIL],
+  ['explain', `--${EVIL}`],
+];
+
+for (const args of COMMANDS)
+  for (const isTTY of [true, false])
+    test(`${args
+      .map((arg) => JSON.stringify(arg.replace(folder, '')))
+      .join(' ')
+      .slice(0, 90)} shows no control character${isTTY ? ' on a terminal' : ''}`, async () => {
+      const { stdout, stderr } = await run(args, isTTY);
+      assert.notEqual(stdout + stderr, '', 'the command says nothing');
+      assert.equal(obeyed(stdout), undefined, JSON.stringify(stdout.slice(0, 3000)));
+      assert.equal(obeyed(stderr), undefined, JSON.stringify(stderr.slice(0, 3000)));
+    });
+
+test('JSON and YAML say exactly what is there all the same', async () => {
+  const asJson = await run(['validate', from, '--output', 'json'], false);
+  assert.equal(obeyed(asJson.stdout), undefined);
+  JSON.parse(asJson.stdout);
+  const wanted = `quay.io/${EVIL}`;
+  const status = await run(['reconcile', '--from', from, '--dry-run', '--output', 'json'], false);
+  assert.ok(JSON.stringify(JSON.parse(status.stdout)).includes(JSON.stringify(wanted).slice(1, -1)));
+  const yaml = await run(['reconcile', '--from', from, '--dry-run', '--output', 'yaml'], false);
+  assert.equal(obeyed(yaml.stdout), undefined);
+  assert.deepEqual(parse(yaml.stdout), JSON.parse(status.stdout));
+});
+
+test('our own sequences stay, and those of others do not', () => {
+  let seen = '';
+  const stream = { write: (text: string) => (seen += text) };
+  const io = {
+    stdin: Readable.from([]),
+    stdout: stream,
+    stderr: stream,
+    env: {},
+    cwd: '/',
+    signal: AbortSignal.abort(),
+  };
+  forPeople(io).stdout.write(`${control('\u001b[31m')}red \u001b[32m${control('\u001b[39m')}\n`);
+  assert.equal(seen, '\u001b[31mred \\u001b[32m\u001b[39m\n');
+});
+
+test.run();
