@@ -14,6 +14,7 @@
 import { createHash } from 'node:crypto';
 import { toYaml } from '../runtime/kube/yaml.ts';
 import { PullwrightError } from '../runtime/rules/errors.ts';
+import { pathPart } from '../runtime/rules/kubernetes/file-name.ts';
 import { describeObject, type KubeObject } from '../runtime/rules/kubernetes/object.ts';
 
 /** An object and the file it is written to. */
@@ -92,7 +93,7 @@ export function pathOf(object: KubeObject): string {
 
 function basePath(object: KubeObject): string {
   const { name, namespace } = object.metadata;
-  const folder = namespace === undefined || namespace === '' ? '_cluster' : namespace;
+  const folder = namespace === undefined || namespace === '' ? '_cluster' : pathPart('namespace', namespace);
   return `${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
 }
 
@@ -121,7 +122,7 @@ const BUILT_IN: ReadonlySet<string> = new Set([
 /** `overlays/<group>/`, or nothing for the base. */
 function overlayOf(object: KubeObject): string {
   const group = object.apiVersion.includes('/') ? (object.apiVersion.split('/')[0] ?? '') : '';
-  return BUILT_IN.has(group) ? '' : `overlays/${group}/`;
+  return BUILT_IN.has(group) ? '' : `overlays/${pathPart('API group', group)}/`;
 }
 
 /**

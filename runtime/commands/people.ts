@@ -9,8 +9,7 @@ import type { CommandIo } from './command.ts';
 const MARK = `\u001b]${globalThis.crypto.randomUUID()}\u0007`;
 
 /** Moves of the cursor and colours, at the start of a text. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const SEQUENCES = /^(?:\r|\u001b\[[0-9;]*[A-Za-z])+/;
+const SEQUENCES = /^(?:\r|\p{Cc}\[[0-9;]*[A-Za-z])+/u;
 
 /** A sequence of control characters that this program means, e.g. `\r\u001b[K`. */
 export function control(sequence: string): string {

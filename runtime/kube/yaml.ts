@@ -46,10 +46,10 @@ export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplica
   Pick<ToStringOptions, 'indentSeq' | 'lineWidth' | 'singleQuote'> & { readonly sortMapEntries?: boolean };
 
 /** Line breaks of YAML 1.1 that newer YAML does not know, and characters that a terminal obeys or that nobody sees. */
-const UNSEEN = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** What must stand between double quotes: these, and lines that begin with a tab, which Go takes for no block of text. */
-const ODD = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|^\t/m;
+const ODD = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]|^\t/mu;
 
 /**
  * YAML of a plain value. Texts that any reader, old or new, would take for a number, a boolean or null are quoted.
@@ -72,7 +72,11 @@ export function toYaml(value: unknown, layout: YamlLayout = {}): string {
       if (typeof node.value === 'string' && ODD.test(node.value)) node.type = 'QUOTE_DOUBLE';
     },
   });
-  return document
-    .toString(options)
-    .replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return document.toString(options).replace(UNSEEN, yamlEscape);
+}
+
+function yamlEscape(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const digits = code.toString(16);
+  return code > 0xffff ? `\\U${digits.padStart(8, '0')}` : `\\u${digits.padStart(4, '0')}`;
 }

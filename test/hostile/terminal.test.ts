@@ -14,8 +14,7 @@ const test = suite('control characters');
 
 /** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
 const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is what it is for
-const OBEYED = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/;
+const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
 test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
@@ -116,8 +115,7 @@ async function run(args: readonly string[], isTTY: boolean): Promise<Ran> {
 
 /** What the command's own colours and moves leave behind is what others could have put there. */
 function obeyed(text: string): string | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are ours
-  return OBEYED.exec(text.replace(/\u001b\[[0-9;]*m/g, ''))?.[0];
+  return OBEYED.exec(text.replace(/\p{Cc}\[[0-9;]*m/gu, ''))?.[0];
 }
 
 const COMMANDS: readonly (readonly string[])[] = [

@@ -7,6 +7,7 @@ import { type ObjectResult, withoutBookkeeping } from '../../controller/offline.
 import { encodeObject } from '../../kube/decode.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError } from '../../rules/errors.ts';
+import { pathPart } from '../../rules/kubernetes/file-name.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { Redacted, reveal } from '../../rules/redacted.ts';
 
@@ -53,7 +54,8 @@ export async function writeObjects(
 
 function fileOf(role: string, object: KubeObject): string {
   const { namespace, name } = object.metadata;
-  return `${role}/${namespace ?? '_cluster'}/${object.kind.toLowerCase()}-${name.replaceAll(/[^A-Za-z0-9.-]/g, '_')}.yaml`;
+  const folder = namespace === undefined ? '_cluster' : pathPart('namespace', namespace);
+  return `${role}/${folder}/${pathPart('kind', object.kind).toLowerCase()}-${pathPart('name', name)}.yaml`;
 }
 
 /** A digest is no base64, so that nobody can apply it as a credential. */
@@ -101,6 +103,6 @@ async function removeStale(to: string, files: ReadonlyMap<string, string>): Prom
   }
   const earlier = (await readFile(join(to, INDEX), 'utf8'))
     .split('\n')
-    .filter((file) => file !== '' && !file.includes('..'));
+    .filter((file) => file !== '' && !file.split('/').includes('..') && !file.startsWith('/'));
   for (const file of earlier) if (!files.has(file)) await rm(join(to, file), { force: true });
 }
