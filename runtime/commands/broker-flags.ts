@@ -6,6 +6,7 @@ import type { BrokerNote, Consumer, Handler, Publisher } from '../brokers/broker
 import type { PubSubOptions } from '../brokers/pubsub.ts';
 import type { RabbitMqOptions } from '../brokers/rabbitmq.ts';
 import { pubSubTopology, rabbitMqTopology } from '../brokers/topology.ts';
+import { openHttpClient } from '../http/open.ts';
 import { HyperfleetApi } from '../pull-secret-adapter/hyperfleet-api.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { type Redacted, redact } from '../rules/redacted.ts';
@@ -13,6 +14,7 @@ import { trimEndOf } from '../rules/text/trim.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
+import { takeProxySettings } from './proxy-settings.ts';
 
 export const BROKER_OPTIONS = {
   api: { type: 'string' },
@@ -80,6 +82,7 @@ export function apiOf(
     onAnswer: ({ method: verb, status }) =>
       client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
+    http: openHttpClient(takeProxySettings(io.env), [api]),
   });
 }
 

@@ -4,8 +4,9 @@
  * provider has a CA of its own, and refreshes at every request from then on.
  */
 import { readFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { dirname, resolve } from 'node:path';
+import { HttpClient } from '../http/client.ts';
+import { HttpsEngine } from '../http/https-engine.ts';
 import { credentialExpiry } from '../rules/docker-config/expiry.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
@@ -92,25 +93,22 @@ function authorityOf(config: OidcConfig, file: string): string | undefined {
   return path ? readFileSync(resolve(dirname(file), path), 'utf8') : undefined;
 }
 
+/** The largest answer of a provider: its keys, or a token. */
+const MOST_BYTES = 1024 * 1024;
+
 /** The built-in fetch takes no CA. */
 function fetchTrusting(ca: string): (url: string, options: FetchOptions) => Promise<Response> {
-  return (url, { method, headers, body }) =>
-    new Promise((settle, reject) => {
-      const call = request(url, { method, headers, ca, timeout: 30_000 }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
-          const { statusCode: status = 0, headers: fields } = response;
-          const type = fields['content-type'] ?? 'application/json';
-          settle(new Response(Buffer.concat(chunks), { status, headers: { 'content-type': type } }));
-        });
-      });
-      call.on('timeout', () => call.destroy(new Error('no answer')));
-      call.on('error', reject);
-      // A refresh is a form; the rest has no body.
-      call.end(body instanceof URLSearchParams ? body.toString() : undefined);
-    });
+  const client = new HttpClient(new HttpsEngine({ ca }));
+  return async (url, { method, headers, body }) => {
+    // A refresh is a form; the rest has no body.
+    const form = body instanceof URLSearchParams ? { body: body.toString() } : {};
+    const { status, header, text } = await client.ask(
+      { method, url: new URL(url).href, headers, timeoutMs: 30_000, ...form },
+      MOST_BYTES,
+    );
+    const type = header('content-type') ?? 'application/json';
+    return new Response(text === '' ? null : text, { status, headers: { 'content-type': type } });
+  };
 }
 
 /** What openid-client hands over. */

@@ -2,6 +2,11 @@
  * One call of the HyperFleet API: its tries, its pauses and its limits. Response bodies stay here and in `hyperfleet-api.ts`: they
  * hold pull secrets.
  */
+import type { HttpClient } from '../http/client.ts';
+import { HttpError } from '../http/http-error.ts';
+import type { WholeAnswer } from '../http/request.ts';
+import { isPassingStatus, retry, retryAfterMs } from '../http/retry.ts';
+import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
 
@@ -19,7 +24,9 @@ export interface HyperfleetOptions {
   readonly tries?: number;
   /** Rejects when the process ends. */
   readonly pause: (ms: number) => Promise<void>;
-  readonly fetch?: typeof fetch;
+  readonly http: HttpClient;
+  /** In [0, 1). */
+  readonly random?: () => number;
   /** One answer: status, or 0 where there was none. */
   readonly onAnswer?: (seen: { readonly method: string; readonly status: number }) => void;
 }
@@ -33,9 +40,10 @@ export interface Answer {
   readonly retryAfterMs?: number;
 }
 
-const MAX_BODY_BYTES = 32 * 1024 * 1024;
-/** Longest pause that a server may ask for; what needs longer is given back to the broker. */
-const MAX_PAUSE_MS = 30_000;
+const MOST_BYTES = 32 * 1024 * 1024;
+const BACK_OFF: BackOff = { firstMs: 250, maxMs: 4000 };
+/** The longest pause that a server may ask for; what needs longer is given back to the broker. */
+const LONGEST_WAIT_MS = 30_000;
 
 /** Tries again what may come right: no answer, 408, 429, 5xx; as late as the server asks. @throws PullwrightError */
 export async function callHyperfleet(
@@ -44,14 +52,27 @@ export async function callHyperfleet(
   path: string,
   body?: unknown,
 ): Promise<Answer> {
-  const tries = options.tries ?? 4;
-  for (let attempt = 1; ; attempt += 1) {
+  const attempt = async (): Promise<Answer> => {
     const answer = await once(options, { method, path, body });
     options.onAnswer?.({ method, status: answer.status });
-    if (![0, 408, 429].includes(answer.status) && answer.status < 500) return answer;
-    if (attempt >= tries) throw refused(method.toLowerCase(), path.split('?')[0] ?? path, answer);
-    await options.pause(Math.max(answer.retryAfterMs ?? 0, Math.min(250 * 2 ** (attempt - 1), 4000)));
-  }
+    return answer;
+  };
+  const answer = await retry(attempt, {
+    tries: options.tries ?? 4,
+    waitMs: (round) => backOffMs(BACK_OFF, round, (options.random ?? Math.random)()),
+    longestWaitMs: LONGEST_WAIT_MS,
+    again: (tried) =>
+      'value' in tried && isTrouble(tried.value)
+        ? { afterMs: Math.min(tried.value.retryAfterMs ?? 0, LONGEST_WAIT_MS) }
+        : undefined,
+    pause: options.pause,
+  });
+  if (isTrouble(answer)) throw refused(method.toLowerCase(), path.split('?')[0] ?? path, answer);
+  return answer;
+}
+
+function isTrouble({ status }: Answer): boolean {
+  return status === 0 || status >= 500 || isPassingStatus(status);
 }
 
 interface Request {
@@ -61,61 +82,49 @@ interface Request {
 }
 
 async function once(options: HyperfleetOptions, { method, path, body }: Request): Promise<Answer> {
-  const { baseUrl, token, userAgent } = options;
+  const { baseUrl, token, userAgent, http } = options;
+  const bearer = token === undefined ? {} : { authorization: `Bearer ${reveal(await token())}` };
+  const request = {
+    method,
+    url: `${baseUrl}${path}`,
+    headers: {
+      accept: 'application/json, application/problem+json',
+      'user-agent': userAgent,
+      ...bearer,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    timeoutMs: options.timeoutMs ?? 10_000,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
   try {
-    const bearer = token === undefined ? {} : { authorization: `Bearer ${reveal(await token())}` };
-    const response = await (options.fetch ?? fetch)(`${baseUrl}${path}`, {
-      method,
-      headers: {
-        accept: 'application/json, application/problem+json',
-        'user-agent': userAgent,
-        ...bearer,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
-      // A page to log in is no answer.
-      redirect: 'manual',
-    });
-    return answerOf(response, await readLimited(response));
+    return answerOf(await http.ask(request, MOST_BYTES));
   } catch (error) {
-    if (error instanceof PullwrightError) throw error;
-    return { status: 0, code: connectionFault(error), body: undefined };
+    if (!(error instanceof HttpError)) throw error;
+    return { status: 0, code: FAULTS[error.failure] ?? noConnection(error), body: undefined };
   }
 }
 
-/** Undefined when there is more than anybody could mean. */
-async function readLimited(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-/** A page of a proxy is no answer of this API, whatever its status. */
-function answerOf({ status, headers }: Response, text: string | undefined): Answer {
-  if (text === undefined) return { status: 0, code: 'an answer that is too large', body: undefined };
+/** A page of a proxy, or one to log in, is no answer of this API, whatever its status. */
+function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = parse(text);
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
   const code = (body as { readonly code?: unknown } | null | undefined)?.code;
-  const retryAfterMs = retryAfter(headers.get('retry-after'));
+  const waitMs = retryAfterMs(header('retry-after'), Date.now());
   return {
     status,
     code: typeof code === 'string' ? code.slice(0, 64) : '',
     body,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   };
 }
 
-/** Seconds or a date; undefined for neither. */
-function retryAfter(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), MAX_PAUSE_MS) : undefined;
+const FAULTS: Readonly<Record<string, string>> = {
+  AnswerTooLarge: 'an answer that is too large',
+  Timeout: 'no answer in time',
+};
+
+function noConnection({ code }: HttpError): string {
+  return code === undefined ? 'no connection' : `no connection (${code})`;
 }
 
 function parse(text: string): unknown {
@@ -124,18 +133,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Names of the runtime and the system only: messages may hold the URL. */
-function connectionFault(error: unknown): string {
-  if (!(error instanceof Error)) return 'no connection';
-  if (error.name === 'TimeoutError') return 'no answer in time';
-  const { code: own, cause } = error as {
-    readonly code?: unknown;
-    readonly cause?: { readonly code?: unknown };
-  };
-  const code = cause?.code ?? own;
-  return typeof code === 'string' && /^\w{1,60}$/.test(code) ? `no connection (${code})` : 'no connection';
 }
 
 const HINTS: Readonly<Record<number, string>> = {

@@ -2,6 +2,7 @@
 
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { describeSecretValue } from '../../runtime/commands/reconcile/secret-summary.ts';
+import { HttpClient } from '../../runtime/http/client.ts';
 import { jsonLines } from '../../runtime/kube/lines.ts';
 import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
@@ -51,17 +52,17 @@ const REVIEW = {
   },
 };
 
-/** While `work` runs, every request of this process is answered with `text`. */
-async function answeredWith<T>(text: string, status: number, work: () => Promise<T>): Promise<T> {
-  const own = globalThis.fetch;
+/** Every request is answered with `text`. */
+function answering(text: string, status: number): HttpClient {
   const isHeader = /^[\x20-\x7e]*$/.test(text);
-  const headers = { 'retry-after': isHeader ? text.trim() : '1' };
-  globalThis.fetch = () => Promise.resolve(new Response(text, { status, headers }));
-  try {
-    return await work();
-  } finally {
-    globalThis.fetch = own;
-  }
+  const answer = {
+    status,
+    header: (name: string) => (name === 'retry-after' ? (isHeader ? text.trim() : '1') : undefined),
+    body: (async function* () {})(),
+    bytes: () => Promise.resolve(Buffer.from(text)),
+    discard: () => undefined,
+  };
+  return new HttpClient({ send: () => Promise.resolve(answer), close: () => undefined });
 }
 
 export const ANSWER_PARSERS: readonly Parser[] = [
@@ -130,14 +131,13 @@ export const ANSWER_PARSERS: readonly Parser[] = [
       };
       for (const status of [200, 404, 429])
         try {
-          const { code } = await answeredWith(text, status, () =>
-            callHyperfleet(options, 'GET', '/clusters'),
-          );
+          const http = answering(text, status);
+          const { code } = await callHyperfleet({ ...options, http }, 'GET', '/clusters');
           holds(code.length <= 64, 'the code');
         } catch (error) {
           if (status !== 429) throw error;
         }
-      for (const ms of waits) holds(ms >= 0 && ms <= 30_000, 'the pause');
+      for (const ms of waits) holds(ms >= 0 && ms <= 34_000, 'the pause');
       return waits;
     },
   },
@@ -162,12 +162,11 @@ export const ANSWER_PARSERS: readonly Parser[] = [
         timeoutMs: 1000,
         signal: new AbortController().signal,
       };
-      const call = () =>
-        callGoogleApi({ name: 'AddSecretVersion', method: 'GET', url: 'https://x.example.com' }, options);
+      const asked = { name: 'AddSecretVersion', method: 'GET', url: 'https://x.example.com' };
       const said: string[] = [];
       for (const status of [200, 403, 429, 503])
         try {
-          await answeredWith(text, status, call);
+          await callGoogleApi(asked, { ...options, http: answering(text, status) });
         } catch (error) {
           if (!(error instanceof GcpError)) throw error;
           holds(error.retryAfterMs === undefined || Number.isFinite(error.retryAfterMs), 'the wait');

@@ -1,6 +1,7 @@
 /** The adapter as a process, without a broker: what the leader sees by itself, what it repeats and what it does not. */
 import assert from 'node:assert/strict';
 import type { Handler } from '../../runtime/brokers/broker.ts';
+import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
@@ -50,7 +51,13 @@ async function start(
   const metrics = createMetrics();
   const given = Promise.withResolvers<Handler>();
   const ended = runAdapter({
-    api: new HyperfleetApi({ baseUrl: api.url, userAgent: 'test', tries: 1, pause: () => Promise.resolve() }),
+    api: new HyperfleetApi({
+      baseUrl: api.url,
+      http: openHttpClient({}, [api.url]),
+      userAgent: 'test',
+      tries: 1,
+      pause: () => Promise.resolve(),
+    }),
     kube,
     settings: { ...DEFAULT_SETTINGS, repeatSeconds: NEVER, ...settings },
     consume: (handler) => {
@@ -155,7 +162,12 @@ test('a replica that read an older generation cannot put the older secret under 
     connection,
     userAgent: 'slow',
   });
-  const client = new HyperfleetApi({ baseUrl: api.url, userAgent: 'slow', pause: () => Promise.resolve() });
+  const client = new HyperfleetApi({
+    baseUrl: api.url,
+    http: openHttpClient({}, [api.url]),
+    userAgent: 'slow',
+    pause: () => Promise.resolve(),
+  });
   let held = 0;
   const overtaken = async (): Promise<void> => {
     held += 1;

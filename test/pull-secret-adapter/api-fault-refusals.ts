@@ -74,7 +74,7 @@ export const REFUSALS: readonly ApiFaultCase[] = [
     faults: () => [overloaded('7')],
     message: 'done',
     reported: STARTED,
-    pause: (ms) => ms === 7000,
+    pause: (ms) => ms === 7125,
   },
   {
     name: '429 with a date',
@@ -82,7 +82,7 @@ export const REFUSALS: readonly ApiFaultCase[] = [
     faults: () => [overloaded(new Date(Date.now() + 20_000).toUTCString())],
     message: 'done',
     reported: STARTED,
-    pause: (ms) => ms > 1000 && ms <= 20_000,
+    pause: (ms) => ms > 1000 && ms <= 20_125,
   },
   {
     name: '429 with an hour',
@@ -90,7 +90,7 @@ export const REFUSALS: readonly ApiFaultCase[] = [
     faults: () => [overloaded('3600')],
     message: 'done',
     reported: STARTED,
-    pause: (ms) => ms === 30_000,
+    pause: (ms) => ms === 30_125,
   },
   {
     name: '429 with nonsense',
@@ -98,7 +98,7 @@ export const REFUSALS: readonly ApiFaultCase[] = [
     faults: () => [overloaded('soon')],
     message: 'done',
     reported: STARTED,
-    pause: (ms) => ms === 250,
+    pause: (ms) => ms === 125,
   },
   {
     name: '429 always',

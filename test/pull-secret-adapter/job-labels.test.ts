@@ -2,6 +2,7 @@
 /** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/installation.ts';
+import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
@@ -57,7 +58,12 @@ else {
   const run = (settings: Partial<AdapterSettings> = {}): { readonly stop: () => Promise<number> } => {
     const stop = new AbortController();
     const ended = runAdapter({
-      api: new HyperfleetApi({ baseUrl: api.url, userAgent: 'test', pause: () => Promise.resolve() }),
+      api: new HyperfleetApi({
+        baseUrl: api.url,
+        http: openHttpClient({}, [api.url]),
+        userAgent: 'test',
+        pause: () => Promise.resolve(),
+      }),
       kube,
       settings: { ...DEFAULT_SETTINGS, namespace: NAMESPACE, ...settings },
       consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),

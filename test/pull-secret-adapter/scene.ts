@@ -1,6 +1,7 @@
 /** The adapter inside this process: events in, the double of the API and a cluster whose Jobs end by themselves on the other side. */
 import type { Handled, Handler } from '../../runtime/brokers/broker.ts';
 import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
@@ -61,9 +62,11 @@ export class Scene {
     };
     const client = new HyperfleetApi({
       baseUrl: this.api.url,
+      http: openHttpClient({}, [options.baseUrl ?? this.api.url]),
       userAgent: 'test',
       timeoutMs: 5000,
       pause,
+      random: () => 0,
       ...options,
     });
     const context = { api: client, kube: parts.kube, settings: this.settings, now: () => new Date() };

@@ -1,6 +1,7 @@
 /** Sentinel against the double of the API: which events it sends, and that nothing makes it send too many or too few. */
 import assert from 'node:assert/strict';
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
+import { openHttpClient } from '../../runtime/http/open.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import {
@@ -39,6 +40,7 @@ class Stage {
     this.api = api;
     const client = new HyperfleetApi({
       baseUrl: api.url,
+      http: openHttpClient({}, [api.url]),
       userAgent: 'test',
       tries: 1,
       pause: () => Promise.resolve(),

@@ -1,11 +1,14 @@
 /** From a message to a look, and from its end to what happens to the message. */
 import type { Handled, Handler } from '../../brokers/broker.ts';
 import { parseCloudEvent } from '../../brokers/cloud-event.ts';
+import { backOffMs } from '../../rules/back-off.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { clusterHint } from '../cluster-event.ts';
-import { backoffMs } from '../retry.ts';
 import { RecentKeys } from './recent-keys.ts';
+
+/** Between looks at one cluster. */
+const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
 export interface HandlerOptions {
   /** Settles with a look that began after the call. */
@@ -83,7 +86,7 @@ async function look(options: HandlerOptions, clusterId: string, tries: number): 
       options.logger.warn('A cluster could not be looked at', fields);
     }
     try {
-      await options.pause(backoffMs(attempt));
+      await options.pause(backOffMs(BACK_OFF, attempt - 1, Math.random()));
     } catch {
       return { is: 'stopped' };
     }

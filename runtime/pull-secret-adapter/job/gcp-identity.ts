@@ -6,6 +6,7 @@
  * token was missing; the one call that it makes is made here.
  */
 import type { AuthClient } from 'google-auth-library';
+import type { HttpClient } from '../../http/client.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
 import { callGoogleApi, type TokenSource } from './google-api.ts';
@@ -21,6 +22,7 @@ export interface IdentityOptions {
   /** Service account to take on; empty: none. */
   readonly impersonate: string;
   readonly iamCredentialsEndpoint: string;
+  readonly http: HttpClient;
   /** For each answer that is waited for. */
   readonly timeoutMs: number;
   /** Interrupts the wait; its reason is what the wait then fails with. */

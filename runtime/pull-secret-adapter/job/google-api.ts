@@ -1,4 +1,7 @@
 /** One call of a Google API over REST, with a token. Every failure is a {@link GcpError}; response bodies stay here. */
+import type { HttpClient } from '../../http/client.ts';
+import { HttpError } from '../../http/http-error.ts';
+import { retryAfterMs } from '../../http/retry.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 import { GcpError, statusOfHttp } from './gcp-error.ts';
 
@@ -7,6 +10,7 @@ export type TokenSource = (fresh: boolean) => Promise<Redacted<string>>;
 
 export interface GoogleApiOptions {
   readonly token: TokenSource;
+  readonly http: HttpClient;
   /** For one answer. */
   readonly timeoutMs: number;
   /** Ends the wait; its reason is what the call then fails with. */
@@ -19,6 +23,9 @@ export interface ApiRequest {
   readonly method: string;
   readonly url: string;
 }
+
+/** A payload has 64 KiB at most, a list of versions some hundred bytes for each. */
+const MOST_BYTES = 32 * 1024 * 1024;
 
 /** @returns the parsed answer. @throws GcpError, and whatever `token` and `signal` say */
 export async function callGoogleApi<T>(
@@ -40,7 +47,7 @@ export async function callGoogleApi<T>(
 interface ApiResponse {
   readonly status: number;
   readonly text: string;
-  readonly retryAfter: string;
+  readonly retryAfter: string | undefined;
 }
 
 async function exchange(
@@ -52,22 +59,25 @@ async function exchange(
   const { signal, timeoutMs } = options;
   const bearer = await options.token(fresh);
   try {
-    const response = await fetch(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${reveal(bearer)}`,
-        accept: 'application/json',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    const { status, header, text } = await options.http.ask(
+      {
+        method,
+        url,
+        headers: {
+          authorization: `Bearer ${reveal(bearer)}`,
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal,
+        timeoutMs,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-      redirect: 'error',
-    });
-    const retryAfter = response.headers.get('retry-after') ?? '';
-    return { status: response.status, text: await response.text(), retryAfter };
+      MOST_BYTES,
+    );
+    return { status, text, retryAfter: header('retry-after') };
   } catch (error) {
     signal.throwIfAborted();
-    const late = error instanceof Error && error.name === 'TimeoutError';
+    const late = error instanceof HttpError && error.failure === 'Timeout';
     throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
   }
 }
@@ -82,7 +92,7 @@ function parse(text: string): unknown {
 
 function failure(
   call: string,
-  response: { readonly status: number; readonly answer: unknown; readonly retryAfter: string },
+  response: { readonly status: number; readonly answer: unknown; readonly retryAfter: string | undefined },
 ): GcpError {
   const { status: http, answer } = response;
   const error = (answer as { error?: { status?: unknown; details?: unknown } } | undefined)?.error;
@@ -100,13 +110,14 @@ function failure(
   return new GcpError(call, status, { retryAfterMs, text: `HTTP ${http}, and no answer of the API` });
 }
 
-function retryAfterOf(header: string, details: readonly ErrorDetail[]): number | undefined {
+function retryAfterOf(header: string | undefined, details: readonly ErrorDetail[]): number | undefined {
   const delays = details.map(({ retryDelay }) =>
     typeof retryDelay === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)?.[1] : undefined,
   );
-  const seconds = /^\d+$/.exec(header)?.[0] ?? delays.find((delay) => delay !== undefined);
+  const delay = delays.find((one) => one !== undefined);
   // A number of any length is one.
-  return seconds === undefined ? undefined : Math.min(Number(seconds), 1e9) * 1000;
+  const wanted = delay === undefined ? undefined : Math.min(Number(delay), 1e9) * 1000;
+  return retryAfterMs(header, Date.now()) ?? wanted;
 }
 
 /** An element of `details`: google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`. */

@@ -2,11 +2,12 @@
  * One run of the Job: judge, store at Google, store for HyperShift; or, on deletion, remove both. Whatever happens, the end is a
  * result with a reason.
  */
+import { retry } from '../../http/retry.ts';
+import { type BackOff, backOffMs } from '../../rules/back-off.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 import { gcpLabels } from '../names.ts';
 import { type JobResult, OUTCOMES } from '../outcome.ts';
 import { judgePullSecret } from '../pull-secret.ts';
-import { retry } from '../retry.ts';
 import type { JobConfig } from './config.ts';
 import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } from './gcp-error.ts';
 import {
@@ -203,11 +204,23 @@ function done(reason: JobResult['reason'], message: string, details: JobResult['
 /** The whole exchange again: what a lost answer left behind is then seen. */
 async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
   return retry(operation, {
+    tries: TRIES,
+    waitMs: (round) => Math.round(backOffMs(JOB_BACK_OFF, round, Math.random())),
+    longestWaitMs: LONGEST_WAIT_MS,
     pause: shell.pause,
-    retryable: (error) =>
-      error instanceof GcpError
-        ? retryableStatus(error.status)
-        : error instanceof JobError && error.reason === 'ManagementClusterUnavailable',
-    waitFor: (error) => (error instanceof GcpError ? error.retryAfterMs : undefined),
+    again: (tried) => ('error' in tried ? againAfter(tried.error) : undefined),
   });
+}
+
+/** As the existing job: 1 s, 2 s, 4 s, 20 % more or less. */
+export const JOB_BACK_OFF: BackOff = { firstMs: 1000, maxMs: 60_000, spread: [0.8, 1.2] };
+const TRIES = 3;
+/** A pod that waits longer than this only costs: the Job is made again later. */
+const LONGEST_WAIT_MS = 30_000;
+
+/** Whether another try may succeed, and when. */
+export function againAfter(error: unknown): { readonly afterMs?: number | undefined } | undefined {
+  if (error instanceof GcpError)
+    return retryableStatus(error.status) ? { afterMs: error.retryAfterMs } : undefined;
+  return error instanceof JobError && error.reason === 'ManagementClusterUnavailable' ? {} : undefined;
 }

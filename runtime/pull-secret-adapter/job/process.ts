@@ -3,6 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpClient } from '../../http/client.ts';
+import { openHttpClient } from '../../http/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { type Env, type JobConfig, readJobConfig, secretNameOf } from './config.ts';
@@ -49,10 +51,16 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
 async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobEnd> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
+  const { secretManagerEndpoint, resourceManagerEndpoint, iamCredentialsEndpoint } = config;
+  const http = openHttpClient(options.env, [
+    secretManagerEndpoint,
+    resourceManagerEndpoint,
+    iamCredentialsEndpoint,
+  ]);
   const client = config.managementNamespace === '' ? undefined : await openCluster(config, options);
   try {
     const shell = {
-      manager: openManager(config, signal),
+      manager: openManager(config, signal, http),
       management: client === undefined ? undefined : managementOf(config, client),
       runner: randomUUID(),
       now: () => Date.now(),
@@ -63,6 +71,7 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
   } finally {
     limit.clear();
     client?.close();
+    http.close();
   }
 }
 
@@ -109,12 +118,13 @@ function managementOf(config: JobConfig, client: KubeClient): ManagementSecretIn
   };
 }
 
-function openManager(config: JobConfig, signal: AbortSignal): SecretManager {
+function openManager(config: JobConfig, signal: AbortSignal, http: HttpClient): SecretManager {
   return new SecretManager({
     endpoint: config.secretManagerEndpoint,
     resourceManagerEndpoint: config.resourceManagerEndpoint,
     project: config.gcpProjectId,
-    token: gcpIdentity({ ...config, signal }),
+    token: gcpIdentity({ ...config, signal, http }),
+    http,
     timeoutMs: config.timeoutMs,
     signal,
   });

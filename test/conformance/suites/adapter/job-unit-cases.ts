@@ -1,14 +1,16 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 
+import { retry } from '../../../../runtime/http/retry.ts';
 import { missingVariable, readJobConfig } from '../../../../runtime/pull-secret-adapter/job/config.ts';
 import {
   GcpError,
   JobError,
   retryableStatus,
 } from '../../../../runtime/pull-secret-adapter/job/gcp-error.ts';
+import { againAfter, JOB_BACK_OFF } from '../../../../runtime/pull-secret-adapter/job/job.ts';
 import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';
 import { judgePullSecret } from '../../../../runtime/pull-secret-adapter/pull-secret.ts';
-import { backoffMs, retry } from '../../../../runtime/pull-secret-adapter/retry.ts';
+import { backOffMs } from '../../../../runtime/rules/back-off.ts';
 import { redact } from '../../../../runtime/rules/redacted.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -128,7 +130,7 @@ export const suite: ConformanceSuite<Input> = {
       case 'code':
         return retryableStatus(input.code);
       case 'backoff':
-        return [0, 0.5, 1].map((random) => backoffMs(input.attempt, () => random));
+        return [0, 0.5, 1].map((random) => Math.round(backOffMs(JOB_BACK_OFF, input.attempt - 1, random)));
       case 'labels':
         return gcpLabels(input);
       default:
@@ -159,8 +161,10 @@ async function retried(one: RetryCase): Promise<unknown> {
         if (attempts <= one.fails) throw new GcpError('AddSecretVersion', one.code ?? 'Unavailable');
       },
       {
-        attempts: one.max,
-        retryable: (error) => error instanceof GcpError && retryableStatus(error.status),
+        tries: one.max,
+        waitMs: () => 0,
+        longestWaitMs: 0,
+        again: (tried) => ('error' in tried ? againAfter(tried.error) : undefined),
         pause: () =>
           one.ctx_cancelled === true ? Promise.reject(new Error('cancelled')) : Promise.resolve(),
       },

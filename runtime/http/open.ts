@@ -1,0 +1,23 @@
+/** The client for servers that a setting names: the system's authorities, and the proxy of the environment. */
+import { redact } from '../rules/redacted.ts';
+import { HttpClient } from './client.ts';
+import { HttpsEngine } from './https-engine.ts';
+import { proxyFor } from './proxy.ts';
+
+/**
+ * @param env its `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them
+ * @param plainUrls servers that a person named by an `http:` URL, which are spoken to without TLS
+ */
+export function openHttpClient(
+  env: Readonly<Record<string, string | undefined>>,
+  plainUrls: readonly string[] = [],
+): HttpClient {
+  const plain = new Set(plainUrls.filter((url) => /^http:/i.test(url)).map((url) => new URL(url).host));
+  const engine = new HttpsEngine({
+    proxyFor: (origin) => {
+      const proxy = proxyFor(origin, env);
+      return proxy === undefined ? undefined : redact(proxy);
+    },
+  });
+  return new HttpClient(engine, { plain: (host) => plain.has(host) });
+}
