@@ -1,39 +1,55 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
-import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { parse as parseToml } from 'smol-toml';
-import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { type ProbeResult, probeAll } from '../registry/probe.ts';
 import {
-  MIRROR_KINDS,
+  fullImage,
   type MirrorLine,
   type MirrorReport,
-  mirrorReport,
+  mirrorReports,
   mirrorText,
 } from '../registry-overrides/mirror-report.ts';
+import { PLANES, type Plane, planeResolver } from '../registry-overrides/planes.ts';
+import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { UsageError } from '../rules/errors.ts';
-import { parseRegistriesConf, type Registry } from '../rules/mirrors/registries-conf.ts';
+import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
+import { renderNodeFiles } from '../rules/node-registries/render.ts';
+import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import {
+  INPUT_API,
+  INPUT_FLAGS,
+  INPUT_HELP,
+  type MirrorInput,
+  type NodeConf,
+  readMirrorInput,
+  readNodeConf,
+} from './mirror-input.ts';
 import { ACCESS_FLAGS, ACCESS_HELP, type AccessValues, registryClient } from './registry-access.ts';
 
 const HELP = `
 Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each,
-and the places that are not tried, with the reason.
+and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.
 
-Usage: pullwright mirrors IMAGE... [--from DIR] [--registries-conf FILE] [--probe] [options]
+Usage: pullwright mirrors IMAGE... [--from DIR | --kubeconfig FILE] [--cluster NAME] [--as WHO] [--probe] [options]
 
-  --from DIR               folder of manifests (or one file) with ImageDigestMirrorSets, ImageTagMirrorSets and
-                           ImageContentSourcePolicies; may be given more than once
-  --registries-conf FILE   registries.conf of a node; mirror sets of the same source win
+${INPUT_HELP}
+  --as WHO                 node, control-plane (its pods, on nodes of the management cluster), control-plane-operator,
+                           ignition-server or image-stream (pull-through); may be given more than once; default: all that
+                           the cluster has, together where they agree
+  --registries-conf FILE   registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror
+                           sets say otherwise, that is said; may be given more than once
+  --registry-overrides S=D,...  targets that replace sources for the control plane, as the flag of HyperShift's operator
   --probe                  ask every place for the manifest, in parallel, with the credential that CRI-O would use
   --output text|json|yaml  default text
 ${ACCESS_HELP}
 
-Exits 1 when an image has no place left that may be asked, or, with --probe, none that answers. Problems of the mirror sets go to stderr.
+Exits 1 when an image has no place left that may be asked, when the Machine Config Operator refuses the mirror sets, or, with --probe,
+when no place answers. Problems of the mirror sets go to stderr.
 
-Example: node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet
+Example: node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management
 `;
 
 export const command: Command = {
@@ -41,56 +57,101 @@ export const command: Command = {
   summary: 'Show where an image is pulled from, in order, and why',
   help: HELP,
   permissions: {
-    reads: ['<--from>', '<--registries-conf>', '<--authfile>', '<--ca>'],
+    reads: ['<--from>', '<--registries-conf>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
     writes: [],
     hosts: [
-      'none; with --probe the registries of the image and its mirrors, and the token services they name',
+      'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
     ],
-    api: [],
+    api: INPUT_API,
   },
   run,
 };
 
+const OPTIONS = {
+  ...INPUT_FLAGS,
+  as: { type: 'string', multiple: true },
+  'registries-conf': { type: 'string', multiple: true },
+  'registry-overrides': { type: 'string', default: '' },
+  output: { type: 'string', default: 'text' },
+  probe: { type: 'boolean', default: false },
+  ...ACCESS_FLAGS,
+} as const;
+
 async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      from: { type: 'string', multiple: true },
-      'registries-conf': { type: 'string' },
-      output: { type: 'string', default: 'text' },
-      probe: { type: 'boolean', default: false },
-      ...ACCESS_FLAGS,
-    },
-  });
-  const images = positionals.map(imageOf);
-  if (images.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
-  const folders = await Promise.all((values.from ?? []).map((dir) => readFolder(dir, MIRROR_KINDS)));
-  const registries = await registriesOf(values['registries-conf']);
-  const objects = folders.flatMap((folder) => folder.manifests.map((manifest) => manifest.object));
-  const resolved = images.map((image) => mirrorReport(image, objects, registries));
-  const reports = values.probe ? await probed(resolved, values, io) : resolved;
-  io.stdout.write(render(reports, values.output, io.stdout.columns));
-  const problems = new Set([
-    ...folders.flatMap((folder) =>
-      folder.problems.map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
+  if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
+  if (!['text', 'json', 'yaml'].includes(values.output))
+    throw new UsageError(`Unknown output "${values.output}": wanted text, json or yaml`);
+  positionals.forEach(imageOf);
+  const planes = planesOf(values.as);
+  const registryOverrides = parseOverridesFlag(values['registry-overrides']);
+  if (registryOverrides === undefined)
+    throw new UsageError(
+      `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
+    );
+  const conf = await readNodeConf(values['registries-conf']);
+  const input = await readMirrorInput(values, io);
+  const { cluster } = input;
+  const resolve = planeResolver({ cluster, parseToml, conf, registryOverrides });
+  const resolved = positionals.flatMap((written) =>
+    namesOf(written, input, conf).flatMap(({ image, short }) =>
+      mirrorReports(image, planes, cluster, resolve).map((report) =>
+        short ? { ...report, written } : report,
+      ),
     ),
-    ...reports.flatMap((report) => report.problems),
-  ]);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
-  const usable = (line: MirrorLine): boolean =>
-    line.skipped === undefined && (line.probe === undefined || line.probe.verdict === 'Valid');
-  return reports.every((report) => report.candidates.some(usable)) ? 0 : 1;
+  );
+  if (resolved.length === 0)
+    throw new UsageError(
+      `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
+    );
+  const reports = values.probe ? await probed(resolved, values, io) : resolved;
+  io.stdout.write(render(cluster.name, reports, values.output, io.stdout.columns));
+  for (const problem of new Set([...input.problems, ...reports.flatMap((report) => report.problems)]))
+    io.stderr.write(`${problem}\n`);
+  return reports.every(isUsable) ? 0 : 1;
 }
 
-/** The reports with what the registries say to each place that may be asked. */
+function isUsable(report: MirrorReport): boolean {
+  if (report.nodes?.state === 'unknown') return false;
+  return report.candidates.some(
+    (line) => line.skipped === undefined && (line.probe === undefined || line.probe.verdict === 'Valid'),
+  );
+}
+
+function planesOf(names: readonly string[] | undefined): readonly Plane[] {
+  return (names ?? PLANES).map((name) => {
+    const found = PLANES.find((plane) => plane === name);
+    if (found === undefined)
+      throw new UsageError(`Unknown --as "${name}": must be one of ${PLANES.join(', ')}`);
+    return found;
+  });
+}
+
+/** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */
+function namesOf(
+  written: string,
+  { cluster }: MirrorInput,
+  conf: NodeConf | undefined,
+): readonly { readonly image: string; readonly short: boolean }[] {
+  if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
+  const rendering = renderNodeFiles(cluster.objects);
+  const search = conf?.search ?? (rendering.refused ? ['docker.io'] : rendering.search);
+  return shortNameCandidates(written, conf?.aliases ?? new Map(), search).map((name) => ({
+    image: fullImage(imageOf(name)),
+    short: true,
+  }));
+}
+
+/** The reports with what the registries say to each place that may be asked, and to mirrors that serve digests only. */
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,
   io: CommandIo,
 ): Promise<readonly MirrorReport[]> {
   const client = await registryClient(access, io.env);
-  const lines = reports.flatMap((report) => report.candidates.filter((line) => line.skipped === undefined));
+  const isAsked = ({ skipped }: MirrorLine): boolean =>
+    skipped === undefined || skipped.reason === 'DigestOnly' || skipped.reason === 'TagOnly';
+  const lines = reports.flatMap((report) => report.candidates.filter(isAsked));
   const results = await probeAll(
     client,
     lines.map((line) => line.reference),
@@ -100,7 +161,7 @@ async function probed(
   return reports.map((report) => ({
     ...report,
     candidates: report.candidates.map((line) => {
-      const found = line.skipped === undefined ? byReference.get(line.reference) : undefined;
+      const found = isAsked(line) ? byReference.get(line.reference) : undefined;
       if (found === undefined) return line;
       const { verdict, message, digest } = found;
       return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };
@@ -111,27 +172,19 @@ async function probed(
 function imageOf(text: string): ImageReference {
   const parsed = parseImageReference(text);
   if (parsed.ok) return parsed.reference;
-  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}`);
+  const bare = text.replace(/^[a-z-]+:\/\//, '');
+  const hint =
+    bare !== text && parseImageReference(bare).ok ? `: write "${bare}", without the transport` : '';
+  throw new UsageError(`Cannot read image "${text}": ${parsed.goText}${hint}`);
 }
 
-async function registriesOf(path: string | undefined): Promise<readonly Registry[]> {
-  if (path === undefined) return [];
-  const text = await readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a readable registries.conf`);
-  });
-  return parseRegistriesConf(text, parseToml);
-}
-
-function render(reports: readonly MirrorReport[], output: string, columns: number | undefined): string {
-  const whole: unknown = reports.length === 1 ? reports[0] : reports;
-  switch (output) {
-    case 'text':
-      return reports.map((report) => mirrorText(report, columns)).join('\n');
-    case 'json':
-      return `${JSON.stringify(whole, null, 2)}\n`;
-    case 'yaml':
-      return toYaml(whole);
-    default:
-      throw new UsageError(`Unknown output "${output}": wanted text, json or yaml`);
-  }
+function render(
+  cluster: string,
+  reports: readonly MirrorReport[],
+  output: string,
+  columns: number | undefined,
+): string {
+  if (output === 'text') return reports.map((report) => mirrorText(report, columns)).join('\n');
+  const document = { cluster, reports };
+  return output === 'json' ? `${JSON.stringify(document, null, 2)}\n` : toYaml(document);
 }

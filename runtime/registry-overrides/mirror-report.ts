@@ -1,14 +1,14 @@
 /** What `mirrors IMAGE` answers, as a value and as text. */
+import { toYaml } from '../kube/yaml.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../rules/auth-lookup/image-reference.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { collectMirrors, MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
-import {
-  compileMirrors,
-  type Resolution,
-  type RuleOrigin,
-  resolveMirrors,
-} from '../rules/mirrors/mirrors.ts';
-import type { Registry } from '../rules/mirrors/registries-conf.ts';
+import { MIRROR_SET_KINDS, type MirrorProblem } from '../rules/mirrors/collect.ts';
+import type { MirrorFix } from '../rules/mirrors/fix.ts';
+import type { Resolution, RuleOrigin } from '../rules/mirrors/mirrors.ts';
+import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
+import type { NodeMirrors } from '../rules/node-registries/node-mirrors.ts';
+import type { Plane, PlaneAnswer, PlaneResolver } from './planes.ts';
+import { entryWarnings } from './planes.ts';
 
 /** One line of the answer. */
 export interface MirrorLine {
@@ -24,55 +24,111 @@ export interface MirrorLine {
 
 export interface MirrorReport {
   readonly image: string;
+  /** As it was asked for, where that is a short name. */
+  readonly written?: string;
+  /** For whom this is the answer. */
+  readonly as: readonly Plane[];
+  /** Whether any mirror set or node's file was there to go by. */
+  readonly given: boolean;
+  /** By what nodes go; absent where no nodes pull. */
+  readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
   /** The source that decides, and where it is written. */
   readonly rule?: { readonly source: string; readonly from: readonly string[] };
   /** In the order in which they are tried; what is not tried comes last. */
   readonly candidates: readonly MirrorLine[];
+  /** Why the runtime pulls from nowhere, in its own words. */
+  readonly refusal?: string;
+  readonly fix?: MirrorFix;
   readonly problems: readonly string[];
 }
 
-export const MIRROR_KINDS: ReadonlySet<string> = new Set(MIRROR_SET_KINDS.map((set) => set.kind));
+/** What is read of a cluster beside the mirror sets. */
+export const MIRROR_KINDS: ReadonlySet<string> = new Set([
+  ...MIRROR_SET_KINDS.map((set) => set.kind),
+  'Image',
+  'ClusterVersion',
+  'HostedCluster',
+  'MachineConfig',
+]);
 
-/** Resolves `reference` by the mirror sets among `objects` and by the registries of `registries.conf`. */
-export function mirrorReport(
-  reference: ImageReference,
-  objects: readonly KubeObject[],
-  registries: readonly Registry[] = [],
-): MirrorReport {
-  const { rules, problems } = collectMirrors(objects);
+/** The image as the runtime sees it. */
+export function fullImage(reference: ImageReference): string {
   const tag = pullTag(reference);
-  const image = formatImageReference(tag === undefined ? reference : { ...reference, tag });
-  const resolution = resolveMirrors(compileMirrors([...rules, ...registries]), image);
-  return {
-    image: resolution.image,
-    ...ruleOf(resolution),
-    candidates: linesOf(resolution),
-    problems: problems.map((problem) => `${problem.severity}: ${problem.message}`),
-  };
+  return formatImageReference(tag === undefined ? reference : { ...reference, tag });
 }
 
-function ruleOf({ rule }: Resolution): Pick<MirrorReport, 'rule'> {
+/** One report for those planes that get the same answer. */
+export function mirrorReports(
+  image: string,
+  planes: readonly Plane[],
+  cluster: ClusterObjects,
+  resolve: PlaneResolver,
+): readonly MirrorReport[] {
+  const groups = new Map<string, PlaneAnswer[]>();
+  for (const answer of resolve(image, planes)) {
+    const key = JSON.stringify(answer.resolution.candidates.map(({ reference }) => reference));
+    groups.set(key, [...(groups.get(key) ?? []), answer]);
+  }
+  const warnings = entryWarnings(cluster.objects);
+  return [...groups.values()].flatMap((group): MirrorReport[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { resolution, nodes, fix } = first;
+    const place = placesOf(
+      first.plane === 'node' || first.plane === 'image-stream' ? cluster.hostedCluster : undefined,
+    );
+    return [
+      {
+        image: resolution.image,
+        as: group.map(({ plane }) => plane),
+        given: first.given,
+        ...(nodes === undefined ? {} : { nodes }),
+        ...ruleOf(resolution, place),
+        candidates: linesOf(resolution, place),
+        ...(resolution.refusal === undefined ? {} : { refusal: resolution.refusal }),
+        ...(fix === undefined ? {} : { fix }),
+        problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
+      },
+    ];
+  });
+}
+
+type Place = (origin: RuleOrigin) => string;
+
+/** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
+function placesOf(hosted: KubeObject | undefined): Place {
+  if (hosted === undefined) return placeOf;
+  const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
+  return (origin) =>
+    `${name} ${origin.path.replace('spec.imageDigestMirrors', 'spec.imageContentSources').replace(/^spec.registrySources/, 'spec.configuration.image.registrySources')}`;
+}
+
+function problemText({ severity, origin, message }: MirrorProblem, place: Place): string {
+  const own = placeOf(origin);
+  const rest = message.startsWith(own) ? place(origin) + message.slice(own.length) : message;
+  return `${severity}: ${rest}`;
+}
+
+function ruleOf({ rule }: Resolution, place: Place): Pick<MirrorReport, 'rule'> {
   if (rule === undefined) return {};
-  return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(placeOf) } };
+  return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } };
 }
 
-function linesOf(resolution: Resolution): readonly MirrorLine[] {
+function linesOf(resolution: Resolution, place: Place): readonly MirrorLine[] {
+  const from = (origin: RuleOrigin | undefined): { readonly from?: string } =>
+    origin === undefined ? {} : { from: place(origin) };
   const tried = resolution.candidates.map(({ reference, kind, origin }) => ({
     reference,
     kind,
-    ...fromOf(origin),
+    ...from(origin),
   }));
   const skipped = resolution.skipped.map(({ reference, kind, origin, reason, message }) => ({
     reference,
     kind,
-    ...fromOf(origin),
+    ...from(origin),
     skipped: { reason, message },
   }));
   return [...tried, ...skipped];
-}
-
-function fromOf(origin: RuleOrigin | undefined): { readonly from?: string } {
-  return origin === undefined ? {} : { from: placeOf(origin) };
 }
 
 function placeOf({ kind, name, path }: RuleOrigin): string {
@@ -86,10 +142,6 @@ function placeOf({ kind, name, path }: RuleOrigin): string {
  * @param columns width of the terminal. @default {Infinity}
  */
 export function mirrorText(report: MirrorReport, columns: number = Number.POSITIVE_INFINITY): string {
-  const rule =
-    report.rule === undefined
-      ? 'no mirror set covers it'
-      : `${report.rule.source}${report.rule.from.length === 0 ? '' : ` (${report.rule.from.join(', ')})`}`;
   const width = Math.max(...report.candidates.map((line) => line.reference.length));
   let place = 0;
   const lines = report.candidates.flatMap((line) => {
@@ -99,7 +151,38 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
     const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
     return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
-  return `${[`image  ${report.image}`, `rule   ${rule}`, ...lines].join('\n')}\n`;
+  return `${[...headOf(report), ...lines, ...fixLines(report.fix)].join('\n')}\n`;
+}
+
+function headOf({
+  image,
+  written,
+  as,
+  nodes,
+  rule,
+  given,
+  refusal,
+  candidates,
+}: MirrorReport): readonly string[] {
+  const some = candidates.some(({ kind }) => kind === 'mirror')
+    ? 'every mirror set that covers it'
+    : 'no mirror set covers it';
+  const none = given ? some : 'no mirror set was given';
+  const from = rule === undefined || rule.from.length === 0 ? '' : ` (${rule.from.join(', ')})`;
+  return [
+    `image  ${image}${written === undefined ? '' : `  (for the short name "${written}")`}`,
+    ...(as.length === 1 && as[0] === 'node' ? [] : [`as     ${as.join(', ')}`]),
+    ...(nodes === undefined || nodes.state === 'rendered' ? [] : [`nodes  ${nodes.summary}`]),
+    `rule   ${rule === undefined ? none : `${rule.source}${from}`}`,
+    ...(refusal === undefined ? [] : [`fails  the runtime pulls from nowhere: ${refusal}`]),
+  ];
+}
+
+/** What is wrong, what to do, and the object to apply, ready to be piped. */
+function fixLines(fix: MirrorFix | undefined): readonly string[] {
+  if (fix === undefined) return [];
+  const object = fix.object === undefined ? [] : ['---', toYaml(fix.object).trimEnd()];
+  return [`wrong  ${fix.message}`, `fix    ${fix.fix}`, ...object];
 }
 
 const INDENT = '     ';

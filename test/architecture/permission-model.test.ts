@@ -116,7 +116,7 @@ const rows: readonly Row[] = [
   { command: 'synth', flags: { '--fleet': join(FLEET, 'fleet.yaml'), '--to': join(work, 'manifests') } },
   {
     command: 'mirrors',
-    flags: { '--from': join(FLEET, 'management') },
+    flags: { '--from': join(FLEET, 'management/mirror-sets.yaml') },
     positionals: ['quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64'],
   },
   {

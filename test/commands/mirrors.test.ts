@@ -18,7 +18,7 @@ function cli(...args: readonly string[]): Promise<ProcessResult> {
 }
 
 test('prints what the documentation shows', async () => {
-  const ran = await cli(IMAGE, '--from', 'examples/fleet');
+  const ran = await cli(IMAGE, '--from', 'examples/fleet', '--cluster', 'management');
   assert.equal(ran.code, 0, ran.stderr);
   assert.equal(ran.stderr, '');
   const shown = /^\$ pullwright mirrors .*\n([\s\S]*?)^```$/m.exec(
@@ -28,8 +28,9 @@ test('prints what the documentation shows', async () => {
 });
 
 test('prints one report per image as JSON', async () => {
-  const ran = await cli(IMAGE, 'quay.io/other/app:2', '--from', 'examples/fleet', '--output', 'json');
-  const reports = JSON.parse(ran.stdout) as readonly MirrorReport[];
+  const args = ['--from', 'examples/fleet', '--cluster', 'management', '--as', 'node', '--output', 'json'];
+  const ran = await cli(IMAGE, 'quay.io/other/app:2', ...args);
+  const { reports } = JSON.parse(ran.stdout) as { readonly reports: readonly MirrorReport[] };
   assert.deepEqual(
     reports.map(({ candidates }) => candidates.map(({ reference, skipped }) => [reference, skipped?.reason])),
     [
@@ -86,6 +87,8 @@ table(
 
 const REPORT: MirrorReport = {
   image: IMAGE,
+  as: ['node'],
+  given: true,
   candidates: [
     {
       reference: 'mirror.example.com/team/app:1',

@@ -155,11 +155,11 @@ else {
       '--timeout',
       '5',
     ]);
-    const report = JSON.parse(ran.stdout) as {
-      candidates: { reference: string; probe?: { verdict: string } }[];
+    const { reports } = JSON.parse(ran.stdout) as {
+      reports: { candidates: { reference: string; probe?: { verdict: string } }[] }[];
     };
     assert.deepEqual(
-      report.candidates
+      (reports[0]?.candidates ?? [])
         .filter((line) => line.reference.endsWith(':4.22.3'))
         .slice(0, 4)
         .map((line) => line.probe?.verdict),

@@ -29,6 +29,8 @@ export interface RuleMirror extends Mirror {
 export interface MirrorRule extends Registry {
   readonly mirrors: readonly RuleMirror[];
   readonly origins?: readonly RuleOrigin[];
+  /** Whether a mirror set says `NeverContactSource`; a source may be blocked for other reasons. Absent: no. */
+  readonly never?: boolean;
 }
 
 export interface MirrorOptions {

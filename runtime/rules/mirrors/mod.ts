@@ -5,6 +5,7 @@
  *   become rules, and problems that their authors should know about
  * - `conf.ts`: Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-
  *   conf-plain.ts reads without a TOML parser
+ * - `fix.ts`: The nearest fix of a pull that passes over its mirrors, as an object to apply
  * - `lint.ts`: What is wrong, or not as its author thinks, with a group of mirror sets
  * - `mirrors.ts`: The one mirror resolver
  * - `order.ts`: Several lists of mirrors for one source become one list, in the order that the nodes get

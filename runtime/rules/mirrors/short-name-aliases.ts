@@ -34,6 +34,42 @@ export function checkAliases(file: Table): void {
   }
 }
 
+/**
+ * The images that CRI-O tries for a short name, in order: what its alias stands for, else each registry for unqualified names.
+ *
+ * @param name as a pod has it: `nginx`, `team/app:1`
+ * @param aliases of the files of a node, later ones over earlier ones; an empty value takes one back
+ * @param search `unqualified-search-registries`
+ * @example
+ * ```ts
+ * import { shortNameCandidates } from './short-name-aliases.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const aliases = new Map([['ubi9', 'registry.access.redhat.com/ubi9']]);
+ * assert.deepEqual(shortNameCandidates('ubi9:1', aliases, ['docker.io']), ['registry.access.redhat.com/ubi9:1']);
+ * assert.deepEqual(shortNameCandidates('nginx', aliases, ['a.example.com', 'docker.io']), [
+ *   'a.example.com/nginx', 'docker.io/library/nginx',
+ * ]);
+ * ```
+ */
+export function shortNameCandidates(
+  name: string,
+  aliases: ReadonlyMap<string, string>,
+  search: readonly string[],
+): readonly string[] {
+  const end = /[:@]/.exec(name)?.index ?? name.length;
+  const alias = aliases.get(name.slice(0, end)) ?? '';
+  if (alias !== '') return [alias + name.slice(end)];
+  return search.map((registry) =>
+    registry === 'docker.io' && !name.includes('/') ? `docker.io/library/${name}` : `${registry}/${name}`,
+  );
+}
+
+/** Aliases of one file that {@link checkAliases} takes. */
+export function aliasesOf(file: Table): ReadonlyMap<string, string> {
+  return new Map(Object.entries((file['aliases'] ?? {}) as Readonly<Record<string, string>>));
+}
+
 function nameFault(name: string): string | undefined {
   const parsed = parseWrittenReference(name);
   if (!parsed.ok) return `cannot parse short name: ${goQuote(name)}: ${parsed.goText}`;

@@ -162,5 +162,6 @@ function ruleOf(draft: Draft, insecure: ReadonlySet<string>, blocked: ReadonlySe
     insecure: around.some((scope) => insecure.has(scope)),
     mirrors: draft.mirrors,
     origins: draft.origins,
+    ...(draft.never ? { never: true } : {}),
   };
 }

@@ -1,0 +1,189 @@
+/**
+ * What `mirrors` and `release` go by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
+ * which of several clusters is meant.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import { folderOf, readFolder } from '../controller/folder.ts';
+import type { ClusterChoice } from '../kube/kubeconfig.ts';
+import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
+import { UsageError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
+import { parseRegistriesConf } from '../rules/mirrors/registries-conf.ts';
+import { asTable, listOf } from '../rules/mirrors/registries-conf-table.ts';
+import { mergeRegistries } from '../rules/mirrors/registry-prefix.ts';
+import { aliasesOf } from '../rules/mirrors/short-name-aliases.ts';
+import { type ClusterObjects, clustersIn, type Located } from '../rules/node-registries/clusters.ts';
+import { CLUSTER_VERSION, IMAGE_CONFIG } from '../rules/node-registries/input.ts';
+import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-mirrors.ts';
+import type { CommandIo } from './command.ts';
+import { readObjects } from './object-source.ts';
+
+/** For `parseArgs`. */
+export const INPUT_FLAGS = {
+  from: { type: 'string', multiple: true },
+  kubeconfig: { type: 'string' },
+  context: { type: 'string' },
+  cluster: { type: 'string' },
+} as const;
+
+export interface InputValues extends ClusterChoice {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}
+
+export const INPUT_HELP: string = `
+  --from DIR               folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster
+                           and HostedClusters; may be given more than once
+  --kubeconfig FILE        read them from a cluster instead
+  --context NAME           a context of the kubeconfig
+  --cluster NAME           which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder`.slice(
+  1,
+);
+
+/** Rights on a cluster, for the table of permissions. */
+export const INPUT_API: readonly string[] = [
+  'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
+  'get images.config.openshift.io/cluster, clusterversions/version',
+  'get machineconfigs/99-worker-generated-registries, machineconfigs/99-master-generated-registries',
+];
+
+export interface MirrorInput {
+  readonly cluster: ClusterObjects;
+  /** Whatever else was read, for commands that want more kinds. */
+  readonly found: readonly Located[];
+  readonly problems: readonly string[];
+}
+
+/** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
+export async function readMirrorInput(
+  values: InputValues,
+  io: CommandIo,
+  more: readonly string[] = [],
+): Promise<MirrorInput> {
+  const isLive =
+    values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
+  const { found, problems } = isLive
+    ? await fromCluster(values, io)
+    : await fromFolders(values.from ?? [], io, more);
+  return { cluster: chosen(clustersIn(found), values.cluster), found, problems };
+}
+
+interface Found {
+  readonly found: readonly Located[];
+  readonly problems: readonly string[];
+}
+
+async function fromFolders(
+  folders: readonly string[],
+  io: CommandIo,
+  more: readonly string[],
+): Promise<Found> {
+  const kinds = new Set([...MIRROR_KINDS, ...more]);
+  const read = await Promise.all(
+    folders.map(async (dir) =>
+      dir === '-'
+        ? folderOf([{ file: 'standard input', text: await textOf(io.stdin) }], kinds)
+        : readFolder(dir, kinds),
+    ),
+  );
+  return {
+    found: read.flatMap(({ manifests }, at) =>
+      manifests.map(({ object, file }) => ({
+        object,
+        // A second folder is another place, as far as names of files go.
+        file: folders.length > 1 ? `${folders[at] ?? ''}/${file}` : file,
+      })),
+    ),
+    problems: read.flatMap((folder) =>
+      folder.problems
+        // An object of another cluster has its name again; which cluster is meant is asked.
+        .filter(({ first }) => first === undefined)
+        .map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
+    ),
+  };
+}
+
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function fromCluster({ kubeconfig, context }: InputValues, io: CommandIo): Promise<Found> {
+  const kinds = [
+    ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+    IMAGE_CONFIG,
+    CLUSTER_VERSION,
+    { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
+    ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
+  ];
+  const { store, problems } = await readObjects({ kubeconfig, context }, kinds, io);
+  const found = [...store].map((object) => ({ object: object as KubeObject }));
+  return { found, problems: problems.map((problem) => `warning: ${problem}`) };
+}
+
+function chosen(clusters: readonly ClusterObjects[], name: string | undefined): ClusterObjects {
+  const names = clusters.map((cluster) => cluster.name);
+  if (name === undefined) {
+    const [only] = clusters;
+    if (clusters.length === 1 && only !== undefined) return only;
+    throw new UsageError(
+      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes go by different mirrors; choose one with --cluster: ${names.join(', ')}`,
+    );
+  }
+  const found = clusters.find((cluster) => cluster.name === name);
+  if (found === undefined)
+    throw new UsageError(`Cannot find cluster "${name}": must be one of ${names.join(', ')}`);
+  return found;
+}
+
+/** Files of a node. */
+export interface NodeConf extends ConfInForce {
+  readonly aliases: ReadonlyMap<string, string>;
+  /** `unqualified-search-registries`; undefined where no file has it. */
+  readonly search?: readonly string[];
+}
+
+/**
+ * Reads `registries.conf` and drop-ins, in this order; a folder (`registries.conf.d`) stands for its `*.conf` in name order.
+ *
+ * @throws UsageError, PullwrightError where the runtime would refuse a file
+ */
+export async function readNodeConf(paths: readonly string[] | undefined): Promise<NodeConf | undefined> {
+  if (paths === undefined || paths.length === 0) return undefined;
+  const files = (await Promise.all(paths.map(confFiles))).flat();
+  const texts = await Promise.all(files.map(readConf));
+  const tables = texts.map((text) => {
+    const rules = parseRegistriesConf(text, parseToml);
+    return { rules, table: asTable(parseToml(text), 'the file') };
+  });
+  const aliases = new Map(tables.flatMap(({ table }) => [...aliasesOf(table)]));
+  const search = tables.findLast(({ table }) => table['unqualified-search-registries'] !== undefined);
+  return {
+    from: files.join(', '),
+    rules: mergeRegistries(tables.map(({ rules }) => rules)),
+    aliases,
+    ...(search === undefined
+      ? {}
+      : { search: listOf(search.table, 'unqualified-search-registries') as readonly string[] }),
+  };
+}
+
+async function confFiles(path: string): Promise<readonly string[]> {
+  const info = await stat(path).catch(() => undefined);
+  if (info?.isDirectory() !== true) return [path];
+  const names = await readdir(path);
+  return names
+    .filter((name) => name.endsWith('.conf'))
+    .sort()
+    .map((name) => join(path, name));
+}
+
+async function readConf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": wanted a readable registries.conf`);
+  });
+}

@@ -1,0 +1,177 @@
+/**
+ * Who pulls an image, and by which rules: nodes, the control plane's pods, and what looks images up without a container runtime
+ * all read other objects, or the same ones differently.
+ *
+ * Source of the rule: the Machine Config Operator for nodes; HyperShift for the control plane operator and the ignition server
+ * (`OPENSHIFT_IMG_OVERRIDES` of the management cluster's ImageDigestMirrorSets and ImageContentSourcePolicies, tried for tags too);
+ * the image registry's `simpleLookupImageMirrorSets` for pull-through of image streams.
+ */
+import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { collectMirrors, type MirrorProblem, readMirrorEntries } from '../rules/mirrors/collect.ts';
+import type { MirrorFix } from '../rules/mirrors/fix.ts';
+import { mirrorFix } from '../rules/mirrors/fix.ts';
+import {
+  type Candidate,
+  compileMirrors,
+  type MirrorRule,
+  type Resolution,
+  resolveMirrors,
+} from '../rules/mirrors/mirrors.ts';
+import { withoutTagAndDigest } from '../rules/mirrors/reference-text.ts';
+import type { TomlParser } from '../rules/mirrors/registries-conf.ts';
+import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
+import { type ConfInForce, type NodeMirrors, nodeMirrors } from '../rules/node-registries/node-mirrors.ts';
+import { isInside } from '../rules/node-registries/scopes.ts';
+import { releaseCandidates } from '../rules/registry-overrides/lookup.ts';
+import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
+import { collectOverrideMap } from './collect.ts';
+
+/** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
+export const PLANES = [
+  'node',
+  'control-plane',
+  'control-plane-operator',
+  'ignition-server',
+  'image-stream',
+] as const;
+export type Plane = (typeof PLANES)[number];
+
+export interface PlaneAnswer {
+  readonly plane: Plane;
+  readonly resolution: Resolution;
+  /** Whether any mirror set or node's file was there to go by. */
+  readonly given: boolean;
+  /** By what nodes go; absent for what reads the objects by itself. */
+  readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
+  readonly problems: readonly MirrorProblem[];
+  readonly fix?: MirrorFix;
+}
+
+export interface PlaneInput {
+  readonly cluster: ClusterObjects;
+  readonly parseToml: TomlParser;
+  /** File of a node. */
+  readonly conf?: ConfInForce | undefined;
+  /** Targets of `--registry-overrides`. */
+  readonly registryOverrides?: ReadonlyMap<string, string>;
+}
+
+/** Answers for `image` in each of `planes`. What does not exist in such a cluster is left out. */
+export type PlaneResolver = (image: string, planes: readonly Plane[]) => readonly PlaneAnswer[];
+
+/** Reads the cluster once, for many images. */
+export function planeResolver(input: PlaneInput): PlaneResolver {
+  const { cluster, registryOverrides = new Map() } = input;
+  const hosted = cluster.hostedCluster !== undefined;
+  const own = nodesOf(cluster.objects, input, true);
+  const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
+  const lookUps = collectOverrideMap(cluster.management ?? [], { icsp: true, idms: true }) ?? new Map();
+  const stream = streamRules(cluster.objects);
+  const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
+    node: (image) => byNodes('node', own, image, hosted),
+    'control-plane': (image) =>
+      management && byNodes('control-plane', management, replaceRegistry(image, registryOverrides), false),
+    'control-plane-operator': (image) =>
+      hosted ? byLookUp('control-plane-operator', image, lookUps, registryOverrides) : undefined,
+    'ignition-server': (image) =>
+      hosted ? byLookUp('ignition-server', image, lookUps, registryOverrides) : undefined,
+    'image-stream': (image) => byStream(image, stream),
+  };
+  return (image, planes) => planes.flatMap((plane) => answers[plane](image) ?? []);
+}
+
+interface Nodes {
+  readonly given: boolean;
+  readonly mirrors: NodeMirrors;
+  readonly index: ReturnType<typeof compileMirrors>;
+}
+
+function nodesOf(objects: readonly KubeObject[], { parseToml, conf }: PlaneInput, own: boolean): Nodes {
+  const mirrors = nodeMirrors(objects, parseToml, own ? conf : undefined);
+  const given = mirrors.state === 'kept' || mirrors.rendering.refused || mirrors.rendering.files.length > 0;
+  return { given, mirrors, index: compileMirrors(mirrors.rules) };
+}
+
+function byNodes(
+  plane: Plane,
+  { given, mirrors, index }: Nodes,
+  image: string,
+  hosted: boolean,
+): PlaneAnswer {
+  const resolution = resolveMirrors(index, image);
+  const fix = mirrorFix(resolution, { hosted });
+  const { state, summary, problems } = mirrors;
+  return {
+    plane,
+    resolution,
+    given,
+    nodes: { state, summary },
+    problems,
+    ...(fix === undefined ? {} : { fix }),
+  };
+}
+
+/** Mirrors of the longest source, for tags too, and the image itself whatever the policy says. */
+function byLookUp(
+  plane: Plane,
+  image: string,
+  overrides: ReadonlyMap<string, readonly string[]>,
+  flag: ReadonlyMap<string, string>,
+): PlaneAnswer {
+  const places = [
+    ...releaseCandidates(image, overrides).map((reference) => ({ reference, kind: 'mirror' as const })),
+    { reference: image, kind: 'source' as const },
+  ];
+  const candidates = places.map(({ reference, kind }): Candidate => {
+    const asked = replaceRegistry(reference, flag);
+    return { reference: asked, kind, location: asked };
+  });
+  return {
+    plane,
+    resolution: { image, byDigest: image.includes('@'), candidates, skipped: [] },
+    given: overrides.size + flag.size > 0,
+    problems: [],
+  };
+}
+
+/** Every source that covers the repository counts, in the order of the objects; tags, digests and policies are not looked at. */
+function streamRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
+  const { entries } = readMirrorEntries(objects);
+  return entries.map(({ source, mirrors, pullFrom, origin }) => ({
+    prefix: source,
+    location: source,
+    blocked: false,
+    insecure: false,
+    mirrors: mirrors.map((location) => ({ location, pullFrom, origin })),
+  }));
+}
+
+function byStream(image: string, rules: readonly MirrorRule[]): PlaneAnswer {
+  const repository = withoutTagAndDigest(image);
+  const found = new Map<string, Candidate>();
+  for (const { prefix, mirrors } of rules) {
+    if (prefix.startsWith('*') || !isInside(repository, prefix)) continue;
+    for (const { location, origin } of mirrors) {
+      const reference = location + image.slice(prefix.length);
+      if (found.has(reference)) continue;
+      found.set(reference, {
+        reference,
+        kind: 'mirror',
+        location,
+        ...(origin === undefined ? {} : { origin }),
+      });
+    }
+  }
+  const candidates = [...found.values(), { reference: image, kind: 'source' as const, location: image }];
+  return {
+    plane: 'image-stream',
+    resolution: { image, byDigest: image.includes('@'), candidates, skipped: [] },
+    given: rules.length > 0,
+    problems: [],
+  };
+}
+
+/** Problems of the objects that are no refusal: what {@link collectMirrors} says of entries that do nothing or contradict. */
+export function entryWarnings(objects: readonly KubeObject[]): readonly MirrorProblem[] {
+  return collectMirrors(objects).problems.filter(({ severity }) => severity === 'warning');
+}

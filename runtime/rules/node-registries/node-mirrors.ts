@@ -1,0 +1,177 @@
+/**
+ * What the nodes of a cluster follow: what the operator renders from its objects, or what they keep because it refuses to.
+ *
+ * Source of the rule: the Machine Config Operator (render.ts). The file in force is read from the MachineConfigs
+ * `99-<pool>-generated-registries`, or is given as the file of a node.
+ */
+import { PullwrightError } from '../errors.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { collectMirrors, type MirrorProblem } from '../mirrors/collect.ts';
+import type { MirrorRule } from '../mirrors/mirrors.ts';
+import { parseRegistriesConf, type Registry, type TomlParser } from '../mirrors/registries-conf.ts';
+import type { Fault } from './faults.ts';
+import { ignitionText } from './ignition-text.ts';
+import { type NodeRendering, REGISTRIES_CONF, renderNodeFiles } from './render.ts';
+
+/** A `registries.conf` that nodes have. */
+export interface ConfInForce {
+  /** Where it was read, for a person. */
+  readonly from: string;
+  readonly rules: readonly Registry[];
+}
+
+export interface NodeMirrors {
+  readonly rendering: NodeRendering;
+  /**
+   * `rendered`: nodes follow the objects. `kept`: they follow a file that was read. `unknown`: the operator refuses the objects,
+   * or the runtime the file, and what nodes keep is not known; `rules` then are what the objects say as far as they can be used.
+   */
+  readonly state: 'rendered' | 'kept' | 'unknown';
+  readonly rules: readonly MirrorRule[];
+  /** One sentence: by what nodes go, and why. */
+  readonly summary: string;
+  readonly problems: readonly MirrorProblem[];
+}
+
+export const MACHINE_CONFIG = {
+  apiVersion: 'machineconfiguration.openshift.io/v1',
+  kind: 'MachineConfig',
+} as const;
+const GENERATED = /^99-(.+)-generated-registries$/;
+
+/**
+ * @param parseToml for the text of MachineConfigs
+ * @param given files of nodes, which go before MachineConfigs
+ * @example
+ * ```ts
+ * import { nodeMirrors } from './node-mirrors.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const nodes = nodeMirrors([{
+ *   apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', metadata: { name: 'bad' },
+ *   spec: { imageDigestMirrors: [{ source: 'quay.io', mirrors: ['https://mirror.example.com'] }] },
+ * }], () => ({}));
+ * assert.equal(nodes.state, 'unknown');
+ * assert.match(nodes.summary, /refuses all mirror sets because of ImageDigestMirrorSet\/bad/);
+ * ```
+ */
+export function nodeMirrors(
+  objects: readonly KubeObject[],
+  parseToml: TomlParser,
+  given?: ConfInForce,
+): NodeMirrors {
+  const rendering = renderNodeFiles(objects);
+  const { found, problems } = confsIn(objects, parseToml);
+  const inForce = given ?? found[0];
+  const all = [...faultProblems(rendering), ...problems];
+  if (!rendering.refused && rendering.loadError === undefined) {
+    const drift = driftOf(rendering.loaded, inForce);
+    if (given !== undefined) return { ...keptBy(given), rendering, problems: [...all, ...drift] };
+    const summary = 'nodes follow what the Machine Config Operator renders from these objects';
+    return { rendering, state: 'rendered', rules: rendering.loaded, summary, problems: [...all, ...drift] };
+  }
+  const why = rendering.refused
+    ? refusalOf(rendering.faults)
+    : `CRI-O does not load what is rendered (${rendering.loadError})`;
+  if (inForce !== undefined) return { ...keptBy(inForce, why), rendering, problems: all };
+  const summary = `${why}: nodes keep the file that they have, which is not known here; what is shown is what these objects would give`;
+  return { rendering, state: 'unknown', rules: collectMirrors(objects).rules, summary, problems: all };
+}
+
+function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'rules' | 'summary'> {
+  const summary = why === undefined ? `nodes follow ${conf.from}` : `${why}: nodes keep ${conf.from}`;
+  return { state: 'kept', rules: conf.rules, summary };
+}
+
+function refusalOf(faults: readonly Fault[]): string {
+  const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
+  const shown = names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
+  return `the Machine Config Operator refuses all mirror sets because of ${shown}`;
+}
+
+/** Why the operator or the runtime refuses, as problems of the objects. */
+export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[] {
+  if (rendering.refused)
+    return rendering.faults.map(({ code, origin, message }) => ({
+      severity: 'error',
+      code,
+      origin,
+      message: `${origin.kind}/${origin.name} ${origin.path} ${message}; until then the Machine Config Operator refuses every mirror set of the cluster, and nodes keep what they have`,
+    }));
+  const origin = { kind: 'Image', name: 'cluster', path: 'spec.registrySources' };
+  const { lists, loadError, searchError } = rendering;
+  const said: readonly (readonly [string, 'error' | 'warning', string | undefined])[] = [
+    ['NotLoadable', 'error', loadError && `CRI-O does not load the rendered file: ${loadError}`],
+    [
+      'SearchNotLoadable',
+      'error',
+      searchError && `CRI-O does not load the search registries: ${searchError}`,
+    ],
+    ['NotBlocked', 'warning', lists.skipped && `is not followed: ${lists.skipped}`],
+    ['AllowsReleaseOnly', 'error', allowsReleaseOnly(rendering)],
+  ];
+  return said.flatMap(([code, severity, text]) =>
+    text === undefined ? [] : [{ severity, code, origin, message: `Image/cluster ${origin.path} ${text}` }],
+  );
+}
+
+/** Blocking exactly the repository of the release turns the policy around. */
+function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: true }>): string | undefined {
+  if (policy?.default[0]?.type !== 'reject' || lists.registries.length === 0) return undefined;
+  const [only] = lists.allowed;
+  return `blocks the repository of the release, and the policy of nodes then allows "${only}" alone and refuses all other images: block its registry or another path, not that repository`;
+}
+
+/** The generated MachineConfigs, worker first: custom pools have its files too. */
+function confsIn(
+  objects: readonly KubeObject[],
+  parseToml: TomlParser,
+): { readonly found: readonly ConfInForce[]; readonly problems: readonly MirrorProblem[] } {
+  const problems: MirrorProblem[] = [];
+  const found = objects
+    .filter(({ kind, metadata }) => kind === MACHINE_CONFIG.kind && GENERATED.test(metadata.name))
+    .sort((a, b) => Number(isWorker(b)) - Number(isWorker(a)))
+    .flatMap((object): ConfInForce[] => {
+      const from = `MachineConfig/${object.metadata.name}`;
+      const text = ignitionText(object, REGISTRIES_CONF);
+      if (text === undefined) return [];
+      try {
+        return [{ from, rules: parseRegistriesConf(text, parseToml) }];
+      } catch (error) {
+        if (!(error instanceof PullwrightError)) throw error;
+        const origin = { kind: object.kind, name: object.metadata.name, path: REGISTRIES_CONF };
+        const message = `${from} ${REGISTRIES_CONF} cannot be loaded by the runtime: ${error.message}`;
+        problems.push({ severity: 'error', code: 'NotLoadable', origin, message });
+        return [];
+      }
+    });
+  return { found, problems };
+}
+
+function isWorker({ metadata }: KubeObject): boolean {
+  return metadata.name === '99-worker-generated-registries';
+}
+
+/** The first entry in which a file in force is not what the objects give. */
+function driftOf(wanted: readonly MirrorRule[], inForce: ConfInForce | undefined): readonly MirrorProblem[] {
+  if (inForce === undefined) return [];
+  const present = new Map(inForce.rules.map((rule) => [rule.prefix, meaningOf(rule)]));
+  const other = wanted.find((rule) => present.get(rule.prefix) !== meaningOf(rule));
+  const sources = new Set(wanted.map(({ prefix }) => prefix));
+  const more = inForce.rules.find(({ prefix }) => !sources.has(prefix));
+  const about =
+    other === undefined
+      ? more && `has an entry "${more.prefix}" that no object asks for`
+      : `${present.has(other.prefix) ? 'has another entry' : 'has no entry'} for "${other.prefix}" than the objects give`;
+  if (about === undefined) return [];
+  const [kind = '', name = ''] = inForce.from.split('/', 2);
+  const message = `${inForce.from} ${about}: it is older than the objects, or was changed by hand`;
+  return [
+    { severity: 'warning', code: 'NotRolledOut', origin: { kind, name, path: REGISTRIES_CONF }, message },
+  ];
+}
+
+function meaningOf({ location, blocked, insecure, mirrors }: Registry): string {
+  const places = mirrors.map((mirror) => [mirror.location, mirror.pullFrom, mirror.insecure === true]);
+  return JSON.stringify([location, blocked, insecure, places]);
+}
