@@ -1,8 +1,6 @@
 /** `pullwright release IMAGE`: a release image, found through the mirrors, and the images of its components. */
 import { parseArgs } from 'node:util';
-import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
-import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
 import { type FoundRelease, lookUpRelease } from '../registry-overrides/release-lookup.ts';
 import {
@@ -12,19 +10,20 @@ import {
   pullTag,
 } from '../rules/auth-lookup/image-reference.ts';
 import { UsageError } from '../rules/errors.ts';
-import { collectMirrors } from '../rules/mirrors/collect.ts';
-import { compileMirrors, type MirrorIndex } from '../rules/mirrors/mirrors.ts';
+import { compileMirrors } from '../rules/mirrors/mirrors.ts';
+import { lookUpRules } from '../rules/registry-overrides/override-map.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { INPUT_API, INPUT_FLAGS, INPUT_HELP, readMirrorInput } from './mirror-input.ts';
 import { ACCESS_FLAGS, ACCESS_HELP, registryClient } from './registry-access.ts';
 
 const HELP = `
-Reads an OpenShift release image from a registry, each mirror first and the image itself last, and prints its version and the
-images of its components. With --translate, prints where a component without a container runtime finds them.
+Reads an OpenShift release image from a registry as HyperShift's operator looks it up: each mirror of the longest source first, for
+tags and digests alike, and the image itself last, whatever the policy says; prints its version and the images of its components. With --translate, prints where a component without a container runtime finds them.
 
 Usage: pullwright release IMAGE [options]
 
-  --from DIR               folder of manifests with mirror sets; may be given more than once
+${INPUT_HELP}
   --registry-overrides S=D,...  targets that replace sources, as the flag of HyperShift's operator
   --translate              print component images at their mirrors
   --arch NAME              architecture, as in an image index; default amd64
@@ -33,7 +32,7 @@ ${ACCESS_HELP}
 
 Places that did not have it go to stderr, and with --output json|yaml into "skipped". Exits 1 when no place has the release.
 
-Example: node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --authfile auth.json
+Example: node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --cluster clusters/prod --authfile auth.json
 `;
 
 export const command: Command = {
@@ -41,10 +40,12 @@ export const command: Command = {
   summary: 'Read a release image through the mirrors and print or translate its components',
   help: HELP,
   permissions: {
-    reads: ['<--from>', '<--authfile>', '<--ca>'],
+    reads: ['<--from>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
     writes: [],
-    hosts: ['registries of the image and its mirrors, and the token services they name'],
-    api: [],
+    hosts: [
+      'registries of the image and its mirrors, and the token services they name; with --kubeconfig or --context the API server',
+    ],
+    api: INPUT_API,
   },
   run,
 };
@@ -54,7 +55,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     args: [...args],
     allowPositionals: true,
     options: {
-      from: { type: 'string', multiple: true },
+      ...INPUT_FLAGS,
       'registry-overrides': { type: 'string', default: '' },
       translate: { type: 'boolean', default: false },
       arch: { type: 'string', default: 'amd64' },
@@ -71,7 +72,12 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     throw new UsageError(
       `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
     );
-  const mirrors = await mirrorsIn(values.from ?? []);
+  const { cluster, problems } = await readMirrorInput(values, io);
+  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  // HyperShift looks releases up by the sets of the cluster that runs the control plane; in any other there is only the one.
+  const rules = lookUpRules(cluster.management ?? cluster.objects, { tagMirrors: true });
+  if (rules.length === 0) io.stderr.write('note: no mirror set was given; only the image itself is asked\n');
+  const mirrors = compileMirrors(rules, { ports: 'text' });
   const client = await registryClient(values, io.env);
   const found = await lookUpRelease(
     formatImageReference(referenceOf(text)),
@@ -87,12 +93,6 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     : found.release.components;
   io.stdout.write(render({ ...found, release: { ...found.release, components: shown } }, values.output));
   return 0;
-}
-
-async function mirrorsIn(folders: readonly string[]): Promise<MirrorIndex> {
-  const read = await Promise.all(folders.map((folder) => readFolder(folder, MIRROR_KINDS)));
-  const objects = read.flatMap((folder) => folder.manifests.map((manifest) => manifest.object));
-  return compileMirrors(collectMirrors(objects).rules);
 }
 
 function referenceOf(text: string): ImageReference {

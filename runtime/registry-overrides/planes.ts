@@ -13,6 +13,7 @@ import { mirrorFix } from '../rules/mirrors/fix.ts';
 import {
   type Candidate,
   compileMirrors,
+  type MirrorIndex,
   type MirrorRule,
   type Resolution,
   resolveMirrors,
@@ -22,9 +23,8 @@ import type { TomlParser } from '../rules/mirrors/registries-conf.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { type ConfInForce, type NodeMirrors, nodeMirrors } from '../rules/node-registries/node-mirrors.ts';
 import { isInside } from '../rules/node-registries/scopes.ts';
-import { releaseCandidates } from '../rules/registry-overrides/lookup.ts';
+import { lookUpRules } from '../rules/registry-overrides/override-map.ts';
 import { replaceRegistry } from '../rules/registry-overrides/registry-overrides.ts';
-import { collectOverrideMap } from './collect.ts';
 
 /** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
 export const PLANES = [
@@ -65,7 +65,7 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
   const hosted = cluster.hostedCluster !== undefined;
   const own = nodesOf(cluster.objects, input, true);
   const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
-  const lookUps = collectOverrideMap(cluster.management ?? [], { icsp: true, idms: true }) ?? new Map();
+  const lookUps = compileMirrors(lookUpRules(cluster.management ?? []), { ports: 'text' });
   const stream = streamRules(cluster.objects);
   const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
     node: (image) => byNodes('node', own, image, hosted),
@@ -115,21 +115,18 @@ function byNodes(
 function byLookUp(
   plane: Plane,
   image: string,
-  overrides: ReadonlyMap<string, readonly string[]>,
+  index: MirrorIndex,
   flag: ReadonlyMap<string, string>,
 ): PlaneAnswer {
-  const places = [
-    ...releaseCandidates(image, overrides).map((reference) => ({ reference, kind: 'mirror' as const })),
-    { reference: image, kind: 'source' as const },
-  ];
-  const candidates = places.map(({ reference, kind }): Candidate => {
-    const asked = replaceRegistry(reference, flag);
-    return { reference: asked, kind, location: asked };
-  });
+  const resolution = resolveMirrors(index, image);
+  const candidates = resolution.candidates.map((candidate) => ({
+    ...candidate,
+    reference: replaceRegistry(candidate.reference, flag),
+  }));
   return {
     plane,
-    resolution: { image, byDigest: image.includes('@'), candidates, skipped: [] },
-    given: overrides.size + flag.size > 0,
+    resolution: { ...resolution, candidates },
+    given: index.rules.length + flag.size > 0,
     problems: [],
   };
 }

@@ -6,6 +6,8 @@
  * Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
+import { readMirrorEntries } from '../mirrors/collect.ts';
+import type { MirrorRule } from '../mirrors/mirrors.ts';
 import type { OverrideMap } from './registry-overrides.ts';
 
 /** Which of the two kinds the cluster has. */
@@ -43,6 +45,44 @@ export function collectOverrideMap(
   if (has.idms) for (const object of idms) addEntries(map, object, 'imageDigestMirrors');
   if (has.icsp) for (const object of icsp) addEntries(map, object, 'repositoryDigestMirrors');
   return map;
+}
+
+/**
+ * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is asked
+ * last whatever the policy says, and of mirrors of two kinds those for tags come last.
+ *
+ * @param options `tagMirrors`: whether ImageTagMirrorSets count too, which HyperShift leaves out. @default {false}
+ * @example
+ * ```ts
+ * import { compileMirrors, resolveMirrors } from '../mirrors/mirrors.ts';
+ * import { lookUpRules } from './override-map.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const rules = lookUpRules([{
+ *   apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', metadata: { name: 'release' },
+ *   spec: { imageDigestMirrors: [{ source: 'quay.io/ocp', mirrors: ['mirror.example.com/ocp'] }] },
+ * }]);
+ * const { candidates } = resolveMirrors(compileMirrors(rules), 'quay.io/ocp/release:4.20');
+ * assert.deepEqual(candidates.map(({ reference }) => reference), [
+ *   'mirror.example.com/ocp/release:4.20', 'quay.io/ocp/release:4.20',
+ * ]);
+ * ```
+ */
+export function lookUpRules(
+  objects: readonly KubeObject[],
+  { tagMirrors = false }: { readonly tagMirrors?: boolean } = {},
+): readonly MirrorRule[] {
+  const map = new Map(collectOverrideMap(objects, { icsp: true, idms: true }) ?? []);
+  if (tagMirrors)
+    for (const { source, mirrors, pullFrom } of readMirrorEntries(objects).entries)
+      if (pullFrom === 'tag-only') map.set(source, [...(map.get(source) ?? []), ...mirrors]);
+  return [...map].map(([source, mirrors]) => ({
+    prefix: source,
+    location: source.startsWith('*.') ? '' : source,
+    blocked: false,
+    insecure: false,
+    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' })),
+  }));
 }
 
 function addEntries(map: Map<string, string[]>, object: KubeObject, list: string): void {

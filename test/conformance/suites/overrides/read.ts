@@ -1,8 +1,8 @@
 /** Reads the case files of this folder: `wanted` counts where a case is marked as a defect of the existing system. */
 import { isDeepStrictEqual } from 'node:util';
 import { lookUpRelease, type ReleasePlaces } from '../../../../runtime/registry-overrides/release-lookup.ts';
-import { collectMirrors } from '../../../../runtime/rules/mirrors/collect.ts';
 import { compileMirrors } from '../../../../runtime/rules/mirrors/mirrors.ts';
+import { lookUpRules } from '../../../../runtime/rules/registry-overrides/override-map.ts';
 import { mirrorSet } from '../../../registry-overrides/world.ts';
 import type { ConformanceCase } from '../../suite.ts';
 
@@ -80,10 +80,8 @@ export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
     source,
     mirrors: places,
   }));
-  const sets = (['ImageDigestMirrorSet', 'ImageTagMirrorSet'] as const).map((kind) =>
-    mirrorSet(kind, 'all', entries),
-  );
-  return { mirrors: compileMirrors(collectMirrors(sets).rules), overrides: toMap<string>(targets) };
+  const rules = lookUpRules([mirrorSet('ImageDigestMirrorSet', 'all', entries)]);
+  return { mirrors: compileMirrors(rules, { ports: 'text' }), overrides: toMap<string>(targets) };
 }
 
 /** The reference at which `release` finds an image that every place has. */
