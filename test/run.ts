@@ -9,6 +9,8 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
+import { missingNode, nodeBinaries } from './node/machine/build.ts';
+import { executable } from './support/executable.ts';
 import { type FileResult, type Job, judge } from './support/judge.ts';
 import { killRunning, runProcess } from './support/process.ts';
 
@@ -61,7 +63,7 @@ async function main(args: readonly string[]): Promise<number> {
     ...(filters.length === 0 ? CHECKS : []),
     ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
   ];
-  await prepareControlPlane(files);
+  await prepare(files);
   const results = await runAll(jobs);
   return summarize(results);
 }
@@ -88,13 +90,25 @@ function readArguments(args: readonly string[]): { filters: readonly string[]; r
 }
 
 /** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
-async function prepareControlPlane(files: readonly string[]): Promise<void> {
-  const needed = files.some((file) => readFileSync(`${root}${file}`, 'utf8').includes('/control-plane.ts'));
-  if (!needed || missingControlPlane() !== undefined) return;
+async function prepare(files: readonly string[]): Promise<void> {
+  const texts = files.map((file) => readFileSync(`${root}${file}`, 'utf8'));
+  const uses = (part: string): boolean => texts.some((text) => text.includes(part));
   const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
-  await controlPlaneBinaries(progress).catch((error: unknown) => {
-    progress(error instanceof Error ? error.message : 'control plane: the build failed');
-  });
+  const builds: (() => Promise<unknown>)[] = [];
+  if (uses('/machine/node.ts') && missingNode() === undefined)
+    builds.push(
+      () => nodeBinaries(progress),
+      () => executable('x64'),
+      () => executable('arm64'),
+    );
+  else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
+    builds.push(() => controlPlaneBinaries(progress));
+  for (const { reason } of (await Promise.allSettled(builds.map((build) => build()))).filter(isRejected))
+    progress(reason instanceof Error ? reason.message : 'a build failed');
+}
+
+function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
+  return result.status === 'rejected';
 }
 
 function failEarly(message: string): number {

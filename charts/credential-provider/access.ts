@@ -4,7 +4,7 @@
  */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { kubernetesObject, role, secretsByName } from '../shared/objects.ts';
+import { kubernetesObject, labels, role, secretsByName } from '../shared/objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -29,20 +29,25 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
   return [
     kubernetesObject(
       'ClusterRole',
-      { name },
+      { name, labels: ours(name) },
       {
         rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
       },
     ),
     kubernetesObject(
       'ClusterRoleBinding',
-      { name: `${name}-binding` },
+      { name: `${name}-binding`, labels: ours(name) },
       {
         roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
         subjects: [{ kind: 'Group', apiGroup: RBAC, name: 'system:nodes' }],
       },
     ),
   ];
+}
+
+/** OpenShift has objects of these names too: the mark tells whose they are, and lets `uninstall` find ours. */
+function ours(name: string): Readonly<Record<string, string>> {
+  return labels({ name, component: 'credential-provider' });
 }
 
 export interface NamespaceAccess {
@@ -83,10 +88,13 @@ export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] 
     { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
   ] as const;
   return [
-    role({ name, namespace }, readReferences ? [secretRule, ...references] : [secretRule]),
+    role(
+      { name, namespace, labels: ours(name) },
+      readReferences ? [secretRule, ...references] : [secretRule],
+    ),
     kubernetesObject(
       'RoleBinding',
-      { name: `${name}-binding`, namespace },
+      { name: `${name}-binding`, namespace, labels: ours(name) },
       {
         roleRef: { apiGroup: RBAC, kind: 'Role', name },
         subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),

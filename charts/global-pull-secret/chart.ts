@@ -5,7 +5,7 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/glob
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { countOrPercent, dnsName, duration, imageReference, labelMap } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
-import { namespaceReference } from '../shared/objects.ts';
+import { labels, namespaceReference } from '../shared/objects.ts';
 import {
   type SecretSource,
   secretSourceObjects,
@@ -226,7 +226,15 @@ function globalPullSecretObjects(
   config: GlobalPullSecretInput,
   cluster: { readonly image: string; readonly delivery: string },
 ): readonly KubeObject[] {
-  const created = config.createConfigNamespace === true ? [namespaceReference(NAMES.configNamespace)] : [];
+  const created =
+    config.createConfigNamespace === true
+      ? [
+          namespaceReference(
+            NAMES.configNamespace,
+            labels({ name: NAMES.configNamespace, component: 'namespace' }),
+          ),
+        ]
+      : [];
   const source = config.source === undefined ? [] : secretSourceObjects(ADDITIONAL, config.source);
   const own =
     cluster.delivery === 'reconciler'

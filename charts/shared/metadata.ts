@@ -67,12 +67,13 @@ export function namespace(
  * A Namespace that belongs to the platform and is only rendered so that a first apply finds it: nothing of it is ours, and no
  * GitOps tool may remove it.
  */
-export function namespaceReference(name: string): KubeObject {
+export function namespaceReference(name: string, marks?: Readonly<Record<string, string>>): KubeObject {
   const annotations = {
     'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
     'kustomize.toolkit.fluxcd.io/prune': 'disabled',
   };
-  return kubernetesObject('Namespace', { name, annotations }, {});
+  const labelled = marks === undefined ? {} : { labels: marks };
+  return kubernetesObject('Namespace', { name, ...labelled, annotations }, {});
 }
 
 /** A ServiceAccount that mounts no token by itself: pods that need one ask for it. */

@@ -7,15 +7,15 @@ import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
-import { carryOut } from '../uninstall/carry-out.ts';
+import { type CarryOutOptions, carryOut, type Done } from '../uninstall/carry-out.ts';
 import { findObjects } from '../uninstall/find.ts';
-import { nameOf, planUninstall, type UninstallPlan } from '../uninstall/plan.ts';
+import { nameOf, planUninstall, type Stage, type UninstallPlan } from '../uninstall/plan.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 
 const HELP = `
 Usage: pullwright uninstall [--kubeconfig FILE] [--context NAME] [--dry-run] [--yes] [options]
 
-Removes everything of Pullwright from one cluster, in this order: programs and policies, custom resources, MachineConfigs,
+Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs,
 nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running
 kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed
 is continued by running it again.
@@ -108,19 +108,34 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
     assertNotDelivered(plan, flags);
     if (!flags.yes) await confirm(plan, client.host, io);
   }
-  const removed = await carryOut(plan, {
-    client,
-    clock: systemClock,
-    signal: io.signal,
-    timeoutMs: flags.timeoutMs,
-    say: (line) => io.stderr.write(`${line}\n`),
-  });
-  const left = planUninstall(await findObjects(client), flags.options);
+  const { removed, inUse } = await carryOutAll(plan, client, flags, io);
+  const left = planUninstall(await findObjects(client), { ...flags.options, inUse });
   assertNothingCameBack(left);
   if (flags.isJson)
     io.stdout.write(`${JSON.stringify({ removed, kept: left.kept.map(keptRow) }, null, 2)}\n`);
   else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
   return 0;
+}
+
+/** Programs first, and the rest is planned when they have ended: until then they may make things that were not there before. */
+async function carryOutAll(
+  plan: UninstallPlan,
+  client: KubeClient,
+  flags: Flags,
+  io: CommandIo,
+): Promise<Done> {
+  const options: CarryOutOptions = {
+    client,
+    clock: systemClock,
+    signal: io.signal,
+    timeoutMs: flags.timeoutMs,
+    say: (line) => io.stderr.write(`${line}\n`),
+  };
+  const isProgram = ({ name }: Stage): boolean => name === 'programs';
+  const ended = await carryOut({ stages: plan.stages.filter(isProgram) }, options);
+  const rest = ended.removed === 0 ? plan : planUninstall(await findObjects(client), flags.options);
+  const done = await carryOut({ stages: rest.stages.filter((stage) => !isProgram(stage)) }, options);
+  return { removed: ended.removed + done.removed, inUse: done.inUse };
 }
 
 function assertNotDelivered({ delivered }: UninstallPlan, flags: Flags): void {

@@ -8,10 +8,18 @@ import type { KubeClient } from '../kube/client.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { nameOf, type Removal, type UninstallPlan } from './plan.ts';
+import { nameOf, type Removal, STAGES, type UninstallPlan } from './plan.ts';
 
 /** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */
 export const LEAVE_FLAG = '--uninstall';
+
+/** What was done. */
+export interface Done {
+  /** Number of objects that were removed or released. */
+  readonly removed: number;
+  /** Namespaces that were left, each with what it holds. */
+  readonly inUse: ReadonlyMap<string, string>;
+}
 
 export interface CarryOutOptions {
   readonly client: KubeClient;
@@ -25,25 +33,34 @@ export interface CarryOutOptions {
 }
 
 /**
- * Removes what `plan` lists. Gives the number of objects.
+ * Removes what `plan` lists. Namespaces that hold something of others stay.
  *
  * @throws PullwrightError at the first thing that does not go; what was done stays done
  */
-export async function carryOut(plan: UninstallPlan, options: CarryOutOptions): Promise<number> {
-  let done = 0;
-  for (const [index, { name, removals }] of plan.stages.entries()) {
-    const head = `[${index + 1}/${plan.stages.length}] ${name}`;
+export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: CarryOutOptions): Promise<Done> {
+  let removed = 0;
+  const inUse = new Map<string, string>();
+  for (const { name, removals } of plan.stages) {
+    const head = `[${STAGES.indexOf(name) + 1}/${STAGES.length}] ${name}`;
     options.say(`${head}: ${removals.length}`);
     await tellNodesToLeave(removals, options);
     for (const removal of removals) {
+      const holds = await holderOf(removal.object, options.client);
+      if (holds !== undefined) {
+        inUse.set(removal.object.metadata.name, holds);
+        continue;
+      }
       await removeOne(removal, options);
-      done += 1;
+      removed += 1;
       options.say(`${head}: ${removal.do === 'release' ? 'released' : 'removed'} ${nameOf(removal.object)}`);
     }
-    for (const { object } of removals.filter((removal) => removal.do !== 'release'))
-      await waitUntilGone(object, options);
+    for (const removal of removals) if (isToGo(removal, inUse)) await waitUntilGone(removal.object, options);
   }
-  return done;
+  return { removed, inUse };
+}
+
+function isToGo({ do: what, object }: Removal, inUse: ReadonlyMap<string, string>): boolean {
+  return what !== 'release' && !(object.kind === 'Namespace' && inUse.has(object.metadata.name));
 }
 
 async function removeOne({ object, do: what, managers }: Removal, options: CarryOutOptions): Promise<void> {
@@ -52,7 +69,6 @@ async function removeOne({ object, do: what, managers }: Removal, options: Carry
   if (what === 'release') return release(object, managers ?? [], client);
   if (what === 'leave-nodes') await waitForNodes(object, options);
   const { kind, metadata } = object;
-  if (kind === 'Namespace') await assertEmpty(metadata.name, client);
   try {
     await client.remove(objectRef(object), {
       ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
@@ -90,32 +106,58 @@ async function release(object: KubeObject, managers: readonly string[], client: 
   }
 }
 
-/** All at once, so that the nodes leave at the same time. */
+/**
+ * All at once, so that the nodes leave at the same time. The work is done by a container that must end before the pod's own
+ * begins: a pod is Ready only when its node has been left. A probe alone would not do, because a kubelet that has just been
+ * restarted takes running containers for ready until it has asked them.
+ */
 async function tellNodesToLeave(removals: readonly Removal[], { client }: CarryOutOptions): Promise<void> {
   for (const { object, do: what } of removals) {
     if (what !== 'leave-nodes' || commandOf(object)?.includes(LEAVE_FLAG) === true) continue;
-    const path = '/spec/template/spec/containers/0/command';
-    const command = commandOf(object);
-    if (command === undefined) continue;
+    const pod = '/spec/template/spec';
+    const path = `${pod}/containers/0/command`;
+    const container = containerOf(object);
+    const command = container?.command;
+    if (container === undefined || command === undefined) continue;
     await client.jsonPatch(
       objectRef(object),
       [
         { op: 'test', path, value: command },
         { op: 'add', path: `${path}/-`, value: LEAVE_FLAG },
+        { op: 'add', path: `${pod}/initContainers`, value: [leavingContainer(container, command)] },
       ],
       'pullwright-uninstall',
     );
   }
 }
 
-function commandOf(object: KubeObject): readonly string[] | undefined {
-  const spec = object.spec as
-    | { template?: { spec?: { containers?: readonly { command?: readonly string[] }[] } } }
-    | undefined;
-  return spec?.template?.spec?.containers?.[0]?.command;
+interface Runs {
+  readonly command?: readonly string[];
+  readonly [field: string]: unknown;
 }
 
-/** Every node that runs a pod of the DaemonSet has left: its pods are of the new command line, and ready. */
+function containerOf(object: KubeObject): Runs | undefined {
+  const spec = object.spec as { template?: { spec?: { containers?: readonly Runs[] } } } | undefined;
+  return spec?.template?.spec?.containers?.[0];
+}
+
+function commandOf(object: KubeObject): readonly string[] | undefined {
+  return containerOf(object)?.command;
+}
+
+/** The program of the node, told to leave and to end; without what only a container that stays may have. */
+function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
+  const {
+    livenessProbe: _alive,
+    readinessProbe: _ready,
+    startupProbe: _up,
+    ports: _ports,
+    ...rest
+  } = container;
+  return { ...rest, name: 'leave-node', command: [...command, LEAVE_FLAG, '--once'] };
+}
+
+/** Every node that runs a pod of the DaemonSet has left: its pods are of the new template, and ready. */
 async function waitForNodes(object: KubeObject, options: CarryOutOptions): Promise<void> {
   let said = '';
   await poll(options, async () => {
@@ -214,20 +256,19 @@ const CONTENTS: readonly (readonly [apiVersion: string, kind: string])[] = [
   ['batch/v1', 'CronJob'],
 ];
 
-/** A namespace goes with all that is in it, so nothing of others may be there. @throws PullwrightError */
-async function assertEmpty(namespace: string, client: KubeClient): Promise<void> {
+/** A namespace goes with all that is in it: the first thing of others in this one. */
+async function holderOf(
+  { kind: what, metadata }: KubeObject,
+  client: KubeClient,
+): Promise<string | undefined> {
+  if (what !== 'Namespace') return undefined;
+  const namespace = metadata.name;
   for (const [apiVersion, kind] of CONTENTS) {
     const { items } = await client.list({ apiVersion, kind, namespace }, { limit: 50 });
     const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
-    if (other !== undefined)
-      throw new PullwrightError(
-        `Cannot remove "Namespace/${namespace}": it holds "${nameOf({ ...other, kind })}"`,
-        {
-          code: 'NamespaceInUse',
-          hint: 'Move or delete that, then run this again; everything else has been removed',
-        },
-      );
+    if (other !== undefined) return nameOf({ ...other, kind });
   }
+  return undefined;
 }
 
 /** Secrets that OpenShift makes for the service accounts of every namespace. */

@@ -2,15 +2,16 @@
  * The way out: which objects go, in which order, and which stay. Pure.
  *
  * Source of the order: requirement "CRIOCredentialProviderConfig" ("Upgrade / Downgrade Strategy"): custom resources first, then
- * what was made of them, and the definitions last. Before all of it the programs that would make things again; nodes are left
- * while their Secrets are still there, so that a change under way can be finished.
+ * what was made of them, and the definitions last. Before all of it the programs, which would make things again for as long as
+ * they run; nodes are left while their Secrets are still there, so that a change under way can be finished.
  */
 import { OWNER_LABEL } from '../controller/contract.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 
 export const STAGES = [
-  'programs and policies',
+  'programs',
+  'policies',
   'custom resources',
   'machine configs',
   'nodes',
@@ -51,6 +52,8 @@ export interface UninstallPlan {
 export interface UninstallOptions {
   /** Leave Secrets and ConfigMaps that we computed where they are. @default {false} */
   readonly keepSecrets?: boolean;
+  /** Namespaces that hold something of others, with its name. @default none is known */
+  readonly inUse?: ReadonlyMap<string, string>;
   /** Delete the DaemonSets without waiting for the nodes to be tidied. @default {false} */
   readonly skipNodes?: boolean;
 }
@@ -154,7 +157,8 @@ function stageOf({ kind, metadata }: KubeObject): StageName {
   const owner = metadata.labels?.[OWNER_LABEL];
   if (kind === 'CustomResourceDefinition') return 'definitions';
   if (kind === 'Namespace') return 'namespaces';
-  if (['Deployment', 'CronJob'].includes(kind) || POLICIES.includes(kind)) return 'programs and policies';
+  if (['Deployment', 'CronJob'].includes(kind)) return 'programs';
+  if (POLICIES.includes(kind)) return 'policies';
   if (REPORTING.includes(kind)) return 'custom resources';
   if (kind === 'DaemonSet') return 'nodes';
   if (kind === 'MachineConfig' || (kind === 'ConfigMap' && owner === 'credential-provider'))
@@ -168,16 +172,29 @@ function reasonToKeep(object: KubeObject, around: Surroundings): string | undefi
     return 'the Machine Config Operator looks after it';
   if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
     return 'its objects belong to whoever made them; delete it when nobody needs them';
-  if (isOfPlatform(object)) return 'the Cluster Version Operator looks after it';
+  const operator = platformOperator(object);
+  if (operator !== undefined) return `the ${operator} looks after it`;
+  if (kind === 'Namespace') return reasonToKeepNamespace(metadata.name, around);
   if (FOREIGN_KINDS.includes(kind)) return 'its Secret belongs to the tenant';
   const isData = metadata.labels?.[OWNER_LABEL] !== undefined && DATA.includes(kind);
   return isData ? reasonToKeepData(object, around) : undefined;
 }
 
-/** Applied by us over what OpenShift brings: our label is on it, and it is theirs all the same. */
-function isOfPlatform({ metadata }: KubeObject): boolean {
-  return metadata.managedFields?.some(({ manager }) => manager === 'cluster-version-operator') === true;
+function reasonToKeepNamespace(name: string, { inUse }: Surroundings): string | undefined {
+  const holds = inUse?.get(name);
+  return holds === undefined ? undefined : `it holds "${holds}"`;
 }
+
+/** Applied by us over what OpenShift brings: our label is on it, and it is theirs all the same. */
+function platformOperator({ metadata }: KubeObject): string | undefined {
+  const managers = new Set(metadata.managedFields?.map(({ manager }) => manager));
+  return Object.entries(OPERATORS).find(([manager]) => managers.has(manager))?.[1];
+}
+
+const OPERATORS: Readonly<Record<string, string>> = {
+  'cluster-version-operator': 'Cluster Version Operator',
+  'machine-config-operator': 'Machine Config Operator',
+};
 
 /** Of Secrets and ConfigMaps that we computed. */
 function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {

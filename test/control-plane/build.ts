@@ -1,22 +1,10 @@
 /**
- * The binaries of a control plane: those of `KUBEBUILDER_ASSETS` when that is set, else built once with Go from `go.mod` and
- * kept outside the tree under a hash of what they are built from. Two processes never build at once.
+ * The binaries of a control plane and of a kubelet: those of `KUBEBUILDER_ASSETS` when that is set, else built once with Go
+ * from `go.mod`.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { canBuild, type GoTools, goTools, type Progress } from '../support/go-tools.ts';
 
 export interface Binaries {
   readonly etcd: string;
@@ -25,31 +13,57 @@ export interface Binaries {
   readonly kubectl: string;
 }
 
+/** What a cluster with nodes takes as well; `KUBEBUILDER_ASSETS` holds none of it. */
+export interface ClusterBinaries extends Binaries {
+  readonly scheduler: string;
+  readonly kubelet: string;
+}
+
+const TOOLS: GoTools = {
+  name: 'control plane',
+  module: import.meta.dirname,
+  // Without its version, a kubelet says v0.0.0, and whoever checks versions refuses the node.
+  flags: ['-ldflags', '-X k8s.io/component-base/version.gitVersion=v1.36.3'],
+  programs: {
+    etcd: 'server',
+    'kube-apiserver': 'kube-apiserver',
+    'kube-controller-manager': 'kube-controller-manager',
+    'kube-scheduler': 'kube-scheduler',
+    kubectl: 'kubectl',
+    kubelet: 'kubelet',
+  },
+};
+
+const toStderr: Progress = (line) => process.stderr.write(`${line}\n`);
+
 /** Why there can be none, for `test.skip`; undefined when there can. Builds nothing. */
 export function missingControlPlane(): string | undefined {
-  if (process.env['KUBEBUILDER_ASSETS'] !== undefined) {
-    const lost = Object.values(assets(process.env['KUBEBUILDER_ASSETS'])).filter((path) => !existsSync(path));
+  const given = process.env['KUBEBUILDER_ASSETS'];
+  if (given !== undefined) {
+    const lost = Object.values(assets(given)).filter((path) => !existsSync(path));
     return lost.length === 0 ? undefined : `KUBEBUILDER_ASSETS has no ${lost.join(', ')}`;
   }
-  if (existsSync(join(cacheFolder(), 'done'))) return undefined;
-  if (spawnSync('go', ['version']).status === 0) return undefined;
+  if (canBuild(TOOLS)) return undefined;
   return 'no Go tool chain to build kube-apiserver and etcd with, and KUBEBUILDER_ASSETS is not set';
 }
 
-/** Where the binaries are; builds them when nobody has yet (about six minutes on two cores). */
-export async function controlPlaneBinaries(
-  progress: (line: string) => void = (line) => process.stderr.write(`${line}\n`),
-): Promise<Binaries> {
+/** Where the binaries are; builds them when nobody has yet (about ten minutes on two cores). */
+export async function controlPlaneBinaries(progress: Progress = toStderr): Promise<Binaries> {
   const reason = missingControlPlane();
   if (reason !== undefined) throw new Error(`Cannot start a control plane: ${reason}`);
   const given = process.env['KUBEBUILDER_ASSETS'];
-  if (given !== undefined) return assets(given);
-  const folder = cacheFolder();
-  if (!existsSync(join(folder, 'done'))) await withLock(folder, progress, () => build(folder, progress));
-  return assets(folder);
+  return given === undefined ? clusterBinaries(progress) : assets(given);
 }
 
-const here = new URL('.', import.meta.url).pathname;
+/** The same with scheduler and kubelet, always of our own build. */
+export async function clusterBinaries(progress: Progress = toStderr): Promise<ClusterBinaries> {
+  const folder = await goTools(TOOLS, progress);
+  return {
+    ...assets(folder),
+    scheduler: join(folder, 'kube-scheduler'),
+    kubelet: join(folder, 'kubelet'),
+  };
+}
 
 function assets(folder: string): Binaries {
   const path = (name: string): string => join(folder, name);
@@ -59,88 +73,4 @@ function assets(folder: string): Binaries {
     controllerManager: path('kube-controller-manager'),
     kubectl: path('kubectl'),
   };
-}
-
-function cacheFolder(): string {
-  const hash = createHash('sha256').update(`${process.platform}-${process.arch}\n`);
-  for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(here, file)));
-  const base = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  return join(base, 'pullwright', 'control-plane', hash.digest('hex').slice(0, 16));
-}
-
-async function build(folder: string, progress: (line: string) => void): Promise<void> {
-  progress('control plane: building kube-apiserver, etcd, kube-controller-manager and kubectl (once)');
-  const target = `${folder}.building`;
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target, { recursive: true });
-  await goBuild(target, progress);
-  renameSync(join(target, 'server'), join(target, 'etcd'));
-  for (const path of Object.values(assets(target))) accessSync(path, constants.X_OK);
-  writeFileSync(join(target, 'done'), '');
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(target, folder);
-  progress('control plane: built');
-}
-
-async function goBuild(target: string, progress: (line: string) => void): Promise<void> {
-  const started = Date.now();
-  const child = spawn('go', ['build', '-v', '-o', `${target}/`, 'tool'], {
-    cwd: here,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let packages = 0;
-  let tail = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    packages += chunk.toString().split('\n').length - 1;
-    tail = (tail + chunk.toString()).slice(-2000);
-  });
-  const timer = setInterval(() => {
-    const seconds = Math.round((Date.now() - started) / 1000);
-    progress(`control plane: ${packages} packages built, ${seconds} s`);
-  }, 10_000);
-  const code = await new Promise<number>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (exit) => resolve(exit ?? -1));
-  }).finally(() => clearInterval(timer));
-  if (code !== 0) throw new Error(`Cannot build the control plane: go ended with ${code}\n${tail}`);
-}
-
-/** A folder as lock; one whose holder is gone is broken. */
-async function withLock(
-  folder: string,
-  progress: (line: string) => void,
-  work: () => Promise<void>,
-): Promise<void> {
-  const lock = `${folder}.lock`;
-  mkdirSync(join(folder, '..'), { recursive: true });
-  for (let round = 0; !tryLock(lock); round++) {
-    if (round % 10 === 0) progress('control plane: another process is building it, waiting');
-    await delay(1000);
-  }
-  try {
-    if (!existsSync(join(folder, 'done'))) await work();
-  } finally {
-    rmSync(lock, { recursive: true, force: true });
-  }
-}
-
-function tryLock(lock: string): boolean {
-  try {
-    mkdirSync(lock);
-    writeFileSync(join(lock, 'pid'), String(process.pid));
-    return true;
-  } catch {
-    if (holderIsGone(lock)) rmSync(lock, { recursive: true, force: true });
-    return false;
-  }
-}
-
-function holderIsGone(lock: string): boolean {
-  try {
-    const pid = Number(readFileSync(join(lock, 'pid'), 'utf8'));
-    // Between making the folder and writing the file there is no pid: that holder is alive.
-    return pid > 0 && !existsSync(`/proc/${pid}`);
-  } catch {
-    return false;
-  }
 }

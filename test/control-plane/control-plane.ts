@@ -32,9 +32,10 @@ import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Binaries, controlPlaneBinaries } from './build.ts';
 import { ALL_CRDS, type CrdName, installCrds } from './crds.ts';
 import { Daemon, startWatchdog } from './daemon.ts';
+import { apiServerFlags, etcdFlags, SERVICE_ADDRESS } from './flags.ts';
 import { type Answer, type Requester, requester } from './request.ts';
 import { resourcePath, type TestObject } from './resource-path.ts';
-import { accountKubeconfig, ISSUER, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
+import { accountKubeconfig, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
 import { Authority, newKey, pemOf } from './x509.ts';
 
 export { missingControlPlane } from './build.ts';
@@ -42,6 +43,8 @@ export { missingControlPlane } from './build.ts';
 export interface ControlPlaneOptions {
   /** Runs kube-controller-manager: service account tokens, DaemonSet pods, garbage collection, namespace deletion. @default {false} */
   readonly controllerManager?: boolean;
+  /** Lets kubelets of this machine join: listens on this address too, and on that of the Service. @default none */
+  readonly nodeAddress?: string;
   /** Definitions to install; `all` for every one that is known. @default {[]} */
   readonly crds?: readonly CrdName[] | 'all';
   /** More flags of kube-apiserver. */
@@ -103,7 +106,7 @@ async function startIn(
   const authority = new Authority('test-ca');
   const server = `https://127.0.0.1:${apiPort}`;
   const etcdServer = `http://127.0.0.1:${etcdPort}`;
-  const files = writeFiles(folder, authority, server);
+  const files = writeFiles(folder, authority, { server, nodeAddress: options.nodeAddress });
   const client = requester({
     server,
     ca: authority.certificate,
@@ -122,7 +125,7 @@ async function startIn(
     folder,
     command: [
       binaries.apiServer,
-      ...apiServerFlags(folder, etcdServer, apiPort ?? 0),
+      ...apiServerFlags(folder, etcdServer, { port: apiPort ?? 0, nodeAddress: options.nodeAddress }),
       ...(options.controllerManager === true ? [] : ['--disable-admission-plugins=ServiceAccount']),
       ...(options.apiServerFlags ?? []),
     ],
@@ -186,10 +189,13 @@ function shortcuts(client: Requester): Pick<ControlPlane, 'apply' | 'get' | 'rem
 function writeFiles(
   folder: string,
   authority: Authority,
-  server: string,
+  { server, nodeAddress }: { readonly server: string; readonly nodeAddress: string | undefined },
 ): { admin: { certificate: string; key: string }; serviceAccountKey: string } {
   const save = (name: string, text: string): void => writeFileSync(join(folder, name), text, { mode: 0o600 });
-  const serving = authority.issue({ commonName: 'kube-apiserver', hosts: ['127.0.0.1', 'localhost'] });
+  const serving = authority.issue({
+    commonName: 'kube-apiserver',
+    hosts: ['127.0.0.1', 'localhost', ...(nodeAddress === undefined ? [] : [nodeAddress, SERVICE_ADDRESS])],
+  });
   const admin = authority.issue({ commonName: 'admin', organizations: ['system:masters'] });
   const account = newKey();
   save('ca.crt', authority.certificate);
@@ -202,39 +208,6 @@ function writeFiles(
   save('admin.kubeconfig', kubeconfigText(server, authority.certificate, user));
   save('pids', '');
   return { admin, serviceAccountKey: pemOf(account.privateKey) };
-}
-
-function etcdFlags(folder: string, client: string, peer: string): readonly string[] {
-  return [
-    `--data-dir=${folder}/etcd`,
-    '--unsafe-no-fsync',
-    '--log-level=warn',
-    `--listen-client-urls=${client}`,
-    `--advertise-client-urls=${client}`,
-    `--listen-peer-urls=${peer}`,
-    `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=default=${peer}`,
-  ];
-}
-
-function apiServerFlags(folder: string, etcd: string, port: number): readonly string[] {
-  return [
-    `--etcd-servers=${etcd}`,
-    '--etcd-compaction-interval=0',
-    '--bind-address=127.0.0.1',
-    `--secure-port=${port}`,
-    `--tls-cert-file=${folder}/serving.crt`,
-    `--tls-private-key-file=${folder}/serving.key`,
-    `--client-ca-file=${folder}/ca.crt`,
-    `--service-account-issuer=${ISSUER}`,
-    `--service-account-key-file=${folder}/sa.pub`,
-    `--service-account-signing-key-file=${folder}/sa.key`,
-    '--authorization-mode=RBAC',
-    '--service-cluster-ip-range=10.96.0.0/24',
-    '--endpoint-reconciler-type=none',
-    '--allow-privileged=true',
-    '--profiling=false',
-  ];
 }
 
 function managerDaemon(folder: string, binaries: Binaries, kubeconfig: string): Daemon {

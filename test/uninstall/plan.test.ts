@@ -42,10 +42,7 @@ function rendered(): readonly KubeObject[] {
 
 /** What the platform has under these names too, or what belongs to whoever made it. */
 const STAYS: readonly string[] = [
-  'Namespace/openshift-config',
   'Namespace/hyperfleet-system',
-  'ClusterRole/node-credential-providers',
-  'ClusterRoleBinding/node-credential-providers-binding',
   'ExternalSecret/kube-system/additional-pull-secret',
 ];
 
@@ -202,6 +199,39 @@ const rows: readonly Row[] = [
     ],
     removed: [],
     kept: [/Cluster Version Operator/],
+  },
+  {
+    name: 'roles of nodes that the Machine Config Operator keeps stay',
+    reason: 'OpenShift has them under the same names, and its own provider needs them',
+    objects: [
+      object('ClusterRole', 'node-credential-providers', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        managedFields: [{ manager: 'machine-config-operator', operation: 'Update' }],
+      }),
+    ],
+    removed: [],
+    kept: [/Machine Config Operator/],
+  },
+  {
+    name: 'programs end before policies go',
+    reason: 'a reconciler that is ending makes a missing policy again',
+    objects: [
+      object('ValidatingAdmissionPolicyBinding', 'b', {
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+      }),
+      object('Deployment', 'd', { labels: { 'app.kubernetes.io/part-of': 'pullwright' } }),
+    ],
+    removed: ['delete Deployment/d', 'delete ValidatingAdmissionPolicyBinding/b'],
+  },
+  {
+    name: 'a namespace that holds something of others stays',
+    reason: 'it would take that with it',
+    objects: [
+      object('Namespace', 'openshift-config', { labels: { 'app.kubernetes.io/part-of': 'pullwright' } }),
+    ],
+    options: { inUse: new Map([['openshift-config', 'Secret/openshift-config/pull-secret']]) },
+    removed: [],
+    kept: [/it holds "Secret\/openshift-config\/pull-secret"/],
   },
   {
     name: 'what Flux and Argo CD deliver is named',

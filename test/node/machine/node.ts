@@ -1,0 +1,283 @@
+/**
+ * A whole Kubernetes node: kubelet 1.36 and CRI-O as units of a systemd of its own, a control plane with scheduler and
+ * controller manager, and registries that want passwords. Only inside of {@link runInside}.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { Daemon } from '../../control-plane/daemon.ts';
+import { eventually } from '../../control-plane/eventually.ts';
+import { SERVICE_ADDRESS } from '../../control-plane/flags.ts';
+import type { TestObject } from '../../control-plane/resource-path.ts';
+import { Authority } from '../../control-plane/x509.ts';
+import { type NodeBinaries, nodeBinaries } from './build.ts';
+import { type LayoutName, layoutFiles } from './layouts.ts';
+import { machineFolder } from './namespaces.ts';
+import { TestRegistry, waiterImage } from './registries.ts';
+
+export const NODE_NAME = 'node1';
+const ADDRESS = '10.99.0.10';
+const CAP_SYS_RESOURCE = 24n;
+
+export interface NodeOptions {
+  /** @default {'kubeadm'} */
+  readonly layout?: LayoutName;
+  /** Registries beside `registry.example.com`, which is the platform's: host to user. */
+  readonly registries?: Readonly<Record<string, string>>;
+  readonly progress?: (line: string) => void;
+}
+
+export class NodeMachine {
+  readonly folder: string;
+  readonly plane: ControlPlane;
+  readonly binaries: NodeBinaries;
+  readonly #registries: ReadonlyMap<string, TestRegistry>;
+  readonly #systemd: ChildProcess;
+
+  private constructor(parts: {
+    folder: string;
+    plane: ControlPlane;
+    binaries: NodeBinaries;
+    registries: ReadonlyMap<string, TestRegistry>;
+    systemd: ChildProcess;
+  }) {
+    this.folder = parts.folder;
+    this.plane = parts.plane;
+    this.binaries = parts.binaries;
+    this.#registries = parts.registries;
+    this.#systemd = parts.systemd;
+  }
+
+  /** Boots, and waits until the node is Ready: about ten seconds once everything is built. */
+  static async start(options: NodeOptions = {}): Promise<NodeMachine> {
+    const folder = machineFolder();
+    if (folder === undefined) throw new Error('A node is started inside of runInside() only');
+    const binaries = await nodeBinaries(options.progress);
+    const users = { 'registry.example.com': 'platform', ...options.registries };
+    const addresses = Object.fromEntries(
+      Object.keys(users).map((host, index) => [host, `10.99.0.${11 + index}`]),
+    );
+    execFileSync(
+      join(import.meta.dirname, 'boot.sh'),
+      [folder, basename(folder), ADDRESS, ...Object.values(addresses)],
+      {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      },
+    );
+    const names = Object.entries(addresses).map(([host, address]) => `${address} ${host}\n`);
+    writeFileSync('/etc/hosts', `127.0.0.1 localhost\n${ADDRESS} ${NODE_NAME}\n${names.join('')}`);
+    const registries = await startRegistries({ folder, users, addresses, binaries });
+    const plane = await startControlPlane({ controllerManager: true, nodeAddress: ADDRESS });
+    await startScheduler(plane, binaries);
+    await installNode({ folder, binaries, plane, layout: options.layout ?? 'kubeadm', registries });
+    const systemd = bootSystemd(folder);
+    const node = new NodeMachine({ folder, plane, binaries, registries, systemd });
+    await node.ready();
+    return node;
+  }
+
+  registry(host: string): TestRegistry {
+    const found = this.#registries.get(host);
+    if (found === undefined) throw new Error(`The machine has no registry ${host}`);
+    return found;
+  }
+
+  /** Pushes an image of the program that waits to `host/repository:tag`; another tag is another image. Gives its name. */
+  image(host: string, repository: string, tag: string): string {
+    const mark = `${host}-${repository}-${tag}`.replaceAll(/[^\w.-]/g, '-');
+    this.registry(host).push(waiterImage(this.folder, this.binaries.waiter, mark), `${repository}:${tag}`);
+    return `${host}/${repository}:${tag}`;
+  }
+
+  /** Waits until the API server says that the node is Ready. */
+  async ready(): Promise<void> {
+    try {
+      await eventually(
+        async () => {
+          const node = await this.plane.get({
+            apiVersion: 'v1',
+            kind: 'Node',
+            metadata: { name: NODE_NAME },
+          });
+          const { conditions = [] } = (node?.['status'] ?? {}) as { conditions?: readonly Condition[] };
+          if (conditions.find(({ type }) => type === 'Ready')?.status !== 'True')
+            throw new Error('the node is not Ready');
+        },
+        { withinMs: 120_000, everyMs: 200 },
+      );
+    } catch (error) {
+      if (error instanceof Error) error.message += `\n${this.logs()}`;
+      throw error;
+    }
+  }
+
+  /** The ends of what systemd, CRI-O and the kubelet said. */
+  logs(): string {
+    const files = [join(this.folder, 'systemd.log'), '/var/log/crio.log', '/var/log/kubelet.log'];
+    return files
+      .filter((file) => existsSync(file))
+      .map((file) => `--- ${file}\n${readFileSync(file, 'utf8').split('\n').slice(-15).join('\n')}`)
+      .join('\n');
+  }
+
+  /** Runs a program in the namespaces of the node's systemd. Throws with what it said. */
+  run(program: string, ...args: readonly string[]): string {
+    const inside = ['-t', String(this.#init()), '-m', '-p', '--', program, ...args];
+    return execFileSync('/usr/bin/nsenter', inside, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
+  }
+
+  /** Identifies a start of the unit. */
+  invocation(unit = 'kubelet.service'): string {
+    return this.run('/usr/bin/systemctl', 'show', '-P', 'InvocationID', unit);
+  }
+
+  async stop(): Promise<void> {
+    this.#systemd.kill('SIGKILL');
+    for (const registry of this.#registries.values()) await registry.stop();
+    await this.plane.stop();
+  }
+
+  /** PID 1 of the node, as it is numbered here: the child of unshare. */
+  #init(): number {
+    const pid = this.#systemd.pid ?? 0;
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+  }
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+}
+
+async function startRegistries(input: {
+  folder: string;
+  users: Readonly<Record<string, string>>;
+  addresses: Readonly<Record<string, string>>;
+  binaries: NodeBinaries;
+}): Promise<ReadonlyMap<string, TestRegistry>> {
+  const { folder, users, addresses, binaries } = input;
+  const authority = new Authority('test-registries');
+  const registries = new Map<string, TestRegistry>();
+  for (const [host, user] of Object.entries(users)) {
+    const registry = new TestRegistry(
+      { host, user, address: addresses[host] ?? '' },
+      join(folder, 'registries'),
+      authority,
+    );
+    await registry.start();
+    registries.set(host, registry);
+  }
+  registries
+    .get('registry.example.com')
+    ?.push(waiterImage(folder, binaries.waiter, 'pause'), 'infra/pause:1');
+  return registries;
+}
+
+async function startScheduler(
+  { folder, kubeconfig }: ControlPlane,
+  { scheduler }: NodeBinaries,
+): Promise<void> {
+  const command = [scheduler, `--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--secure-port=0'];
+  await new Daemon({ name: 'kube-scheduler', folder, command, ready: () => Promise.resolve(true) }).start();
+}
+
+async function installNode(input: {
+  folder: string;
+  binaries: NodeBinaries;
+  plane: ControlPlane;
+  layout: LayoutName;
+  registries: ReadonlyMap<string, TestRegistry>;
+}): Promise<void> {
+  const { folder, binaries, plane, layout, registries } = input;
+  const port = new URL(plane.server).port;
+  // kube-proxy's work for the one Service that matters.
+  for (const chain of ['PREROUTING', 'OUTPUT'])
+    execFileSync(
+      'iptables',
+      `-t nat -A ${chain} -d ${SERVICE_ADDRESS} -p tcp --dport 443 -j DNAT --to-destination ${ADDRESS}:${port}`.split(
+        ' ',
+      ),
+    );
+  const account = await plane.user({ name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] });
+  const files = layoutFiles({
+    name: layout,
+    address: ADDRESS,
+    cgroup: basename(folder),
+    ca: plane.ca,
+    kubeconfig: readFileSync(account.kubeconfig, 'utf8').replaceAll(
+      plane.server,
+      `https://${ADDRESS}:${port}`,
+    ),
+    pauseImage: 'registry.example.com/infra/pause:1',
+    pauseAuth: registries.get('registry.example.com')?.config() ?? '{}',
+  });
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+    if (text.startsWith('#!')) chmodSync(path, 0o755);
+  }
+  installPrograms(binaries);
+  if (layout === 'openshift') execFileSync('mount', ['-o', 'remount,ro', '/usr']);
+}
+
+function installPrograms({ kubelet, crio }: NodeBinaries): void {
+  const own = (name: string): string => join(import.meta.dirname, name);
+  for (const [path, target] of [
+    ['/usr/bin/kubelet', kubelet],
+    ['/usr/bin/crio', crio],
+  ] as const)
+    symlinkSync(target, path);
+  copyFileSync(own('pinns'), '/usr/bin/pinns');
+  copyFileSync('/usr/sbin/runc', '/usr/bin/runc.real');
+  if (hasCapability(CAP_SYS_RESOURCE)) copyFileSync('/usr/sbin/runc', '/usr/bin/runc');
+  else copyFileSync(own('runc-without-resource'), '/usr/bin/runc');
+  for (const name of ['pinns', 'runc', 'runc.real']) chmodSync(`/usr/bin/${name}`, 0o755);
+}
+
+function hasCapability(number: bigint): boolean {
+  const line = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+  return ((BigInt(`0x${line}`) >> number) & 1n) === 1n;
+}
+
+function bootSystemd(folder: string): ChildProcess {
+  const log = openSync(join(folder, 'systemd.log'), 'a');
+  const script = `mount --make-private /proc && mount -t proc proc /proc &&
+    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=test SYSTEMD_LOG_TARGET=console \\
+      SYSTEMD_UNIT_PATH=/etc/systemd/system:/usr/lib/systemd/system /lib/systemd/systemd --system --unit=boot.target --show-status=0`;
+  return spawn(
+    'unshare',
+    ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'shared', 'bash', '-c', script],
+    {
+      stdio: ['ignore', log, log],
+      detached: true,
+    },
+  );
+}
+
+/** A pod of one container that pulls each time, in `namespace`. */
+export function podOf(name: string, image: string, namespace = 'default', spec: object = {}): TestObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      automountServiceAccountToken: false,
+      containers: [{ name: 'main', image, imagePullPolicy: 'Always' }],
+      ...spec,
+    },
+  };
+}
