@@ -17,6 +17,8 @@ export interface Connection {
   readonly ca?: string;
   /** Name to verify instead of the host of `server`. */
   readonly serverName?: string;
+  /** Whether somebody else chose the server, so that its addresses are held against what no API server has. @default {false} */
+  readonly guarded?: boolean;
   /** `http://[user:password@]host:port` to go through. */
   readonly proxy?: Redacted<string>;
   /** Read again from where they come; `refused` after a 401, so that what is cached is not given again. */

@@ -2,6 +2,8 @@
  * A kubeconfig that comes out of a Secret was written by somebody else: it may hold an https server and inline CA,
  * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
  */
+import { isIP } from 'node:net';
+import { isMetadataAddress } from '../http/addresses.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
@@ -53,6 +55,7 @@ function connectionOf(cluster: Map, user: Map): Connection {
   };
   return {
     server: String(cluster['server']),
+    guarded: true,
     ...(ca === undefined ? {} : { ca }),
     ...(serverName === undefined ? {} : { serverName }),
     credentials: () => Promise.resolve(credentials),
@@ -107,7 +110,11 @@ function serverProblems(server: unknown): string[] {
   if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is no URL'];
   const url = new URL(server);
   if (url.protocol !== 'https:') return ['cluster.server is not https'];
-  return url.username === '' && url.password === '' ? [] : ['cluster.server holds a user name'];
+  if (url.username !== '' || url.password !== '') return ['cluster.server holds a user name'];
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && isMetadataAddress(host)
+    ? ['cluster.server is link-local or the metadata service of a cloud']
+    : [];
 }
 
 function refused(input: SecretKubeconfig, problems: readonly string[]): PullwrightError {

@@ -11,6 +11,7 @@ import { reveal } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
+import { serverAddresses } from './guarded-server.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
@@ -58,7 +59,7 @@ export class Requester {
   readonly #closing = new AbortController();
 
   constructor(options: RequesterOptions) {
-    const { server, ca, serverName, proxy } = options.connection;
+    const { server, ca, serverName, proxy, guarded } = options.connection;
     this.#options = options;
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
@@ -67,6 +68,8 @@ export class Requester {
         ...(serverName === undefined ? {} : { serverName }),
         ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
       }),
+      // Behind a proxy a name is the proxy's affair, which may know others than we do.
+      guarded === true && proxy === undefined ? { addressesFor: (url) => serverAddresses(url) } : {},
     );
   }
 

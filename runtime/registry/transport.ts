@@ -2,12 +2,13 @@
  * Requests to registries: addresses guarded, no environment read, failures in words about registries. The rest is the one HTTP
  * client's.
  */
+import type { Resolve } from '../http/addresses.ts';
 import { HttpClient } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer } from '../http/request.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
-import { guardedAddresses, guardProxied, type Resolve } from './address.ts';
+import { guardedAddresses, guardProxied } from './address.ts';
 import { RegistryError } from './registry-error.ts';
 
 export interface TransportOptions {
