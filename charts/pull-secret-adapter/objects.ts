@@ -139,10 +139,11 @@ function containerEnv(input: PullSecretJobInput): readonly EnvVar[] {
 
 /** ClusterRole with the rights on the one Secret; bound per management namespace. */
 export const JOB_CLUSTER_ROLE = 'pullwright-pull-secret-job';
+/** The binding of it, by the same name in every management namespace: so the adapter's right to write bindings is one by name. */
+export const JOB_BINDING = 'pullsecret-adapter-job';
 
 /** Lets the Job's identity write the pull secret in one namespace. */
 export function pullSecretBinding(input: {
-  readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly serviceAccount: string;
@@ -150,7 +151,7 @@ export function pullSecretBinding(input: {
 }): KubeObject {
   return kubernetesObject(
     'RoleBinding',
-    { name: input.name, namespace: input.namespace, labels: input.labels },
+    { name: JOB_BINDING, namespace: input.namespace, labels: input.labels },
     {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: JOB_CLUSTER_ROLE },
       subjects: [

@@ -1,6 +1,7 @@
 /**
- * The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods and temporary Secrets; elsewhere only bindings, and
- * of these only such that give the Job's one role, which it holds by the verb `bind` without having those rights itself.
+ * The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods temporary Secrets and
+ * records; elsewhere one binding by its name, and only such that gives the Job's one role, which it holds by the verb `bind` without
+ * having those rights itself.
  */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import {
@@ -11,20 +12,33 @@ import {
   roleBinding,
   secretsByName,
 } from '../shared/objects.ts';
-import { JOB_CLUSTER_ROLE } from './objects.ts';
+import { JOB_BINDING, JOB_CLUSTER_ROLE } from './objects.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 const OWN: readonly PolicyRule[] = [
   { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  },
   { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'create', 'patch', 'delete'] },
   { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
 ];
 
 const EVERYWHERE: readonly PolicyRule[] = [
-  { apiGroups: [RBAC_GROUP], resources: ['rolebindings'], verbs: ['get', 'create', 'patch', 'delete'] },
+  // Server-side apply names what it creates, so the one name suffices.
+  {
+    apiGroups: [RBAC_GROUP],
+    resources: ['rolebindings'],
+    resourceNames: [JOB_BINDING],
+    verbs: ['get', 'create', 'patch', 'delete'],
+  },
+  // Whether a management namespace is there at all: a right inside it would end with it.
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
   {
     apiGroups: [RBAC_GROUP],
     resources: ['clusterroles'],

@@ -1,6 +1,6 @@
 /** `pullwright sentinel`: goes over the clusters of the HyperFleet API and publishes events about those that want work. */
 import { parseArgs } from 'node:util';
-import { DEFAULT_DEPENDENCIES } from '../pull-secret-adapter/plan.ts';
+import { DEFAULT_DEPENDENCIES } from '../pull-secret-adapter/adapter/settings.ts';
 import { DEFAULT_AGES } from '../pull-secret-adapter/sentinel/decision.ts';
 import type { SentinelSettings } from '../pull-secret-adapter/sentinel/sentinel.ts';
 import { UsageError } from '../rules/errors.ts';

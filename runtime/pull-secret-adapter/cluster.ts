@@ -34,6 +34,8 @@ export interface Cluster {
   /** `status.adapters` of the requirement: adapter name to its `available`. */
   readonly adapters: Readonly<Record<string, string>>;
   readonly createdTime: string | undefined;
+  /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
+  readonly tenantFields: Readonly<Record<string, string>>;
 }
 
 /** One item of `GET .../statuses`. */
@@ -90,8 +92,20 @@ export function readCluster(document: unknown): ReadResult<Cluster> {
       conditions: readConditions(status['conditions']),
       adapters: readAdapters(status['adapters']),
       createdTime: text(document['created_time']),
+      tenantFields: tenantFields(document),
     },
   };
+}
+
+function tenantFields(document: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const prefixed = (prefix: string, value: unknown): readonly (readonly [string, string])[] =>
+    Object.entries(textValues(value)).map(([key, one]) => [`${prefix}.${key}`, one]);
+  const createdBy = text(document['created_by']);
+  return Object.fromEntries([
+    ...(createdBy === undefined ? [] : [['created_by', createdBy] as const]),
+    ...prefixed('tenancy', document['tenancy']),
+    ...prefixed('labels', document['labels']),
+  ]);
 }
 
 /** Reads one item of the statuses list; undefined when it is none. */

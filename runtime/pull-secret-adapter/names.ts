@@ -2,6 +2,7 @@
 
 import type { AdapterSettings } from './adapter/settings.ts';
 import type { Cluster } from './cluster.ts';
+import { fillTemplate } from './templates.ts';
 
 export const ADAPTER = 'pullsecret';
 export const CLUSTER_LABEL = 'hyperfleet.io/cluster-id';
@@ -10,12 +11,21 @@ export const PURPOSE_LABEL = 'pullwright.dev/purpose';
 export const GENERATION_ANNOTATION = 'hyperfleet.io/generation';
 export const PROJECT_ANNOTATION = 'hyperfleet.io/gcp-project';
 export const SECRET_NAME_ANNOTATION = 'hyperfleet.io/secret-name';
+/** Where the Job of an annotation writes to: a hash of its places. */
+export const TARGET_ANNOTATION = 'pullwright.dev/target';
+/** On the record of a cluster: any new text asks for what is stored to be looked at now. */
+export const VERIFY_ANNOTATION = 'pullwright.dev/verify';
 export const HASH_ANNOTATION = 'pullwright.dev/content';
 export const ATTEMPT_ANNOTATION = 'pullwright.dev/attempt';
 
 /** The temporary Secret that carries the pull secret to the Job. */
 export function dataSecretName(clusterId: string): string {
   return `cluster-${clusterId}-pullsecret-data`;
+}
+
+/** The ConfigMap that says where the pull secret of a cluster was ever written. */
+export function recordName(clusterId: string): string {
+  return `cluster-${clusterId}-pullsecret-places`;
 }
 
 /**
@@ -31,11 +41,6 @@ export function dataSecretName(clusterId: string): string {
  */
 export function jobName(clusterId: string, generation: number): string {
   return `pullsecret-${clusterId}-gen${generation}`;
-}
-
-/** The RoleBinding in the management namespace. */
-export function bindingName(clusterId: string): string {
-  return `pullsecret-${clusterId}`;
 }
 
 /** Selects everything of one cluster. */
@@ -99,5 +104,5 @@ export function gcpSecretName(
   settings: Pick<AdapterSettings, 'gcpSecretName'>,
   cluster: Pick<Cluster, 'id' | 'name'>,
 ): string {
-  return settings.gcpSecretName.replaceAll('{id}', cluster.id).replaceAll('{name}', cluster.name);
+  return fillTemplate(settings.gcpSecretName, cluster);
 }

@@ -3,6 +3,8 @@
  * `sysexits.h`, so that they do not collide with a shell's or a signal's.
  */
 
+import { readPlace } from './places.ts';
+
 /** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 
@@ -26,6 +28,9 @@ export type OutcomeReason =
   | 'SecretManagerUnavailable'
   | 'ManagementClusterUnavailable'
   | 'ManagementNamespaceMissing'
+  | 'TenancyUnproven'
+  | 'PolicyDenied'
+  | 'BillingDisabled'
   | 'Interrupted'
   | 'PayloadCorrupted'
   | 'IamPermissionDenied'
@@ -38,7 +43,7 @@ export type OutcomeReason =
 export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
   SecretStored: { exitCode: 0, class: 'done' },
   SecretUnchanged: { exitCode: 0, class: 'done' },
-  SupersededByNewer: { exitCode: 0, class: 'done' },
+  SupersededByNewer: { exitCode: 75, class: 'retry' },
   SecretDeleted: { exitCode: 0, class: 'done' },
   DryRunPassed: { exitCode: 0, class: 'done' },
   InvalidPullSecret: { exitCode: 65, class: 'terminal' },
@@ -55,6 +60,9 @@ export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
   IamPermissionDenied: { exitCode: 77, class: 'denied' },
   ManagementPermissionDenied: { exitCode: 77, class: 'denied' },
   ApiDisabled: { exitCode: 77, class: 'denied' },
+  TenancyUnproven: { exitCode: 77, class: 'denied' },
+  PolicyDenied: { exitCode: 77, class: 'denied' },
+  BillingDisabled: { exitCode: 77, class: 'denied' },
   InvalidConfiguration: { exitCode: 78, class: 'terminal' },
   UnexpectedFailure: { exitCode: 1, class: 'retry' },
 };
@@ -76,6 +84,8 @@ export interface JobResult {
   /** At most 1024 characters; for a person; never a value. */
   readonly message: string;
   readonly details: Readonly<Record<string, string | number | boolean>>;
+  /** What became of each place, on deletion: the proof that it is gone, or why it stays. */
+  readonly receipt?: Readonly<Record<string, string>>;
 }
 
 /** The class of a reason, or of an exit code when the reason is unknown; what is not understood is tried again. */
@@ -97,6 +107,7 @@ export function readJobResult(text: string | undefined): JobResult | undefined {
       reason: value.reason.slice(0, 128),
       message: typeof value.message === 'string' ? value.message.slice(0, 1024) : '',
       details: plainDetails(value.details),
+      ...(value.receipt === undefined ? {} : { receipt: readReceipt(value.receipt) }),
     };
   } catch {
     return undefined;
@@ -109,5 +120,18 @@ function plainDetails(details: unknown): JobResult['details'] {
     Object.entries(details).filter((entry): entry is [string, string | number | boolean] =>
       ['string', 'number', 'boolean'].includes(typeof entry[1]),
     ),
+  );
+}
+
+/** Places to what became of them; what is no place is left out. */
+export function readReceipt(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(
+        (entry): entry is [string, string] =>
+          readPlace(entry[0]) !== undefined && typeof entry[1] === 'string',
+      )
+      .map(([place, became]) => [place, became.slice(0, 200)]),
   );
 }

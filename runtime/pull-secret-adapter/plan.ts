@@ -5,7 +5,9 @@
  * a reason never holds a value. Dependencies count only at the current generation. A cluster that is being deleted passes
  * without them: the others tear down at the same time.
  */
+import { DEFAULT_DEPENDENCIES } from './adapter/settings.ts';
 import type { AdapterStatus, Cluster } from './cluster.ts';
+import { PROJECT_ID } from './places.ts';
 import { judgePullSecret } from './pull-secret.ts';
 
 /** One precondition and whether it holds. */
@@ -22,25 +24,23 @@ export type Plan =
   | PlanProblem<'waiting'>
   /** Stays so until somebody changes the cluster document. */
   | PlanProblem<'invalid'>
-  /** Everything of ours has to go. `external` says whether something outside this cluster may have to be removed. */
-  | {
-      readonly verdict: 'deleting';
-      readonly external: boolean;
-      readonly preconditions: readonly Precondition[];
-    };
+  /** Everything of ours has to go. */
+  | { readonly verdict: 'deleting'; readonly preconditions: readonly Precondition[] };
 
-interface PlanProblem<V extends string> {
+/** A plan by which nothing may start. */
+export interface PlanProblem<V extends 'waiting' | 'invalid'> {
   readonly verdict: V;
-  readonly reason: 'PreconditionNotMet' | 'InvalidPullSecret';
+  readonly reason:
+    | 'PreconditionNotMet'
+    | 'InvalidPullSecret'
+    | 'InvalidConfiguration'
+    | 'TenancyUnproven'
+    | 'ManagementNamespaceTerminating';
   readonly message: string;
   readonly preconditions: readonly Precondition[];
+  /** When it is worth looking again although nothing tells. */
+  readonly retryAfterMs?: number;
 }
-
-/** Other adapters that must be available first, by name. */
-export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
-
-/** Identifiers that fit into a resource path of GCP. */
-const PROJECT_ID = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
 
 /**
  * Plans for one cluster.
@@ -72,10 +72,7 @@ export function planCluster(
   dependencies: readonly string[] = DEFAULT_DEPENDENCIES,
 ): Plan {
   const spec = specPreconditions(cluster);
-  if (cluster.deleting) {
-    const external = spec.slice(0, 2).every((precondition) => precondition.met);
-    return { verdict: 'deleting', external, preconditions: spec };
-  }
+  if (cluster.deleting) return { verdict: 'deleting', preconditions: spec };
   const others = dependencies.map((name) => dependency(cluster, statuses, name));
   const preconditions = [...spec, ...others];
   const unmet = spec.filter((precondition) => !precondition.met);

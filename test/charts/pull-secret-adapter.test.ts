@@ -167,8 +167,14 @@ test('least rights: Secrets of other namespaces only by the one name and only fo
   const everywhere = rulesOf('ClusterRole', 'pullwright-pull-secret-adapter');
   assert.deepEqual(
     everywhere.flatMap((rule) => rule.resources),
-    ['rolebindings', 'clusterroles'],
+    ['rolebindings', 'namespaces', 'clusterroles'],
   );
+  // Written by name alone; looked at, and nothing else, without one.
+  assert.deepEqual(
+    everywhere.filter((rule) => rule.resourceNames === undefined).map((rule) => [rule.resources, rule.verbs]),
+    [[['namespaces'], ['get']]],
+  );
+  assert.deepEqual(everywhere[0]?.resourceNames, ['pullsecret-adapter-job']);
   const bind = everywhere.find((rule) => rule.verbs.includes('bind'));
   assert.deepEqual(bind?.resourceNames, ['pullwright-pull-secret-job'], 'no other role can be given');
   const all = [...job, ...everywhere, ...rulesOf('Role', 'pullwright-pull-secret-adapter')];

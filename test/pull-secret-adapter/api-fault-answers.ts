@@ -28,21 +28,21 @@ export const WRONG_ANSWERS: readonly ApiFaultCase[] = [
   },
   {
     name: 'our cluster refuses a Job',
-    reason: 'said where the user looks, and tried again',
+    reason: 'said where the user looks, and tried again by the adapter itself',
     prepare: ({ cluster }) =>
       (cluster.refuse = (method, path) => (method === 'PATCH' && path.includes('/jobs/') ? 403 : undefined)),
     undo: ({ cluster }) => (cluster.refuse = undefined),
-    message: 'again',
-    log: /A cluster could not be looked at.*403/,
+    message: 'done',
+    log: /tried again.*403/,
     reported: ['False ManagementPermissionDenied', 'False ManagementPermissionDenied'],
   },
   {
     name: 'our cluster is down',
-    reason: 'said where the user looks, and tried again',
+    reason: 'said where the user looks, and tried again by the adapter itself',
     prepare: ({ cluster }) => (cluster.refuse = () => 503),
     undo: ({ cluster }) => (cluster.refuse = undefined),
-    message: 'again',
-    log: /A cluster could not be looked at.*503/,
+    message: 'done',
+    log: /tried again.*503/,
     reported: ['False ManagementClusterUnavailable', 'False ManagementClusterUnavailable'],
   },
 ];

@@ -65,7 +65,7 @@ export class JobPlane {
 
   /** The right to write in the management namespace of a cluster. */
   async bind(id: string): Promise<void> {
-    await this.plane.apply(plain(bindingObject(clusterOf(id), DEFAULT_SETTINGS)));
+    await this.plane.apply(plain(bindingObject(clusterOf(id), DEFAULT_SETTINGS, `clusters-${id}`)));
   }
 
   /** Does what the adapter does to start a Job; gives its name. */
@@ -74,7 +74,7 @@ export class JobPlane {
     const cluster = clusterOf(id);
     const name = `pullsecret-${id}-gen1`;
     await this.plane.apply(plain(dataSecret(cluster, settings, undefined)));
-    const step = { job: name, purpose: 'store', attempt: 1 } as const;
+    const step = { job: name, purpose: 'store', attempt: 1, places: [] } as const;
     const job = await this.plane.apply(plain(jobObject(cluster, settings, step)));
     const uid = String(job.metadata['uid']);
     await this.plane.apply(plain(dataSecret(cluster, settings, { name, uid })));

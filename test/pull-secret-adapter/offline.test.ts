@@ -49,7 +49,7 @@ const ROWS: readonly Example[] = [
   {
     name: 'event-stored',
     reason: 'nothing to do',
-    says: /phase: stored[\s\S]*steps: \[\][\s\S]*enabledVersions: 2/,
+    says: /phase: stored[\s\S]*effects: \[\][\s\S]*enabledVersions: 2/,
     not: /kind: Job/,
   },
   {

@@ -4,14 +4,15 @@ import { encodeCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/cluster-queue.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
-import { look } from '../../runtime/pull-secret-adapter/adapter/look.ts';
-import { Looks } from '../../runtime/pull-secret-adapter/adapter/looks.ts';
+import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
 import {
   type AdapterSettings,
   DEFAULT_SETTINGS,
 } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi, type HyperfleetOptions } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { describeError } from '../../runtime/rules/errors.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
@@ -44,7 +45,7 @@ export class Scene {
   readonly counts: Record<string, number> = {};
   /** Pauses that were asked for, in ms; none is made. */
   readonly pauses: number[] = [];
-  readonly looks: Looks;
+  readonly queue: ClusterQueue;
   readonly #kube: HttpKubeClient;
   readonly #handler: Handler;
 
@@ -70,10 +71,13 @@ export class Scene {
       ...options,
     });
     const context = { api: client, kube: parts.kube, settings: this.settings, now: () => new Date() };
-    this.looks = new Looks({ look: (id, asked) => look(id, context, asked), onError: () => undefined });
     const logger = createLogger({ write: (line) => this.log.push(line), level: () => 'warn' });
+    this.queue = new ClusterQueue({
+      reconcile: (id, asked) => reconcileCluster(id, context, asked),
+      onError: (cluster, error) => logger.warn('tried again', { cluster, error: describeError(error) }),
+    });
     this.#handler = eventHandler({
-      ask: (id) => this.looks.ask(id, true),
+      ask: (id) => this.queue.ask(id),
       logger,
       count: (outcome) => {
         this.counts[outcome] = (this.counts[outcome] ?? 0) + 1;
@@ -105,7 +109,7 @@ export class Scene {
   }
 
   async close(): Promise<void> {
-    await this.looks.close();
+    await this.queue.close();
     this.#kube.close();
     await this.api.close();
     await this.cluster.close();

@@ -13,14 +13,15 @@ async function scrape(secrets: SecretMetrics): Promise<readonly string[]> {
   return text.split('\n').filter((line) => line.startsWith('pullwright_pull_secret'));
 }
 
-test('age, count and result of each cluster; the last look wins; what is gone is gone', async () => {
+test('age, count and result of each cluster; the last pass wins; what is gone is gone', async () => {
   const secrets = new SecretMetrics();
+  secrets.lead(true);
   const data = { versionCreatedTime: '2026-01-01T00:00:00.000Z', enabledVersions: 2 };
-  secrets.looked('cls-1', { phase: 'failed', reason: 'QuotaExceeded', data: {} });
-  secrets.looked('cls-1', { phase: 'stored', reason: 'SecretAvailable', data });
-  secrets.looked('cls-2', { phase: 'failed', reason: 'IamPermissionDenied', data: { failed: true } });
-  secrets.looked('cls-3', { phase: 'stored', reason: 'SecretAvailable', data });
-  secrets.looked('cls-3', { phase: 'gone', reason: 'ClusterGone', data: {} });
+  secrets.reconciled('cls-1', { phase: 'failed', reason: 'QuotaExceeded', data: {} });
+  secrets.reconciled('cls-1', { phase: 'stored', reason: 'SecretAvailable', data });
+  secrets.reconciled('cls-2', { phase: 'failed', reason: 'IamPermissionDenied', data: { failed: true } });
+  secrets.reconciled('cls-3', { phase: 'stored', reason: 'SecretAvailable', data });
+  secrets.reconciled('cls-3', { phase: 'gone', reason: 'ClusterGone', data: {} });
   assert.deepEqual(await scrape(secrets), [
     'pullwright_pull_secret_version_created_timestamp_seconds{cluster="cls-1"} 1767225600',
     'pullwright_pull_secret_enabled_versions{cluster="cls-1"} 2',
@@ -31,12 +32,27 @@ test('age, count and result of each cluster; the last look wins; what is gone is
 
 test('what a cluster document or an old report holds instead of a time or a number is left out', async () => {
   const secrets = new SecretMetrics();
-  secrets.looked('cls-1', {
+  secrets.lead(true);
+  secrets.reconciled('cls-1', {
     phase: 'stored',
     reason: 'SecretAvailable',
     data: { versionCreatedTime: 'x', enabledVersions: '2' },
   });
   assert.equal((await scrape(secrets)).length, 1);
+});
+
+test('only the leader speaks, and what other replicas did is in what it lists', async () => {
+  const secrets = new SecretMetrics();
+  secrets.reconciled('cls-1', { phase: 'failed', reason: 'QuotaExceeded', data: {} });
+  secrets.reconciled('cls-2', { phase: 'stored', reason: 'SecretAvailable', data: {} });
+  assert.deepEqual(await scrape(secrets), []);
+  secrets.lead(true);
+  secrets.listed(new Map([['cls-1', 'SecretAvailable']]), new Set(['cls-1', 'cls-2']));
+  assert.deepEqual(await scrape(secrets), [
+    'pullwright_pull_secret_result{cluster="cls-1",reason="SecretAvailable"} 1',
+  ]);
+  secrets.lead(false);
+  assert.deepEqual(await scrape(secrets), []);
 });
 
 test.run();

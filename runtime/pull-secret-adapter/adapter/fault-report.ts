@@ -6,8 +6,8 @@ import { isApiError } from '../../kube/api-error.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { AdapterStatus, Cluster } from '../cluster.ts';
 import type { OutcomeReason } from '../outcome.ts';
-import { contentHash } from './decision.ts';
 import type { AdapterSettings } from './settings.ts';
+import { contentHash } from './situation.ts';
 import { type StatusReport, statusReport, type Verdict } from './status-report.ts';
 
 /** @param own our report as the API holds it, of whatever generation */
@@ -35,7 +35,8 @@ export function faultReport(
     applied: stands('Applied'),
     health: fault,
     ...(cluster.deleting ? { finalized: fault } : {}),
-    data: current?.data ?? content,
+    // Of whatever generation: what is remembered there must not be lost.
+    data: current?.data ?? { ...own?.data, ...content, failed: false },
     metadata: (current?.metadata ?? {}) as Readonly<Record<string, string | number>>,
   });
 }

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { StepContext } from './steps.ts';
+import type { EffectContext } from './effects.ts';
 
 /** Makes the reporter of one process. */
 export function labelReporter(process: {
@@ -13,7 +13,7 @@ export function labelReporter(process: {
   readonly metrics: Metrics;
   readonly instance: string;
   readonly settings: { readonly namespace: string };
-}): NonNullable<StepContext['onRepair']> {
+}): NonNullable<EffectContext['onRepair']> {
   const { kube, logger, metrics, instance, settings } = process;
   const events = new EventRecorder({
     client: kube,

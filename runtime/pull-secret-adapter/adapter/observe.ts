@@ -7,8 +7,14 @@ import {
   GENERATION_ANNOTATION,
   HASH_ANNOTATION,
   PURPOSE_LABEL,
+  TARGET_ANNOTATION,
+  VERIFY_ANNOTATION,
 } from '../names.ts';
 import { type JobResult, readJobResult } from '../outcome.ts';
+import { uniquePlaces } from '../places.ts';
+
+/** `terminating`: it is being deleted, and nothing can be made in it. */
+export type NamespaceState = 'active' | 'terminating' | 'gone';
 
 export type Purpose = 'store' | 'delete';
 
@@ -19,6 +25,12 @@ export interface JobView {
   readonly purpose: Purpose;
   readonly generation: number;
   readonly hash: string;
+  /** Hash of the places that it writes to; empty for a Job of an earlier version. */
+  readonly target: string;
+  /** Where it writes to, or what it deletes. */
+  readonly places: readonly string[];
+  /** The request by which it was made, if it was. */
+  readonly verifyRequest: string;
   readonly attempt: number;
   readonly phase: 'running' | 'succeeded' | 'failed';
   readonly removing: boolean;
@@ -66,6 +78,9 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
     labels: metadata.labels ?? {},
     generation: Number(annotation(GENERATION_ANNOTATION)) || 0,
     hash: annotation(HASH_ANNOTATION),
+    target: annotation(TARGET_ANNOTATION),
+    places: placesOfJob(job),
+    verifyRequest: annotation(VERIFY_ANNOTATION),
     attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
     removing: metadata.deletionTimestamp !== undefined,
     ...progressOf(job.status ?? {}),
@@ -73,14 +88,31 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   };
 }
 
-/** What a Job is for, by its template, which nobody can change; by its labels only where the template says nothing. */
-export function jobIdentity({ spec, metadata }: KubeObject): {
-  readonly clusterId: string;
-  readonly purpose: Purpose;
-} {
+type EnvReader = (name: string) => string | undefined;
+
+/** The environment by the template, which nobody can change. */
+function templateEnv({ spec }: KubeObject): EnvReader {
   const { template } = (spec ?? {}) as { readonly template?: { readonly spec?: PodSpec } };
   const env = template?.spec?.containers?.flatMap((container) => container.env ?? []) ?? [];
-  const value = (name: string): string | undefined => env.find((one) => one.name === name)?.value;
+  return (name) => env.find((one) => one.name === name)?.value;
+}
+
+/** Where a Job writes to, by its template. */
+function placesOfJob(job: KubeObject): readonly string[] {
+  const value = templateEnv(job);
+  const of = (name: string): string => value(name) ?? '';
+  const location = of('GCP_LOCATION') === '' ? '' : `/locations/${of('GCP_LOCATION')}`;
+  return uniquePlaces([
+    ...of('PLACES').split(' '),
+    `projects/${of('GCP_PROJECT_ID')}${location}/secrets/${of('SECRET_NAME')}`,
+    `namespaces/${of('MANAGEMENT_NAMESPACE')}/secrets/${of('MANAGEMENT_SECRET_NAME')}`,
+  ]);
+}
+
+/** What a Job is for, by its template; by its labels only where the template says nothing. */
+export function jobIdentity(job: KubeObject): { readonly clusterId: string; readonly purpose: Purpose } {
+  const value = templateEnv(job);
+  const { metadata } = job;
   const { [CLUSTER_LABEL]: id = '', [PURPOSE_LABEL]: label } = metadata.labels ?? {};
   return {
     clusterId: value('CLUSTER_ID') ?? id,
@@ -116,6 +148,32 @@ function endOf(ended: EndedContainer | undefined): Partial<Pick<JobView, 'exitCo
     ...(ended?.exitCode === undefined ? {} : { exitCode: ended.exitCode }),
     ...(result === undefined ? {} : { result }),
   };
+}
+
+/** The record of where a cluster's pull secret was ever written. */
+export interface RecordView {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly places: readonly string[];
+  /** Text that asks for what is stored to be looked at; empty: nobody asks. */
+  readonly verifyRequest: string;
+}
+
+/** Reads the record. */
+export function viewRecord(record: KubeObject): RecordView {
+  const data = record['data'] as { readonly places?: unknown } | undefined;
+  return {
+    uid: record.metadata.uid ?? '',
+    resourceVersion: record.metadata.resourceVersion ?? '',
+    places: uniquePlaces(typeof data?.places === 'string' ? data.places.split('\n') : []),
+    verifyRequest: String(record.metadata.annotations?.[VERIFY_ANNOTATION] ?? '').slice(0, 128),
+  };
+}
+
+/** Reads whether something can be written in a namespace. */
+export function viewNamespace(namespace: KubeObject | undefined): NamespaceState {
+  if (namespace === undefined) return 'gone';
+  return namespace.metadata.deletionTimestamp === undefined ? 'active' : 'terminating';
 }
 
 /** Reads the temporary Secret; only its metadata is looked at. */

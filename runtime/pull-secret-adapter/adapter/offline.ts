@@ -6,18 +6,19 @@ import { PullwrightError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { type AdapterStatus, readAdapterStatus, readCluster } from '../cluster.ts';
 import { clusterHint } from '../cluster-event.ts';
+import { readPlace, wantedPlaces } from '../places.ts';
 import { planCluster } from '../plan.ts';
-import { decide } from './decide.ts';
-import { contentHash, type Decision } from './decision.ts';
-import { bindingObject, dataSecret, jobObject } from './resources.ts';
+import { reconcile } from './reconcile.ts';
+import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
+import { contentHash, type Outcome, recordedPlaces } from './situation.ts';
 import type { StatusBody } from './status-report.ts';
 
 export interface OfflineResult {
   readonly cluster: string;
   readonly plan: ReturnType<typeof planCluster>;
-  readonly phase: Decision['phase'];
-  readonly steps: Decision['steps'];
+  readonly phase: Outcome['phase'];
+  readonly effects: Outcome['effects'];
   /** Values of secrets are redacted. */
   readonly resources: readonly KubeObject[];
   readonly status: StatusBody;
@@ -44,18 +45,28 @@ export async function runOffline(
   const cluster = read.value;
   const statuses = statusesOf(await json(folder, `${id}-statuses.json`, 'statuses.json', true));
   const plan = planCluster(cluster, statuses, settings.dependencies);
-  const decision = decide({ cluster, statuses, jobs: [], secret: undefined, settings, now });
-  const resources = decision.steps.flatMap((step) => {
-    if (step.do !== 'start') return [];
-    const binding = bindingObject(cluster, settings);
+  const situation = { cluster, statuses, jobs: [], secret: undefined, record: undefined, settings, now };
+  // Nothing is known of the cluster of the Jobs: what it would say of a namespace that is there is taken.
+  const namespaces = Object.fromEntries(
+    [...recordedPlaces({ ...situation, namespaces: {} }), ...wantedPlaces(cluster, settings)]
+      .map(readPlace)
+      .flatMap((place) => (place?.kind === 'kubernetes' ? [[place.namespace, 'active' as const]] : [])),
+  );
+  const outcome = reconcile({ ...situation, namespaces });
+  const resources = outcome.effects.flatMap((effect) => {
+    if (effect.do === 'record') return [recordObject(cluster, settings, effect.places)];
+    if (effect.do !== 'start') return [];
+    const bindings = boundNamespaces(cluster, settings, effect).map((namespace) =>
+      bindingObject(cluster, settings, namespace),
+    );
     const data =
-      step.purpose === 'store' && contentHash(cluster) !== ''
+      effect.purpose === 'store' && contentHash(cluster) !== ''
         ? [dataSecret(cluster, settings, undefined)]
         : [];
-    return [...(binding === undefined ? [] : [binding]), ...data, jobObject(cluster, settings, step)];
+    return [...bindings, ...data, jobObject(cluster, settings, effect)];
   });
-  const status = { ...decision.report, observed_time: now.toISOString() };
-  return { cluster: id, plan, phase: decision.phase, steps: decision.steps, resources, status };
+  const status = { ...outcome.report, observed_time: now.toISOString() };
+  return { cluster: id, plan, phase: outcome.phase, effects: outcome.effects, resources, status };
 }
 
 async function clusterOf(file: string): Promise<{ readonly id: string; readonly time: Date | undefined }> {

@@ -15,14 +15,15 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { serveProbes } from '../../telemetry/probes.ts';
 import type { Cluster } from '../cluster.ts';
+import { CLUSTER_ID } from '../cluster-event.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
-import { ADAPTER, ADAPTER_LABEL } from '../names.ts';
+import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import { mirroredType } from '../plan.ts';
+import { ClusterQueue } from './cluster-queue.ts';
 import { eventHandler } from './handle-event.ts';
 import { labelReporter } from './label-report.ts';
-import { type LookContext, look } from './look.ts';
-import { Looks } from './looks.ts';
 import { jobIdentity } from './observe.ts';
+import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 import { SecretMetrics } from './secret-metrics.ts';
 import type { AdapterSettings } from './settings.ts';
 
@@ -49,19 +50,26 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const { logger, signal, metrics } = process;
   const secrets = new SecretMetrics();
   const onRepair = labelReporter(process);
-  const looks = new Looks({
-    look: (id, always) => measured(process, { secrets, onRepair }, id, always),
+  const clusters = new ClusterQueue({
+    reconcile: (id, asked) => measured(process, { secrets, onRepair }, id, asked),
     concurrency: process.concurrency,
-    onError: (id, error, pauseMs) =>
-      logger.warn('A cluster could not be looked at', {
+    observer: {
+      added: () => metrics.queue.added(NAME),
+      retried: () => metrics.queue.retried(NAME),
+      started: (seconds) => metrics.queue.started(NAME, seconds),
+      finished: (seconds) => metrics.queue.finished(NAME, seconds),
+    },
+    onError: (id, error, failures) =>
+      logger.warn('A cluster could not be reconciled, and is tried again', {
         cluster: id,
         error: describeError(error),
-        retryAfterMs: pauseMs,
+        failures,
       }),
   });
+  metrics.queue.depth(NAME, () => clusters.depth);
   const consumer = await process.consume(
     eventHandler({
-      ask: (id) => looks.ask(id, true),
+      ask: (id) => clusters.ask(id),
       logger,
       count: eventCounter(metrics),
       pause: (ms) => sleep(ms, undefined, { signal }),
@@ -69,43 +77,41 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   );
   const servers = await startServers(process, consumer, secrets);
   logger.info('started', { adapter: process.settings.adapterName });
-  const lost = await leadWhenElected(process, looks);
+  const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
   await consumer.close();
-  await looks.close();
+  await clusters.close();
   await Promise.all(servers.map((server) => server.close()));
   return lost && !signal.aborted ? 1 : 0;
 }
 
 interface Reports {
   readonly secrets: SecretMetrics;
-  readonly onRepair: NonNullable<LookContext['onRepair']>;
+  readonly onRepair: NonNullable<PassContext['onRepair']>;
 }
 
 async function measured(
   process: AdapterProcess,
   { secrets, onRepair }: Reports,
   id: string,
-  always: boolean,
-): Promise<{ requeueAfterMs?: number }> {
+  asked: boolean,
+): Promise<PassResult> {
   const { logger, metrics } = process;
   const began = performance.now();
+  const took = (): number => (performance.now() - began) / 1000;
   try {
-    const result = await look(id, { ...process, now: () => new Date(), onRepair }, always);
-    secrets.looked(id, result);
-    metrics.reconciled(
-      NAME,
-      result.requeueAfterMs === undefined ? 'success' : 'requeue_after',
-      (performance.now() - began) / 1000,
-    );
-    logger[result.reported ? 'info' : 'debug']('looked', {
+    const result = await reconcileCluster(id, { ...process, now: () => new Date(), onRepair }, asked);
+    secrets.reconciled(id, result);
+    const plain = result.requeueAfterMs === undefined ? 'success' : 'requeue_after';
+    metrics.reconciled(NAME, result.fault === undefined ? plain : 'error', took());
+    logger[result.reported ? 'info' : 'debug']('reconciled', {
       cluster: id,
       phase: result.phase,
       reason: result.reason,
     });
-    return result.requeueAfterMs === undefined ? {} : { requeueAfterMs: result.requeueAfterMs };
+    return result;
   } catch (error) {
-    metrics.reconciled(NAME, 'error', (performance.now() - began) / 1000);
+    metrics.reconciled(NAME, 'error', took());
     throw error;
   }
 }
@@ -145,7 +151,11 @@ async function startServers(
 }
 
 /** True when the lease was lost. */
-async function leadWhenElected(process: AdapterProcess, looks: Looks): Promise<boolean> {
+async function leadWhenElected(
+  process: AdapterProcess,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
+): Promise<boolean> {
   const { signal, leaseSeconds: seconds, logger } = process;
   const election = new LeaderElection({
     client: process.kube,
@@ -161,70 +171,113 @@ async function leadWhenElected(process: AdapterProcess, looks: Looks): Promise<b
   if (!(await election.acquire(signal))) return false;
   logger.info('this process leads');
   const stop = new AbortController();
-  const informer = watchJobs(process, looks);
-  const sweeping = sweep(process, looks, AbortSignal.any([signal, stop.signal]));
+  // Only who leads hears of everything, so only it can say how things are.
+  secrets.lead(true);
+  const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
+  const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
   await election.keep(signal);
   stop.abort();
-  informer.stop();
+  secrets.lead(false);
+  for (const informer of informers) informer.stop();
   await sweeping;
   if (signal.aborted) await election.release().catch(() => undefined);
   return !signal.aborted;
 }
 
 /** A Job that changes is looked at at once; all of them after every list, so that nothing that happened in between is missed. */
-function watchJobs({ kube, settings, logger }: AdapterProcess, looks: Looks): Informer {
-  const hint = (job: KubeObject): void => {
+function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
+  return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);
-    if (clusterId !== '') looks.hint(clusterId);
-  };
+    if (clusterId !== '') clusters.hint(clusterId);
+  });
+}
+
+/** A record that changes: somebody asks for what is stored to be looked at. */
+function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer {
+  const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
+  return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
+    const id = record.metadata.labels?.[CLUSTER_LABEL] ?? '';
+    if (CLUSTER_ID.test(id)) clusters.hint(id);
+  });
+}
+
+function watch(
+  { kube, settings, logger }: AdapterProcess,
+  kind: { readonly apiVersion: string; readonly kind: string },
+  labelSelector: string,
+  hint: (object: KubeObject) => void,
+): Informer {
   const sink: InformerSink = {
-    replace: (jobs) => jobs.forEach(hint),
+    replace: (objects) => objects.forEach(hint),
     set: hint,
     delete: hint,
     state: (state) => {
       if (state.is === 'failing')
-        logger.warn('Jobs cannot be watched', { error: describeError(state.error) });
+        logger.warn('Objects cannot be watched', { kind: kind.kind, error: describeError(state.error) });
     },
   };
   const informer = new Informer({
     client: kube,
-    collection: { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace },
-    selector: { labelSelector: `${ADAPTER_LABEL}=${ADAPTER}` },
+    collection: { ...kind, namespace: settings.namespace },
+    selector: { labelSelector },
     sink,
   });
   informer
     .run()
-    .catch((error: unknown) => logger.error('Jobs are no longer watched', { error: describeError(error) }));
+    .catch((error: unknown) =>
+      logger.error('Objects are no longer watched', { kind: kind.kind, error: describeError(error) }),
+    );
   return informer;
 }
 
-/** Whatever is not known to be in order: a look that finds nothing new reports nothing. */
+/** Goes over all clusters: a pass that finds nothing new reports nothing. */
 async function sweep(
-  { api, settings, logger, sweepSeconds }: AdapterProcess,
-  looks: Looks,
+  process: AdapterProcess,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
   signal: AbortSignal,
 ): Promise<void> {
+  // Each has a pass once under this leader, which then knows when it is due for the next one.
+  const known = new Set<string>();
   while (!signal.aborted) {
     try {
-      await goOver({ api, settings }, looks);
+      await goOver(process, clusters, secrets, known);
     } catch (error) {
-      logger.warn('The clusters could not be listed', { error: describeError(error) });
+      process.logger.warn('The clusters could not be listed', { error: describeError(error) });
     }
-    await sleep(sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
+    await sleep(process.sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 }
 
 async function goOver(
   { api, settings }: Pick<AdapterProcess, 'api' | 'settings'>,
-  looks: Looks,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
+  known: Set<string>,
 ): Promise<void> {
-  for await (const cluster of api.clusters('')) if (wantsLook(cluster, settings)) looks.hint(cluster.id);
+  const before = secrets.clusters;
+  const seen = new Map<string, string | undefined>();
+  for await (const cluster of api.clusters('')) {
+    seen.set(cluster.id, ownCondition(cluster, settings)?.reason);
+    if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
+    known.add(cluster.id);
+    clusters.hint(cluster.id);
+  }
+  for (const id of known) if (!seen.has(id)) known.delete(id);
+  secrets.listed(seen, before);
 }
 
-/** @param cluster an item of the list */
-export function wantsLook(cluster: Cluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
-  if (cluster.deleting) return true;
+function ownCondition(
+  cluster: Cluster,
+  settings: Pick<AdapterSettings, 'adapterName'>,
+): Cluster['conditions'][number] | undefined {
   const type = mirroredType(settings.adapterName);
-  const own = cluster.conditions.find((condition) => condition.type === type);
+  return cluster.conditions.find((condition) => condition.type === type);
+}
+
+/** Whatever is not known to be in order; what is in order has its time in the queue. @param cluster an item of the list */
+export function wantsPass(cluster: Cluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
+  if (cluster.deleting) return true;
+  const own = ownCondition(cluster, settings);
   return own?.status !== 'True' || own.observed_generation !== cluster.generation;
 }

@@ -10,7 +10,6 @@ import { redact, reveal } from '../../rules/redacted.ts';
 import type { Cluster } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
-  bindingName,
   clusterLabels,
   dataSecretName,
   GENERATION_ANNOTATION,
@@ -18,12 +17,17 @@ import {
   HASH_ANNOTATION,
   jobLabels,
   PROJECT_ANNOTATION,
+  recordName,
   SECRET_NAME_ANNOTATION,
+  TARGET_ANNOTATION,
+  VERIFY_ANNOTATION,
 } from '../names.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
-import { contentHash } from './decision.ts';
+import { managementNamespace, readPlace, regionOf } from '../places.ts';
+import { accountDomain, fillTemplate } from '../templates.ts';
 import type { Purpose } from './observe.ts';
-import { type AdapterSettings, fillTemplate } from './settings.ts';
+import type { AdapterSettings } from './settings.ts';
+import { contentHash, targetHash } from './situation.ts';
 
 /** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */
 export function dataSecret(
@@ -49,12 +53,37 @@ export function dataSecret(
   };
 }
 
-/** The Job of one generation. */
-export function jobObject(
+/** The record of every place that the pull secret of a cluster was ever written to. */
+export function recordObject(
   cluster: Cluster,
   settings: AdapterSettings,
-  step: { readonly job: string; readonly purpose: Purpose; readonly attempt: number },
+  places: readonly string[],
 ): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: recordName(cluster.id),
+      namespace: settings.namespace,
+      labels: clusterLabels(cluster, 'record'),
+    },
+    data: { places: `${places.join('\n')}\n` },
+  };
+}
+
+/** What a Job is to do. */
+export interface JobTask {
+  readonly job: string;
+  readonly purpose: Purpose;
+  readonly attempt: number;
+  /** Of a Job that deletes. */
+  readonly places: readonly string[];
+  /** The request that it answers. */
+  readonly verifyRequest?: string;
+}
+
+/** The Job of one generation. */
+export function jobObject(cluster: Cluster, settings: AdapterSettings, step: JobTask): KubeObject {
   const job = pullSecretJob({
     name: step.job,
     namespace: settings.namespace,
@@ -62,8 +91,11 @@ export function jobObject(
     annotations: annotations(cluster, settings),
     image: settings.image,
     serviceAccount: settings.serviceAccount,
-    needsApiServer: managementNamespace(cluster, settings) !== '',
-    env: jobEnvironment(cluster, settings, step.purpose),
+    needsApiServer: needsApiServer(cluster, settings, step),
+    env:
+      step.purpose === 'store'
+        ? storeEnvironment(cluster, settings)
+        : deleteEnvironment(cluster, settings, step.places),
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
     passAs: settings.passAs,
     ...(settings.federation === '' ? {} : { federation: settings.federation }),
@@ -75,17 +107,29 @@ export function jobObject(
     ...job,
     metadata: {
       ...job.metadata,
-      annotations: { ...job.metadata.annotations, [ATTEMPT_ANNOTATION]: String(step.attempt) },
+      annotations: {
+        ...job.metadata.annotations,
+        [ATTEMPT_ANNOTATION]: String(step.attempt),
+        [TARGET_ANNOTATION]: targetHash(cluster, settings),
+        ...((step.verifyRequest ?? '') === '' ? {} : { [VERIFY_ANNOTATION]: step.verifyRequest ?? '' }),
+      },
     },
   };
 }
 
-/** The binding in the management namespace; undefined when there is none to write to. */
-export function bindingObject(cluster: Cluster, settings: AdapterSettings): KubeObject | undefined {
-  const namespace = managementNamespace(cluster, settings);
-  if (namespace === '') return undefined;
+function needsApiServer(
+  cluster: Cluster,
+  settings: AdapterSettings,
+  { purpose, places }: Pick<JobTask, 'purpose' | 'places'>,
+): boolean {
+  return purpose === 'store'
+    ? managementNamespace(cluster, settings) !== ''
+    : places.some((text) => readPlace(text)?.kind === 'kubernetes');
+}
+
+/** The binding in a management namespace. */
+export function bindingObject(cluster: Cluster, settings: AdapterSettings, namespace: string): KubeObject {
   return pullSecretBinding({
-    name: bindingName(cluster.id),
     namespace,
     labels: clusterLabels(cluster, 'role-binding'),
     serviceAccount: settings.serviceAccount,
@@ -93,9 +137,20 @@ export function bindingObject(cluster: Cluster, settings: AdapterSettings): Kube
   });
 }
 
-/** Namespace of the Secret for HyperShift; empty for none. */
-export function managementNamespace(cluster: Cluster, settings: AdapterSettings): string {
-  return fillTemplate(settings.managementNamespace, cluster);
+/** Namespaces in which a Job needs a binding. */
+export function boundNamespaces(
+  cluster: Cluster,
+  settings: AdapterSettings,
+  { purpose, places }: Pick<JobTask, 'purpose' | 'places'>,
+): readonly string[] {
+  if (purpose === 'store') {
+    const namespace = managementNamespace(cluster, settings);
+    return namespace === '' ? [] : [namespace];
+  }
+  const found = places
+    .map(readPlace)
+    .flatMap((place) => (place?.kind === 'kubernetes' ? [place.namespace] : []));
+  return [...new Set(found)];
 }
 
 function annotations(cluster: Cluster, settings: AdapterSettings): Readonly<Record<string, string>> {
@@ -108,31 +163,52 @@ function annotations(cluster: Cluster, settings: AdapterSettings): Readonly<Reco
   };
 }
 
-/** Names as the existing job reads them, and ours; nothing secret. */
-function jobEnvironment(
-  cluster: Cluster,
-  settings: AdapterSettings,
-  purpose: Purpose,
-): Readonly<Record<string, string>> {
-  const project = cluster.projectId ?? '';
+/** What both kinds of Job are told. */
+function commonEnvironment(cluster: Cluster): Readonly<Record<string, string>> {
   return {
-    JOB_MODE: purpose,
     CLUSTER_ID: cluster.id,
     CLUSTER_NAME: cluster.name,
     CLUSTER_GENERATION: String(cluster.generation),
-    GCP_PROJECT_ID: project,
-    SECRET_NAME: gcpSecretName(settings, cluster),
-    REPLICATION_POLICY: settings.replication,
-    KMS_KEY_NAME: settings.kmsKey,
-    KEEP_VERSIONS: String(settings.keepVersions),
-    GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project }),
-    MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
-    MANAGEMENT_SECRET_NAME: settings.pullSecretName,
-    ON_DELETION: settings.onDeletion,
-    ADOPT: String(settings.adopt),
     RESULT_FILE: `${RESULTS_MOUNT}/adapter-result.json`,
     LOG_FORMAT: 'json',
     GCP_API_TIMEOUT: '30s',
+  };
+}
+
+/** Names as the existing job reads them, and ours; nothing secret. */
+function storeEnvironment(cluster: Cluster, settings: AdapterSettings): Readonly<Record<string, string>> {
+  const project = cluster.projectId ?? '';
+  const region = cluster.region ?? '';
+  return {
+    JOB_MODE: 'store',
+    ...commonEnvironment(cluster),
+    GCP_PROJECT_ID: project,
+    GCP_LOCATION: regionOf(cluster, settings),
+    SECRET_NAME: gcpSecretName(settings, cluster),
+    REPLICATION_POLICY: fillTemplate(settings.replication, { ...cluster, project, region }),
+    KMS_KEY_NAME: fillTemplate(settings.kmsKey, { ...cluster, project, region }),
+    KEEP_VERSIONS: String(settings.keepVersions),
+    DESTROY_AFTER: `${settings.destroyAfterSeconds}s`,
+    GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: accountDomain(project) }),
+    PROJECT_CHALLENGE: fillTemplate(settings.projectChallenge, { ...cluster, project, region }),
+    MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
+    MANAGEMENT_SECRET_NAME: settings.pullSecretName,
+    ADOPT: String(settings.adopt),
+    ...settings.jobEnv,
+  };
+}
+
+function deleteEnvironment(
+  cluster: Cluster,
+  settings: AdapterSettings,
+  places: readonly string[],
+): Readonly<Record<string, string>> {
+  return {
+    JOB_MODE: 'delete',
+    ...commonEnvironment(cluster),
+    PLACES: places.join(' '),
+    // The project is that of each place.
+    GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: '{project}' }),
     ...settings.jobEnv,
   };
 }

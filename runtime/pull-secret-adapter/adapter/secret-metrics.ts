@@ -1,12 +1,12 @@
 /**
- * What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last look ended. From what
- * the Job said, by way of the report. A process knows the clusters that it has looked at since it started; every cluster is looked at
- * once a day at least, and replicas are combined with `max by (cluster)`.
+ * What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last pass ended. From what
+ * the Job said, by way of the report. Only the leader gives them: it hears of every Job and goes over every cluster, so that what
+ * another replica did is in them too, and nothing is said twice.
  */
 import type { GaugeSample } from '../../telemetry/metrics.ts';
 
-/** What a look leaves behind. */
-export interface Looked {
+/** What a pass leaves behind. */
+export interface Passed {
   /** `gone`: the cluster is no more. */
   readonly phase: string;
   /** Of the condition `Available`. */
@@ -22,7 +22,8 @@ export interface Looked {
  * import assert from 'node:assert/strict';
  *
  * const metrics = new SecretMetrics();
- * metrics.looked('cls-1', { phase: 'stored', reason: 'SecretAvailable', data: { enabledVersions: 2 } });
+ * metrics.lead(true);
+ * metrics.reconciled('cls-1', { phase: 'stored', reason: 'SecretAvailable', data: { enabledVersions: 2 } });
  * assert.deepEqual(metrics.samples().map((sample) => [sample.name, sample.value]), [
  *   ['pullwright_pull_secret_enabled_versions', 2],
  *   ['pullwright_pull_secret_result', 1],
@@ -30,21 +31,46 @@ export interface Looked {
  * ```
  */
 export class SecretMetrics {
-  readonly #clusters = new Map<string, Looked>();
+  readonly #clusters = new Map<string, Passed>();
+  #isLeading = false;
 
-  /** Takes in one look. */
-  looked(cluster: string, look: Looked): void {
-    if (look.phase === 'gone' || look.phase === 'deleted') this.#clusters.delete(cluster);
-    else this.#clusters.set(cluster, look);
+  /** Says from when on this process knows, and until when. */
+  lead(isLeading: boolean): void {
+    this.#isLeading = isLeading;
+  }
+
+  /** Takes in one pass. */
+  reconciled(cluster: string, pass: Passed): void {
+    if (pass.phase === 'gone' || pass.phase === 'deleted') this.#clusters.delete(cluster);
+    else this.#clusters.set(cluster, pass);
+  }
+
+  /** The clusters that are known now. */
+  get clusters(): ReadonlySet<string> {
+    return new Set(this.#clusters.keys());
+  }
+
+  /**
+   * Takes in a whole list: the reason that the API holds for each cluster.
+   *
+   * @param before what was known when the list was begun: of these, what is not in it has gone
+   */
+  listed(reasons: ReadonlyMap<string, string | undefined>, before: ReadonlySet<string>): void {
+    for (const [id, known] of this.#clusters) {
+      const reason = reasons.get(id);
+      if (!reasons.has(id) && before.has(id)) this.#clusters.delete(id);
+      if (reason !== undefined) this.#clusters.set(id, { ...known, reason });
+    }
   }
 
   /** Made when somebody asks: there may be thousands. */
   samples(): readonly GaugeSample[] {
-    return [...this.#clusters].flatMap(([cluster, look]) => samplesOf(cluster, look));
+    if (!this.#isLeading) return [];
+    return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));
   }
 }
 
-function samplesOf(cluster: string, { reason, data }: Looked): readonly GaugeSample[] {
+function samplesOf(cluster: string, { reason, data }: Passed): readonly GaugeSample[] {
   const created = Date.parse(String(data['versionCreatedTime'])) / 1000;
   const enabled = data['enabledVersions'];
   return [
@@ -70,7 +96,7 @@ function samplesOf(cluster: string, { reason, data }: Looked): readonly GaugeSam
       : []),
     {
       name: 'pullwright_pull_secret_result',
-      help: 'How the last look at a cluster ended: 1 for its reason',
+      help: 'How the last pass over a cluster ended: 1 for its reason',
       value: 1,
       labels: { cluster, reason },
     },

@@ -1,5 +1,10 @@
 /** What an operator can set for the adapter: all with a default, read from flags by the command. */
-import { DEFAULT_DEPENDENCIES } from '../plan.ts';
+
+/** Other adapters that must be available first, by name. */
+export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
+
+/** Tenant to the projects that it may name; a `*` at the end stands for any further characters. */
+export type TenantProjects = Readonly<Record<string, readonly string[]>>;
 
 export interface AdapterSettings {
   /** As it stands in the list of required adapters. @default {'pullsecret'} */
@@ -14,6 +19,8 @@ export interface AdapterSettings {
   readonly pullSecretName: string;
   /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
   readonly gcpSecretName: string;
+  /** Location of a regional secret; `{region}` is the cluster's. Empty: a global one. @default {''} */
+  readonly location: string;
   /** Identity that the Job takes on; `{project}` is filled in. Empty: its own. */
   readonly impersonate: string;
   /** How the Job gets the pull secret. @default {'file'} */
@@ -28,6 +35,8 @@ export interface AdapterSettings {
   readonly kmsKey: string;
   /** Older versions that stay enabled while both credentials are in use. @default {1} */
   readonly keepVersions: number;
+  /** An older version that is no longer kept is disabled, and destroyed after so many seconds; 0: it stays disabled. @default {0} */
+  readonly destroyAfterSeconds: number;
   /** What deletion does to the secret in the customer's project. @default {'delete'} */
   readonly onDeletion: 'delete' | 'retain';
   /** Take over secrets that carry no owner's label. @default {false} */
@@ -41,6 +50,12 @@ export interface AdapterSettings {
   readonly deniedRetrySeconds: number;
   /** An event is answered with an unchanged report only if that is at least this old. Sentinel's debounce. @default {10} */
   readonly repeatSeconds: number;
+  /** Projects that each tenant may name; undefined: nobody checks. */
+  readonly tenants: TenantProjects | undefined;
+  /** Where a cluster's document names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
+  readonly tenantKey: string;
+  /** Label that the customer sets on the project: the Job looks for it before it touches the project. Empty: none. @default {''} */
+  readonly projectChallenge: string;
   /** Further environment of the Job, such as endpoints in a test. */
   readonly jobEnv: Readonly<Record<string, string>>;
 }
@@ -52,6 +67,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   managementNamespace: 'clusters-{id}',
   pullSecretName: 'pull-secret',
   gcpSecretName: 'hyperfleet-{id}-pull-secret',
+  location: '',
   impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
   passAs: 'file',
   image: 'quay.io/pullwright/pullwright:v0.1.0',
@@ -60,6 +76,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,
+  destroyAfterSeconds: 0,
   onDeletion: 'delete',
   adopt: false,
   jobTtlSeconds: 3600,
@@ -67,16 +84,8 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   verifyEverySeconds: 86_400,
   deniedRetrySeconds: 3600,
   repeatSeconds: 10,
+  tenants: undefined,
+  tenantKey: 'created_by',
+  projectChallenge: '',
   jobEnv: {},
 };
-
-/** Fills `{id}`, `{name}` and `{project}` into a template. */
-export function fillTemplate(
-  template: string,
-  values: { readonly id: string; readonly name: string; readonly project?: string | undefined },
-): string {
-  return template
-    .replaceAll('{id}', values.id)
-    .replaceAll('{name}', values.name)
-    .replaceAll('{project}', values.project ?? '');
-}

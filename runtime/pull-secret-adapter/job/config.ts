@@ -1,6 +1,7 @@
 /** What the Job reads from its environment: the names of the existing job, and ours. */
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { CLUSTER_ID } from '../cluster-event.ts';
+import { type Place, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
 
@@ -25,6 +26,8 @@ export interface JobConfig extends JobTask {
   readonly impersonate: string;
   readonly managementNamespace: string;
   readonly managementSecretName: string;
+  /** What a deletion goes to. */
+  readonly places: readonly Place[];
   readonly secretManagerEndpoint: string;
   readonly iamCredentialsEndpoint: string;
   /** Of Cloud Resource Manager; a dry run asks it for permissions. */
@@ -79,19 +82,40 @@ export function secretNameOf(env: Env): string {
  */
 export function readJobConfig(env: Env, file: Redacted<string> | undefined): JobConfig {
   const mode = choice(env, 'JOB_MODE', ['store', 'delete'], 'store');
-  const { pullSecret, ...task } = readTask(env, file, mode);
-  return { ...task, pullSecret, mode, ...readOptions(env) };
+  const places = mode === 'delete' ? placesOf(env) : [];
+  const { pullSecret, ...task } = readTask(env, file, mode, places);
+  return { ...task, pullSecret, mode, places, ...readOptions(env) };
+}
+
+/** `PLACES`, or the one place that the other variables name. */
+function placesOf(env: Env): readonly Place[] {
+  const given = (env['PLACES'] ?? '').split(' ').filter((text) => text !== '');
+  const project = env['GCP_PROJECT_ID'] ?? '';
+  const namespace = env['MANAGEMENT_NAMESPACE'] ?? '';
+  const name = env['MANAGEMENT_SECRET_NAME'] ?? 'pull-secret';
+  const location = (env['GCP_LOCATION'] ?? '') === '' ? '' : `/locations/${env['GCP_LOCATION'] ?? ''}`;
+  const named = [
+    ...(project === '' ? [] : [`projects/${project}${location}/secrets/${secretNameOf(env)}`]),
+    ...(namespace === '' ? [] : [`namespaces/${namespace}/secrets/${name}`]),
+  ];
+  return (given.length > 0 ? given : named).map((text) => {
+    const place = readPlace(text);
+    if (place === undefined)
+      throw wrong('PLACES holds what is no place: wanted projects/P/secrets/S or namespaces/N/secrets/S');
+    return place;
+  });
 }
 
 /** Who and where; the part that the existing job has. */
-function readTask(env: Env, file: Redacted<string> | undefined, mode: 'store' | 'delete'): JobTask {
+function readTask(
+  env: Env,
+  file: Redacted<string> | undefined,
+  mode: 'store' | 'delete',
+  places: readonly Place[],
+): JobTask {
   const given = env['PULL_SECRET_DATA'];
   const pullSecret = file ?? (given === undefined || given === '' ? undefined : redact(given));
-  const task = {
-    gcpProjectId: env['GCP_PROJECT_ID'] ?? '',
-    clusterId: env['CLUSTER_ID'] ?? '',
-    secretName: secretNameOf(env),
-  };
+  const task = taskOf(env, places);
   const missing = missingVariable({ ...task, pullSecret: mode === 'delete' || pullSecret !== undefined });
   if (missing === 'PULL_SECRET_DATA') {
     throw wrong(
@@ -108,7 +132,17 @@ function readTask(env: Env, file: Redacted<string> | undefined, mode: 'store' | 
   return { ...task, pullSecret: pullSecret ?? redact('') };
 }
 
-function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode'> {
+/** A deletion may name its places alone. */
+function taskOf(env: Env, places: readonly Place[]): Omit<JobTask, 'pullSecret'> {
+  const google = places.find((place) => place.kind === 'google');
+  return {
+    gcpProjectId: env['GCP_PROJECT_ID'] ?? google?.project ?? (places.length > 0 ? 'none' : ''),
+    clusterId: env['CLUSTER_ID'] ?? '',
+    secretName: google?.secret ?? secretNameOf(env),
+  };
+}
+
+function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode' | 'places'> {
   const text = (name: string, otherwise = ''): string => env[name] ?? otherwise;
   return {
     clusterName: text('CLUSTER_NAME'),

@@ -3,10 +3,11 @@ import { sameSecret } from '../../rules/redacted.ts';
 import { gcpLabels } from '../names.ts';
 import type { JobConfig } from './config.ts';
 import { GcpError, JobError } from './gcp-error.ts';
-import { assertPullSecret, type JobEnd, type JobShell } from './job.ts';
+import { assertPullSecret } from './job.ts';
 import { tryManagementSecret } from './management-secret.ts';
 import { readNewest } from './read-version.ts';
 import { assertOurs } from './secret-ownership.ts';
+import type { JobEnd, JobShell } from './shell.ts';
 
 /** Storing fails without one of these. */
 const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];

@@ -56,17 +56,19 @@ async function write(
   });
 }
 
-/** Removes the Secret if it is this cluster's. @throws JobError */
-export async function removeManagementSecret(input: ManagementSecretInput): Promise<void> {
-  await explained(input, async () => {
+/** Removes the Secret if it is this cluster's. @returns what became of it @throws JobError */
+export async function removeManagementSecret(input: ManagementSecretInput): Promise<string> {
+  return explained(input, async () => {
     const present = await read(input);
-    if (present?.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return;
+    if (present === undefined) return 'was not there';
+    if (present.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return 'is not ours: it stays';
     const uid = present.metadata.uid;
     const { namespace, name } = input;
     await input.client.remove(
       { apiVersion: 'v1', kind: 'Secret', namespace, name },
       uid === undefined ? {} : { uid },
     );
+    return 'removed';
   });
 }
 

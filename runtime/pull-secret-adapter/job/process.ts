@@ -7,13 +7,16 @@ import type { HttpClient } from '../../http/client.ts';
 import { openHttpClient } from '../../http/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
+import type { GooglePlace, KubernetesPlace } from '../places.ts';
+import { accountDomain } from '../templates.ts';
 import { type Env, type JobConfig, readJobConfig, secretNameOf } from './config.ts';
 import { dryRun } from './dry-run.ts';
 import { JobError } from './gcp-error.ts';
 import { gcpIdentity } from './gcp-identity.ts';
-import { failedEnd, type JobEnd, type JobLog, runJob } from './job.ts';
+import { failedEnd, runJob } from './job.ts';
 import type { ManagementSecretInput } from './management-secret.ts';
 import { SecretManager } from './secret-manager.ts';
+import type { JobEnd, JobLog } from './shell.ts';
 
 export interface JobProcess {
   readonly env: Env;
@@ -57,11 +60,23 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
     resourceManagerEndpoint,
     iamCredentialsEndpoint,
   ]);
-  const client = config.managementNamespace === '' ? undefined : await openCluster(config, options);
+  const needsCluster =
+    config.mode === 'delete'
+      ? config.places.some(({ kind }) => kind === 'kubernetes')
+      : config.managementNamespace !== '';
+  const client = needsCluster ? await openCluster(config, options) : undefined;
   try {
     const shell = {
-      manager: openManager(config, signal, http),
-      management: client === undefined ? undefined : managementOf(config, client),
+      manager: openManager(config, config.gcpProjectId, { signal, http }),
+      management:
+        client === undefined || config.mode === 'delete'
+          ? undefined
+          : managementOf(config, client, config.managementNamespace, config.managementSecretName),
+      managerOf: (place: GooglePlace) => openManager(config, place.project, { signal, http }),
+      managementOf: (place: KubernetesPlace) => {
+        if (client === undefined) throw new TypeError('No cluster was opened');
+        return managementOf(config, client, place.namespace, place.secret);
+      },
       runner: randomUUID(),
       now: () => Date.now(),
       pause: (ms: number) => (options.pause ?? wait)(ms, signal),
@@ -107,23 +122,34 @@ async function openCluster(config: JobConfig, options: JobProcess): Promise<Kube
   }
 }
 
-function managementOf(config: JobConfig, client: KubeClient): ManagementSecretInput {
+function managementOf(
+  config: JobConfig,
+  client: KubeClient,
+  namespace: string,
+  name: string,
+): ManagementSecretInput {
   return {
     client,
-    namespace: config.managementNamespace,
-    name: config.managementSecretName,
+    namespace,
+    name,
     clusterId: config.clusterId,
     clusterName: config.clusterName,
     adopt: config.adopt,
   };
 }
 
-function openManager(config: JobConfig, signal: AbortSignal, http: HttpClient): SecretManager {
+function openManager(
+  config: JobConfig,
+  project: string,
+  { signal, http }: { readonly signal: AbortSignal; readonly http: HttpClient },
+): SecretManager {
+  // A domain-scoped project has another name in its service accounts.
+  const impersonate = config.impersonate.replaceAll('{project}', () => accountDomain(project));
   return new SecretManager({
     endpoint: config.secretManagerEndpoint,
     resourceManagerEndpoint: config.resourceManagerEndpoint,
-    project: config.gcpProjectId,
-    token: gcpIdentity({ ...config, signal, http }),
+    project,
+    token: gcpIdentity({ ...config, impersonate, signal, http }),
     http,
     timeoutMs: config.timeoutMs,
     signal,

@@ -16,7 +16,7 @@ import { kubeconfigText } from '../../control-plane/users.ts';
 import { Authority } from '../../control-plane/x509.ts';
 
 const SERVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '/api/v1': { secrets: 'Secret', pods: 'Pod' },
+  '/api/v1': { secrets: 'Secret', pods: 'Pod', configmaps: 'ConfigMap', namespaces: 'Namespace' },
   '/apis/batch/v1': { jobs: 'Job' },
   '/apis/coordination.k8s.io/v1': { leases: 'Lease' },
   '/apis/rbac.authorization.k8s.io/v1': { rolebindings: 'RoleBinding' },
@@ -29,6 +29,15 @@ const STORED: JobResult = {
   details: { secretVersion: '1' },
 };
 
+/** As a Job ends that found everything in order. */
+function endOf(job: KubeObject): JobResult {
+  const text = JSON.stringify(job.spec);
+  const places = /"PLACES","value":"([^"]*)"/.exec(text)?.[1]?.split(' ') ?? [];
+  if (!text.includes('"JOB_MODE","value":"delete"')) return STORED;
+  const receipt = Object.fromEntries(places.map((place) => [place, 'removed']));
+  return { status: 'success', reason: 'SecretDeleted', message: 'Removed', details: {}, receipt };
+}
+
 export class JobCluster {
   readonly kubeconfig: string;
   readonly objects: Map<string, KubeObject> = new Map();
@@ -37,7 +46,9 @@ export class JobCluster {
   /** When each Job ended, by its name, in `performance.now()`. */
   readonly ended: Map<string, number> = new Map();
   jobMs = 0;
-  end: (job: KubeObject) => JobResult = () => STORED;
+  end: (job: KubeObject) => JobResult = endOf;
+  /** How each namespace is. */
+  namespace: (name: string) => 'active' | 'terminating' | 'gone' = () => 'active';
   /** Answers a request with this status instead. */
   refuse: ((method: string, path: string) => number | undefined) | undefined;
   readonly #folder: string;
@@ -147,11 +158,17 @@ export class JobCluster {
   #read(path: string, selector: string): readonly [number, object] {
     const kinds = SERVED[path];
     if (kinds !== undefined) {
-      const resources = Object.entries(kinds).map(([name, kind]) => ({ name, kind, namespaced: true }));
+      const resources = Object.entries(kinds).map(([name, kind]) => ({
+        name,
+        kind,
+        namespaced: kind !== 'Namespace',
+      }));
       return [200, { resources }];
     }
     const found = this.objects.get(path);
     if (found !== undefined) return [200, found];
+    const [, namespace] = /^\/api\/v1\/namespaces\/([^/]+)$/.exec(path) ?? [];
+    if (namespace !== undefined) return this.#namespace(namespace);
     if (!isCollection(path)) return [404, { kind: 'Status', reason: 'NotFound' }];
     const wanted = selector.split(',').filter(Boolean);
     const cluster = wanted.find((term) => term.startsWith(`${CLUSTER_LABEL}=`))?.split('=')[1];
@@ -164,6 +181,13 @@ export class JobCluster {
       .filter((object) => object !== undefined)
       .filter(({ metadata }) => wanted.every((term) => matches(term, metadata.labels ?? {})));
     return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
+  }
+
+  #namespace(name: string): readonly [number, object] {
+    const state = this.namespace(name);
+    if (state === 'gone') return [404, { kind: 'Status', reason: 'NotFound' }];
+    const ending = state === 'terminating' ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+    return [200, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, ...ending } }];
   }
 
   #store(path: string, object: KubeObject): KubeObject {

@@ -7,7 +7,7 @@ import {
   JobError,
   retryableStatus,
 } from '../../../../runtime/pull-secret-adapter/job/gcp-error.ts';
-import { againAfter, JOB_BACK_OFF } from '../../../../runtime/pull-secret-adapter/job/job.ts';
+import { againAfter, JOB_BACK_OFF } from '../../../../runtime/pull-secret-adapter/job/shell.ts';
 import { gcpLabels } from '../../../../runtime/pull-secret-adapter/names.ts';
 import { judgePullSecret } from '../../../../runtime/pull-secret-adapter/pull-secret.ts';
 import { backOffMs } from '../../../../runtime/rules/back-off.ts';

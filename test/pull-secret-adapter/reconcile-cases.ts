@@ -1,29 +1,55 @@
 /** What is there, and what the adapter then does and reports: one row per situation in the life of a cluster. */
 
-import type { Decision } from '../../runtime/pull-secret-adapter/adapter/decision.ts';
-import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import type {
+  JobView,
+  NamespaceState,
+  RecordView,
+  SecretView,
+} from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import type { AdapterSettings } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import type { Outcome } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
 import type { AdapterStatus, Cluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import type { Case } from '../support/suite.ts';
-import { cluster, failedJob, HASH, job, own, READY, report, SECRET } from './decide-parts.ts';
+import {
+  cluster,
+  deletionJob,
+  failedJob,
+  HASH,
+  job,
+  own,
+  ownStored,
+  PLACES,
+  READY,
+  RECORD,
+  report,
+  SECRET,
+} from './reconcile-parts.ts';
 
-export interface DecideCase extends Case {
+export interface ReconcileCase extends Case {
   readonly of?: Cluster;
   readonly statuses?: readonly AdapterStatus[];
   readonly jobs?: readonly JobView[];
   readonly secret?: SecretView;
-  readonly phase: Decision['phase'];
-  readonly steps: readonly string[];
+  readonly record?: RecordView;
+  /** Of the management namespace. @default {'active'} */
+  readonly namespace?: NamespaceState;
+  readonly settings?: Partial<AdapterSettings>;
+  readonly phase: Outcome['phase'];
+  readonly effects: readonly string[];
   readonly after?: readonly string[];
   readonly available: string;
   readonly finalized?: string;
+  /** What a Job that deletes goes to. */
+  readonly starts?: readonly string[];
+  readonly receipt?: Readonly<Record<string, string>>;
 }
 
-export const DECIDE_CASES: readonly DecideCase[] = [
+export const RECONCILE_CASES: readonly ReconcileCase[] = [
   {
     name: 'everything ready',
     reason: 'the six preconditions hold',
     phase: 'started',
-    steps: ['start'],
+    effects: ['record', 'start'],
     available: 'False JobInProgress',
   },
   {
@@ -31,7 +57,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'comes by itself',
     statuses: READY.slice(0, 2),
     phase: 'waiting',
-    steps: [],
+    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -39,7 +65,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'stale truth is none',
     statuses: [...READY.slice(0, 2), report('placement', 'True', 1)],
     phase: 'waiting',
-    steps: [],
+    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -47,7 +73,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'not ours',
     of: cluster({}, { provider: 'aws' }),
     phase: 'invalid',
-    steps: [],
+    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -55,7 +81,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'somebody must give one',
     of: cluster({}, { pullSecret: {} }),
     phase: 'invalid',
-    steps: [],
+    effects: [],
     available: 'False PreconditionNotMet',
   },
   {
@@ -63,7 +89,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'refused before any Job',
     of: cluster({}, { pullSecret: { data: '{"auths":{"a":{}}}' } }),
     phase: 'invalid',
-    steps: [],
+    effects: [],
     available: 'False InvalidPullSecret',
   },
   {
@@ -72,7 +98,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     jobs: [job()],
     secret: SECRET,
     phase: 'running',
-    steps: [],
+    effects: [],
     available: 'False JobInProgress',
   },
   {
@@ -80,7 +106,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'drift is repaired',
     jobs: [job()],
     phase: 'running',
-    steps: ['repair-secret'],
+    effects: ['repair-secret'],
     available: 'False JobInProgress',
   },
   {
@@ -89,15 +115,15 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     jobs: [job()],
     secret: { ...SECRET, ownerUids: [] },
     phase: 'running',
-    steps: ['repair-secret'],
+    effects: ['repair-secret'],
     available: 'False JobInProgress',
   },
   {
     name: 'an older Job is there',
     reason: 'it could write last',
-    jobs: [job({ name: 'pullsecret-cls-1-gen1', generation: 1 })],
+    jobs: [job({ name: 'pullsecret-cls-1-gen1', generation: 1, hash: 'other' })],
     phase: 'running',
-    steps: ['remove-job'],
+    effects: ['remove-job'],
     available: 'False JobInProgress',
   },
   {
@@ -106,7 +132,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     jobs: [job({ phase: 'succeeded' })],
     secret: SECRET,
     phase: 'stored',
-    steps: ['remove-secret'],
+    effects: ['remove-secret'],
     available: 'True SecretAvailable',
   },
   {
@@ -115,7 +141,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     jobs: [failedJob('SecretNotOwned', '2026-01-01T00:00:00Z')],
     secret: SECRET,
     phase: 'failed',
-    steps: ['remove-secret'],
+    effects: ['remove-secret'],
     available: 'False SecretNotOwned',
   },
   {
@@ -123,7 +149,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'the pause is not over',
     jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:55Z')],
     phase: 'failed',
-    steps: [],
+    effects: [],
     available: 'False QuotaExceeded',
   },
   {
@@ -131,7 +157,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'made again once the report remembers it',
     jobs: [failedJob('QuotaExceeded', '2026-01-01T00:59:00Z')],
     phase: 'failed',
-    steps: [],
+    effects: [],
     after: ['remove-job'],
     available: 'False QuotaExceeded',
   },
@@ -146,7 +172,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
       }),
     ],
     phase: 'started',
-    steps: ['start'],
+    effects: ['record', 'start'],
     available: 'False JobInProgress',
   },
   {
@@ -160,7 +186,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
       }),
     ],
     phase: 'failed',
-    steps: [],
+    effects: [],
     available: 'False SecretNotOwned',
   },
   {
@@ -175,8 +201,8 @@ export const DECIDE_CASES: readonly DecideCase[] = [
       },
     ],
     phase: 'stored',
-    steps: [],
-    available: 'True Reported',
+    effects: [],
+    available: 'True SecretAvailable',
   },
   {
     name: 'stored long ago',
@@ -190,8 +216,8 @@ export const DECIDE_CASES: readonly DecideCase[] = [
       },
     ],
     phase: 'started',
-    steps: ['start'],
-    available: 'False JobInProgress',
+    effects: ['record', 'start'],
+    available: 'True SecretAvailable',
   },
   {
     name: 'deleting, dependencies gone',
@@ -200,7 +226,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     statuses: [],
     secret: SECRET,
     phase: 'deleting',
-    steps: ['remove-secret', 'start'],
+    effects: ['remove-secret', 'record', 'start'],
     available: 'False Deleting',
     finalized: 'False CleanupInProgress',
   },
@@ -210,7 +236,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     of: cluster({ deleted_time: 'x' }),
     jobs: [job({ generation: 1 })],
     phase: 'deleting',
-    steps: ['remove-job'],
+    effects: ['remove-job'],
     available: 'False Deleting',
     finalized: 'False CleanupInProgress',
   },
@@ -218,10 +244,12 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     name: 'deleted',
     reason: 'the API waits for this',
     of: cluster({ deleted_time: 'x' }),
-    jobs: [job({ purpose: 'delete', phase: 'succeeded' })],
+    statuses: [ownStored(1, '2026-01-01T00:00:00Z')],
+    jobs: [deletionJob(Object.fromEntries(PLACES.map((place) => [place, 'removed'])))],
+    record: RECORD,
     phase: 'deleted',
-    steps: ['remove-binding'],
-    after: ['remove-job'],
+    effects: ['remove-binding'],
+    after: ['remove-job', 'remove-record'],
     available: 'False SecretDeleted',
     finalized: 'True CleanupConfirmed',
   },
@@ -230,7 +258,7 @@ export const DECIDE_CASES: readonly DecideCase[] = [
     reason: 'nothing is stored anywhere',
     of: cluster({ deleted_time: 'x' }, { gcp: {} }),
     phase: 'deleted',
-    steps: ['remove-binding'],
+    effects: ['remove-binding'],
     available: 'False SecretDeleted',
     finalized: 'True CleanupConfirmed',
   },

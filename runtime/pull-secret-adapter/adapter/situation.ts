@@ -1,8 +1,10 @@
-/** What a decision is made of, and the rules that storing and deleting share. */
+/** What a pass over a cluster is made of, and the rules that storing and deleting share. */
+import { createHash } from 'node:crypto';
 import type { AdapterStatus, Cluster } from '../cluster.ts';
 import { type OutcomeClass, outcomeClass } from '../outcome.ts';
+import { uniquePlaces, wantedPlaces } from '../places.ts';
 import { pullSecretHash } from '../pull-secret.ts';
-import type { JobView, SecretView } from './observe.ts';
+import type { JobView, NamespaceState, RecordView, SecretView } from './observe.ts';
 import type { AdapterSettings } from './settings.ts';
 import type { StatusReport } from './status-report.ts';
 
@@ -12,18 +14,26 @@ export interface Situation {
   readonly statuses: readonly AdapterStatus[];
   readonly jobs: readonly JobView[];
   readonly secret: SecretView | undefined;
+  /** Where this cluster's pull secret was ever written. */
+  readonly record: RecordView | undefined;
+  /** Of every namespace that a place names, looked at with rights of the whole cluster. */
+  readonly namespaces: Readonly<Record<string, NamespaceState>>;
   readonly settings: AdapterSettings;
   readonly now: Date;
 }
 
 /** One thing to do, in order. */
-export type Step =
+export type Effect =
+  /** Before anything is written anywhere. */
+  | { readonly do: 'record'; readonly places: readonly string[] }
   /** Binding, temporary Secret, Job, and the Job as owner of the Secret. */
   | {
       readonly do: 'start';
       readonly purpose: 'store' | 'delete';
       readonly job: string;
       readonly attempt: number;
+      /** What a Job that deletes goes to. */
+      readonly places: readonly string[];
     }
   /** The running Job's Secret is missing, has other content or no owner. */
   | { readonly do: 'repair-secret'; readonly jobUid: string; readonly job: string }
@@ -36,13 +46,15 @@ export type Step =
     }
   | { readonly do: 'remove-secret'; readonly uid: string }
   | { readonly do: 'remove-job'; readonly job: string; readonly uid: string; readonly waitForPods: boolean }
-  | { readonly do: 'remove-binding' };
+  | { readonly do: 'remove-binding'; readonly namespace: string }
+  | { readonly do: 'remove-record'; readonly uid: string };
 
-export interface Decision {
-  readonly steps: readonly Step[];
+/** What a pass comes to. */
+export interface Outcome {
+  readonly effects: readonly Effect[];
   readonly report: StatusReport;
   /** Only once the report is stored: what the report must remember first. */
-  readonly afterReport: readonly Step[];
+  readonly afterReport: readonly Effect[];
   readonly requeueAfterMs?: number;
   /** One word for the log and the metric. */
   readonly phase:
@@ -65,6 +77,43 @@ export function contentHash(cluster: Cluster): string {
   return cluster.pullSecret === undefined ? '' : pullSecretHash(cluster.pullSecret).slice(0, 16);
 }
 
+/** What the places of a cluster's pull secret are now, in short. */
+export function targetHash(cluster: Cluster, settings: AdapterSettings): string {
+  const text = wantedPlaces(cluster, settings).join('\n');
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Our own report, of whatever generation. */
+export function ownStatus({
+  statuses,
+  settings,
+}: Pick<Situation, 'statuses' | 'settings'>): AdapterStatus | undefined {
+  return statuses.find((status) => status.adapter === settings.adapterName);
+}
+
+/** Every place that is known to have been written to: by the record, by the report, by Jobs that are there. */
+export function recordedPlaces(situation: Situation): readonly string[] {
+  const own = ownStatus(situation);
+  return uniquePlaces([
+    ...(situation.record?.places ?? []),
+    ...placesOfReport(own),
+    ...situation.jobs.flatMap((job) => job.places),
+  ]);
+}
+
+/** Also of a report from before places were recorded, and of the existing adapter's. */
+function placesOfReport(own: AdapterStatus | undefined): readonly string[] {
+  const { places, gcpProject: project, secretName: secret, managementSecret } = own?.data ?? {};
+  const [namespace, name] = typeof managementSecret === 'string' ? managementSecret.split('/') : [];
+  return [
+    ...(Array.isArray(places) ? places.filter((one) => typeof one === 'string') : []),
+    ...(typeof project === 'string' && typeof secret === 'string'
+      ? [`projects/${project}/secrets/${secret}`]
+      : []),
+    ...(namespace === undefined ? [] : [`namespaces/${namespace}/secrets/${name ?? ''}`]),
+  ];
+}
+
 /** Pause before the next attempt; undefined: only a change of the cluster helps. */
 export function retryPauseMs(
   kind: OutcomeClass,
@@ -78,13 +127,13 @@ export function retryPauseMs(
 }
 
 /** For a Job that left no result: its image did not start, it ran out of time or memory. */
-export function failureText(job: JobView): string {
+function failureText(job: JobView): string {
   const code = job.exitCode === undefined ? '' : `, exit code ${job.exitCode}`;
   return `Job "${job.name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
 }
 
 /** Removes a Job; one that runs is waited for, since its pods could still write. */
-export function removal(job: JobView): Step {
+export function removal(job: JobView): Effect {
   return { do: 'remove-job', job: job.name, uid: job.uid, waitForPods: job.phase === 'running' };
 }
 
@@ -106,26 +155,4 @@ export function failureOf(job: JobView): Failure {
 export function pauseLeftMs(pause: number | undefined, job: JobView, now: Date): number | undefined {
   if (pause === undefined) return undefined;
   return pause - (now.getTime() - Date.parse(job.finishedAt ?? now.toISOString()));
-}
-
-/** What our own report remembers of the last attempt. */
-export interface Memory {
-  readonly attempt: number;
-  readonly failed: boolean;
-  readonly available: boolean;
-  readonly reason: string;
-  /** Since the attempt ended. */
-  readonly ageMs: number;
-}
-
-export function memoryOf(own: AdapterStatus, now: Date): Memory {
-  const available = own.conditions.find((condition) => condition.type === 'Available');
-  const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
-  return {
-    attempt: Number(own.metadata?.['attempt'] ?? 0),
-    failed: own.data?.['failed'] === true,
-    available: available?.status === 'True',
-    reason: available?.reason ?? '',
-    ageMs: now.getTime() - (typeof finished === 'string' ? Date.parse(finished) : 0),
-  };
 }

@@ -1,43 +1,51 @@
 import assert from 'node:assert/strict';
-import { decide } from '../../runtime/pull-secret-adapter/adapter/decide.ts';
+import { reconcile } from '../../runtime/pull-secret-adapter/adapter/reconcile.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import type { AdapterStatus } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { findPlanted } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';
-import { DECIDE_CASES } from './decide-cases.ts';
-import { cluster, failedJob, HASH, NOW, own, READY, report } from './decide-parts.ts';
+import { RECONCILE_CASES } from './reconcile-cases.ts';
+import { DELETION_CASES } from './reconcile-deletion-cases.ts';
+import { MEMORY_CASES } from './reconcile-memory-cases.ts';
+import { cluster, failedJob, HASH, NOW, own, READY, report } from './reconcile-parts.ts';
 
-const test = suite('decide');
+const test = suite('reconcile');
+const NOTHING = { record: undefined, namespaces: {} };
 
-table(test, DECIDE_CASES, (row) => {
-  const decision = decide({
+table(test, [...RECONCILE_CASES, ...DELETION_CASES, ...MEMORY_CASES], (row) => {
+  const outcome = reconcile({
     cluster: row.of ?? cluster(),
     statuses: row.statuses ?? READY,
     jobs: row.jobs ?? [],
     secret: row.secret,
-    settings: DEFAULT_SETTINGS,
+    record: row.record,
+    namespaces: { 'clusters-cls-1': row.namespace ?? 'active' },
+    settings: { ...DEFAULT_SETTINGS, ...row.settings },
     now: NOW,
   });
   const shown = (type: string): string => {
-    const found = decision.report.conditions.find((one) => one.type === type);
+    const found = outcome.report.conditions.find((one) => one.type === type);
     return `${found?.status} ${found?.reason}`;
   };
-  assert.equal(decision.phase, row.phase);
+  assert.equal(outcome.phase, row.phase);
   assert.deepEqual(
-    decision.steps.map((step) => step.do),
-    row.steps,
+    outcome.effects.map((effect) => effect.do),
+    row.effects,
   );
   assert.deepEqual(
-    decision.afterReport.map((step) => step.do),
+    outcome.afterReport.map((effect) => effect.do),
     row.after ?? [],
   );
+  const started = outcome.effects.find((effect) => effect.do === 'start');
+  if (row.starts !== undefined) assert.deepEqual(started?.places, row.starts);
+  if (row.receipt !== undefined) assert.deepEqual(outcome.report.data['receipt'], row.receipt);
   assert.equal(shown('Available'), row.available);
   assert.equal(shown('Finalized'), row.finalized ?? 'False InUse');
   assert.deepEqual(
-    decision.report.conditions.map((one) => one.type),
+    outcome.report.conditions.map((one) => one.type),
     ['Available', 'Applied', 'Health', 'Finalized'],
   );
-  assert.equal(findPlanted(JSON.stringify(decision)), undefined);
+  assert.equal(findPlanted(JSON.stringify(outcome)), undefined);
 });
 
 test('pauses end, and what was stored is looked at again, exactly when they are due', () => {
@@ -45,9 +53,15 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
     own: AdapterStatus,
     now: number,
   ): { readonly phase: string; readonly after: number | undefined } => {
-    const situation = { cluster: cluster(), statuses: [...READY, own], jobs: [], secret: undefined };
-    const decision = decide({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
-    return { phase: decision.phase, after: decision.requeueAfterMs };
+    const situation = {
+      cluster: cluster(),
+      statuses: [...READY, own],
+      jobs: [],
+      secret: undefined,
+      ...NOTHING,
+    };
+    const outcome = reconcile({ ...situation, settings: DEFAULT_SETTINGS, now: new Date(now) });
+    return { phase: outcome.phase, after: outcome.requeueAfterMs };
   };
   const at = Date.parse('2026-01-01T00:00:00Z');
   const metadata = { attempt: 1, completed_time: new Date(at).toISOString() };
@@ -64,11 +78,12 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
 
 test('a failed Job is looked at again when its pause is over, and at the soonest in a second', () => {
   const after = (finishedAt: string): number | undefined =>
-    decide({
+    reconcile({
       cluster: cluster(),
       statuses: READY,
       jobs: [failedJob('QuotaExceeded', finishedAt)],
       secret: undefined,
+      ...NOTHING,
       settings: DEFAULT_SETTINGS,
       now: NOW,
     }).requeueAfterMs;
@@ -86,11 +101,12 @@ test('the three sources of a dependency are read, the most exact one first', () 
     observed_generation: 2,
   }));
   const phase = (status: unknown, statuses: readonly AdapterStatus[]): string =>
-    decide({
+    reconcile({
       cluster: cluster({ status }),
       statuses,
       jobs: [],
       secret: undefined,
+      ...NOTHING,
       settings: DEFAULT_SETTINGS,
       now: NOW,
     }).phase;

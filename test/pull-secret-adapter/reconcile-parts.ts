@@ -1,7 +1,8 @@
-/** What `decide` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
+/** What `reconcile` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
 import assert from 'node:assert/strict';
-import { contentHash } from '../../runtime/pull-secret-adapter/adapter/decision.ts';
-import type { JobView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
 import { type AdapterStatus, type Cluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
 import { pullSecret } from './run-job.ts';
@@ -47,6 +48,13 @@ export const READY: readonly AdapterStatus[] = ['validation', 'dns', 'placement'
 );
 export const HASH: string = contentHash(cluster());
 
+export const TARGET: string = targetHash(cluster(), DEFAULT_SETTINGS);
+/** Where it belongs. */
+export const PLACES: readonly string[] = [
+  'namespaces/clusters-cls-1/secrets/pull-secret',
+  'projects/cust/secrets/hyperfleet-cls-1-pull-secret',
+];
+
 /** The Job that stores generation 2, running. */
 export function job(change: Partial<JobView> = {}): JobView {
   return {
@@ -55,6 +63,9 @@ export function job(change: Partial<JobView> = {}): JobView {
     purpose: 'store',
     generation: 2,
     hash: HASH,
+    target: TARGET,
+    places: PLACES,
+    verifyRequest: '',
     attempt: 1,
     phase: 'running',
     removing: false,
@@ -82,6 +93,26 @@ export function own(reason: string, more: Partial<AdapterStatus>): AdapterStatus
   };
 }
 
+/** A report of ours that remembers what is stored, of whatever generation. */
+export function ownStored(
+  generation: number,
+  verifiedTime: string,
+  more: Record<string, unknown> = {},
+): AdapterStatus {
+  const stored = {
+    content: HASH,
+    target: TARGET,
+    message: 'Stored',
+    verifiedTime,
+    verifyRequest: '',
+    details: {},
+  };
+  return {
+    ...report('pullsecret', 'True', generation),
+    data: { content: HASH, target: TARGET, stored, places: PLACES, ...more },
+  };
+}
+
 /** The Job's first attempt, ended with a result. */
 export function failedJob(reason: string, finishedAt: string): JobView {
   return job({
@@ -90,4 +121,16 @@ export function failedJob(reason: string, finishedAt: string): JobView {
     finishedAt,
     result: { status: 'failure', reason, message: 'm', details: {} },
   });
+}
+
+/** The record of {@link PLACES}. */
+export const RECORD: RecordView = { uid: 'r', resourceVersion: '1', places: PLACES, verifyRequest: '' };
+
+/** The Job that deletes, ended well, with what became of the places. */
+export function deletionJob(
+  receipt: Readonly<Record<string, string>>,
+  change: Partial<JobView> = {},
+): JobView {
+  const result = { status: 'success', reason: 'SecretDeleted', message: 'm', details: {}, receipt } as const;
+  return job({ purpose: 'delete', phase: 'succeeded', result, ...change });
 }

@@ -1,19 +1,19 @@
-/** What a decision wants done in the cluster of the Jobs. */
+/** What a pass wants done in the cluster of the Jobs. */
 import { type ApiError, isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { immutableText } from '../../rules/kubernetes/immutable-field.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Cluster } from '../cluster.ts';
-import { bindingName, dataSecretName } from '../names.ts';
-import { contentHash, type Step } from './decision.ts';
-import { jobIdentity, type SecretView } from './observe.ts';
-import { bindingObject, dataSecret, jobObject, managementNamespace } from './resources.ts';
+import { CLUSTER_LABEL, dataSecretName, recordName } from '../names.ts';
+import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
+import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
+import { contentHash, type Effect } from './situation.ts';
 
 export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
-export interface StepContext {
+export interface EffectContext {
   readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
   readonly settings: AdapterSettings;
   /** Told of labels that were put back. */
@@ -23,10 +23,11 @@ export interface StepContext {
   ) => void;
 }
 
-/** What a step is done to, as it was seen when it was decided. */
+/** What an effect is on, as it was seen when it was decided. */
 export interface Target {
   readonly cluster: Cluster;
   readonly secret: SecretView | undefined;
+  readonly record: RecordView | undefined;
 }
 
 /** Another replica has written since this one looked: to be looked at anew. */
@@ -37,53 +38,62 @@ export class Overtaken extends PullwrightError {
 }
 
 /** @throws Overtaken when another replica has written meanwhile; PullwrightError when the cluster refuses or does not answer */
-export async function runStep(step: Step, target: Target, context: StepContext): Promise<void> {
+export async function runEffect(effect: Effect, target: Target, context: EffectContext): Promise<void> {
   const { cluster, secret } = target;
-  switch (step.do) {
+  switch (effect.do) {
+    case 'record':
+      await writeExactly(
+        recordObject(cluster, context.settings, effect.places),
+        target.record?.resourceVersion,
+        context,
+      );
+      return;
     case 'start':
-      return start(step, target, context);
+      return start(effect, target, context);
     case 'repair-secret':
-      await writeSecret(
-        dataSecret(cluster, context.settings, { name: step.job, uid: step.jobUid }),
+      await writeExactly(
+        dataSecret(cluster, context.settings, { name: effect.job, uid: effect.jobUid }),
         secret?.resourceVersion,
         context,
       );
       return;
     case 'repair-labels':
-      return repairLabels(step, context);
+      return repairLabels(effect, context);
     case 'remove-secret':
-      return removeSecret(cluster.id, step.uid, context);
+      return removeSecret(cluster.id, effect.uid, context);
     case 'remove-job':
-      return removeJob(step.job, step.uid, step.waitForPods, context);
+      return removeJob(effect.job, effect.uid, effect.waitForPods, context);
     case 'remove-binding':
-      return removeBinding(cluster, context);
+      return removeBinding(cluster, effect.namespace, context);
+    case 'remove-record':
+      return removeRecord(cluster.id, effect.uid, context);
   }
 }
 
 async function start(
-  step: Extract<Step, { do: 'start' }>,
-  { cluster, secret }: Target,
-  context: StepContext,
+  effect: Extract<Effect, { do: 'start' }>,
+  { cluster, secret, record }: Target,
+  context: EffectContext,
 ): Promise<void> {
   const { settings } = context;
-  const binding = bindingObject(cluster, settings);
-  if (binding !== undefined) await bind(binding, context);
-  const withSecret = step.purpose === 'store' && contentHash(cluster) !== '';
+  for (const namespace of boundNamespaces(cluster, settings, effect)) await bind(cluster, namespace, context);
+  const withSecret = effect.purpose === 'store' && contentHash(cluster) !== '';
   const written = withSecret
-    ? await writeSecret(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
+    ? await writeExactly(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
     : undefined;
-  const job = await applyJob(jobObject(cluster, settings, step), context);
+  const task = { ...effect, verifyRequest: record?.verifyRequest ?? '' };
+  const job = await applyJob(jobObject(cluster, settings, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)
-    await writeSecret(
-      dataSecret(cluster, settings, { name: step.job, uid }),
+    await writeExactly(
+      dataSecret(cluster, settings, { name: effect.job, uid }),
       written.metadata.resourceVersion ?? '',
       context,
     );
 }
 
 /** One of that name may be there whose labels hide it, and which another version of the adapter made: it goes on. */
-async function applyJob(wanted: KubeObject, context: StepContext): Promise<KubeObject | undefined> {
+async function applyJob(wanted: KubeObject, context: EffectContext): Promise<KubeObject | undefined> {
   try {
     return await apply(wanted, context);
   } catch (error) {
@@ -112,8 +122,8 @@ function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiErro
 
 /** Nothing but labels of exactly the Job that was seen. */
 async function repairLabels(
-  { job, jobUid: uid, labels }: Pick<Extract<Step, { do: 'repair-labels' }>, 'job' | 'jobUid' | 'labels'>,
-  { kube, settings, onRepair }: StepContext,
+  { job, jobUid: uid, labels }: Pick<Extract<Effect, { do: 'repair-labels' }>, 'job' | 'jobUid' | 'labels'>,
+  { kube, settings, onRepair }: EffectContext,
 ): Promise<void> {
   const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name: job };
   try {
@@ -127,30 +137,35 @@ async function repairLabels(
 }
 
 /**
- * Writes the temporary Secret exactly over what was seen: else a look at an older generation could put the older pull secret under the
- * Job of the newer one.
+ * Writes the temporary Secret, or the record, exactly over what was seen: else a pass at an older generation could put the older pull
+ * secret under the Job of the newer one, or drop a place that another replica has added.
  *
  * @param seen its resource version; undefined: there was none
  */
-async function writeSecret(
-  secret: KubeObject,
+async function writeExactly(
+  object: KubeObject,
   seen: string | undefined,
-  { kube }: StepContext,
+  { kube }: EffectContext,
 ): Promise<KubeObject> {
   try {
-    if (seen === undefined) return await kube.create(secret, FIELD_MANAGER);
-    const exact = { ...secret, metadata: { ...secret.metadata, resourceVersion: seen } };
+    if (seen === undefined) return await kube.create(object, FIELD_MANAGER);
+    const exact = { ...object, metadata: { ...object.metadata, resourceVersion: seen } };
     return await kube.apply(exact, { manager: FIELD_MANAGER, force: true });
   } catch (error) {
     // Applying to a version of what has gone is answered with 404 or 409.
     if (isApiError(error, 409) || (seen !== undefined && isApiError(error, 404)))
-      throw new Overtaken(secret.metadata.name);
+      throw new Overtaken(object.metadata.name);
     throw error;
   }
 }
 
 /** The namespace may come later; the Job says so if it is still missing then. */
-async function bind(binding: KubeObject, context: StepContext): Promise<void> {
+async function bind(cluster: Cluster, namespace: string, context: EffectContext): Promise<void> {
+  const binding = bindingObject(cluster, context.settings, namespace);
+  const present = await context.kube.get(refOf(binding));
+  // By the same name it gives the same right, whichever cluster's it is.
+  if (present !== undefined && JSON.stringify(present['subjects']) === JSON.stringify(binding['subjects']))
+    return;
   try {
     await apply(binding, context);
   } catch (error) {
@@ -158,8 +173,16 @@ async function bind(binding: KubeObject, context: StepContext): Promise<void> {
   }
 }
 
+function refOf({
+  apiVersion,
+  kind,
+  metadata: { name, namespace },
+}: KubeObject): Parameters<KubeClient['get']>[0] {
+  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
 /** Undefined: another replica was faster with the same, which is as good. */
-async function apply(object: KubeObject, { kube }: StepContext): Promise<KubeObject | undefined> {
+async function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeObject | undefined> {
   try {
     return await kube.apply(object, { manager: FIELD_MANAGER, force: true });
   } catch (error) {
@@ -168,7 +191,11 @@ async function apply(object: KubeObject, { kube }: StepContext): Promise<KubeObj
   }
 }
 
-export async function removeSecret(id: string, uid: string, { kube, settings }: StepContext): Promise<void> {
+export async function removeSecret(
+  id: string,
+  uid: string,
+  { kube, settings }: EffectContext,
+): Promise<void> {
   const ref = { apiVersion: 'v1', kind: 'Secret', namespace: settings.namespace, name: dataSecretName(id) };
   await unlessChanged(kube.remove(ref, { uid }));
 }
@@ -177,22 +204,31 @@ export async function removeJob(
   name: string,
   uid: string,
   waitForPods: boolean,
-  { kube, settings }: StepContext,
+  { kube, settings }: EffectContext,
 ): Promise<void> {
   const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name };
   await unlessChanged(kube.remove(ref, { uid, propagation: waitForPods ? 'Foreground' : 'Background' }));
 }
 
-async function removeBinding(cluster: Cluster, { kube, settings }: StepContext): Promise<void> {
-  const namespace = managementNamespace(cluster, settings);
-  if (namespace === '') return;
-  const ref = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    namespace,
-    name: bindingName(cluster.id),
-  };
-  await unlessChanged(kube.remove(ref));
+async function removeBinding(
+  cluster: Cluster,
+  namespace: string,
+  { kube, settings }: EffectContext,
+): Promise<void> {
+  const ref = refOf(bindingObject(cluster, settings, namespace));
+  const present = await kube.get(ref);
+  const uid = present?.metadata.uid;
+  if (uid === undefined || present?.metadata.labels?.[CLUSTER_LABEL] !== cluster.id) return;
+  await unlessChanged(kube.remove(ref, { uid }));
+}
+
+export async function removeRecord(
+  id: string,
+  uid: string,
+  { kube, settings }: EffectContext,
+): Promise<void> {
+  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: settings.namespace, name: recordName(id) };
+  await unlessChanged(kube.remove(ref, { uid }));
 }
 
 /** A conflict means that another object has the name by now: that one is not ours to remove. */

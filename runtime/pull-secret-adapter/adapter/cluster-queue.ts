@@ -1,0 +1,99 @@
+/**
+ * The queue of clusters: the work queue of the engine, with workers, and with promises for who waits for a pass. Who asks while a pass runs
+ * gets the next one, together with everybody else who asked: a thousand events of one cluster are two passes.
+ */
+import { type QueueObserver, systemQueueClock, WorkQueue } from '../../controller/queue.ts';
+
+/** What a pass leaves for the queue. */
+export interface PassEnd {
+  readonly requeueAfterMs?: number;
+  /** Nobody has to be told, and it is tried again with growing pauses. */
+  readonly fault?: unknown;
+}
+
+export interface ClusterQueueOptions {
+  /** One pass; may fail. */
+  readonly reconcile: (id: string, asked: boolean) => Promise<PassEnd>;
+  /** Passes at the same time. @default {20} */
+  readonly concurrency?: number;
+  /** A pass failed that nobody waited for; it is tried again, for the how many-th time. */
+  readonly onError: (id: string, error: unknown, failures: number) => void;
+  readonly observer?: QueueObserver;
+}
+
+interface Asked {
+  readonly waiters: PromiseWithResolvers<void>[];
+}
+
+export class ClusterQueue {
+  readonly #options: ClusterQueueOptions;
+  readonly #queue: WorkQueue;
+  readonly #asked = new Map<string, Asked>();
+  readonly #workers: readonly Promise<void>[];
+
+  constructor(options: ClusterQueueOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue(systemQueueClock, options.observer);
+    const { concurrency = 20 } = options;
+    this.#workers = Array.from({ length: concurrency }, () => this.#work());
+  }
+
+  /** Clusters that are due, and have no worker. */
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  /** Settles with a pass that began after this call. */
+  ask(id: string): Promise<void> {
+    const waiter = Promise.withResolvers<void>();
+    const asked = this.#asked.get(id) ?? { waiters: [] };
+    asked.waiters.push(waiter);
+    this.#asked.set(id, asked);
+    this.#queue.add(id);
+    return waiter.promise;
+  }
+
+  /** Asks without anybody waiting: a pass that fails is tried again, until one succeeds. */
+  hint(id: string): void {
+    this.#queue.add(id);
+  }
+
+  /** Ends the queue and waits for what runs. */
+  async close(): Promise<void> {
+    this.#queue.close();
+    for (const { waiters } of this.#asked.values())
+      for (const waiter of waiters) waiter.reject(new Error('closed'));
+    this.#asked.clear();
+    await Promise.all(this.#workers);
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const id = await this.#queue.next();
+      if (id === undefined) return;
+      await this.#run(id);
+      this.#queue.done(id);
+    }
+  }
+
+  async #run(id: string): Promise<void> {
+    const waiters = this.#asked.get(id)?.waiters ?? [];
+    this.#asked.delete(id);
+    try {
+      const { requeueAfterMs, fault } = await this.#options.reconcile(id, waiters.length > 0);
+      for (const waiter of waiters) waiter.resolve();
+      if (fault !== undefined) return this.#again(id, fault);
+      this.#queue.forget(id);
+      if (requeueAfterMs !== undefined) this.#queue.addAfter(id, requeueAfterMs);
+    } catch (error) {
+      for (const waiter of waiters) waiter.reject(error);
+      // Who waits tries again, or gives the message back.
+      if (waiters.length === 0) this.#again(id, error);
+    }
+  }
+
+  #again(id: string, error: unknown): void {
+    this.#queue.addRateLimited(id);
+    this.#options.onError(id, error, this.#queue.failuresOf(id));
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * One pass over one cluster: observe, reconcile, effects, report. Keeps nothing. Replicas work on the same cluster at the same time: who
+ * finds that another one knew more begins anew.
+ */
+import type { AdapterStatus, Cluster } from '../cluster.ts';
+import type { HyperfleetApi } from '../hyperfleet-api.ts';
+import { clusterSelector, dataSecretName, recordName } from '../names.ts';
+import { readPlace, wantedPlaces } from '../places.ts';
+import { type EffectContext, Overtaken, removeJob, removeSecret, runEffect } from './effects.ts';
+import { faultReport } from './fault-report.ts';
+import {
+  type JobView,
+  jobIdentity,
+  type NamespaceState,
+  type RecordView,
+  type SecretView,
+  viewJob,
+  viewNamespace,
+  viewRecord,
+  viewSecret,
+} from './observe.ts';
+import { reconcile } from './reconcile.ts';
+import type { AdapterSettings } from './settings.ts';
+import { type Outcome, recordedPlaces } from './situation.ts';
+import { type StatusReport, sameReport } from './status-report.ts';
+
+export interface PassContext extends EffectContext {
+  readonly api: Pick<HyperfleetApi, 'cluster' | 'statuses' | 'report'>;
+  readonly now: () => Date;
+}
+
+export interface PassResult {
+  readonly phase: Outcome['phase'] | 'gone' | 'fault';
+  readonly reported: boolean;
+  readonly reason: string;
+  /** The `data` of the report. */
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly requeueAfterMs?: number;
+  /** What the cluster of the Jobs refused; the API has been told, so that nobody has to tell again. */
+  readonly fault?: unknown;
+}
+
+/** Passes in a row that others may overtake. */
+const MAX_OVERTAKEN = 5;
+/** Pause after a report that the API discarded: another replica with a faster clock was first. */
+const DISCARDED_MS = 2000;
+
+/**
+ * @param asked by an event, which wants an answer even if nothing has changed: the age of the report is what slows Sentinel down. Not more
+ *   often than `repeatSeconds`, however many events there are
+ * @throws PullwrightError when the API cannot be reached, or the cluster of the Jobs cannot and the API does not know it
+ */
+export async function reconcileCluster(
+  id: string,
+  context: PassContext,
+  asked: boolean,
+): Promise<PassResult> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await pass(id, context, asked);
+    } catch (error) {
+      if (!(error instanceof Overtaken) || attempt >= MAX_OVERTAKEN) throw error;
+    }
+  }
+}
+
+type Reported = 'stored' | 'discarded' | 'gone' | 'same';
+
+async function pass(id: string, context: PassContext, asked: boolean): Promise<PassResult> {
+  const { api, settings } = context;
+  // Before anything is read: of two passes, the API keeps the one that saw more.
+  const lookedAt = context.now();
+  const [read, told, seen] = await Promise.allSettled([
+    api.cluster(id),
+    api.statuses(id),
+    observe(id, context),
+  ]);
+  if (read.status === 'rejected') throw read.reason;
+  const cluster = read.value;
+  if (cluster === undefined) return forget(id, context);
+  if (told.status === 'rejected') throw told.reason;
+  const own = told.value.find((status) => status.adapter === settings.adapterName);
+  const report = async (body: StatusReport): Promise<Reported> =>
+    sameReport(body, own) && !(asked && isOld(own, lookedAt, settings))
+      ? 'same'
+      : api.report(id, { ...body, observed_time: lookedAt.toISOString() });
+  if (seen.status === 'fulfilled') await assertNewest(cluster, seen.value, context);
+  let outcome: Outcome;
+  try {
+    if (seen.status === 'rejected') throw seen.reason;
+    outcome = await work(cluster, told.value, seen.value, { ...context, now: () => lookedAt });
+  } catch (error) {
+    if (error instanceof Overtaken) throw error;
+    return fault(error, faultReport(cluster, own, settings, error), report);
+  }
+  const answer = await report(outcome.report);
+  if (answer === 'stored' || answer === 'same') {
+    const target = { cluster, secret: undefined, record: seen.value.record };
+    for (const effect of outcome.afterReport) await runEffect(effect, target, context);
+  }
+  return resultOf(outcome, answer);
+}
+
+/** @throws whatever the cluster of the Jobs refuses */
+async function work(
+  cluster: Cluster,
+  statuses: readonly AdapterStatus[],
+  seen: Observed,
+  context: PassContext,
+): Promise<Outcome> {
+  const { settings } = context;
+  const situation = { cluster, statuses, ...seen, settings, namespaces: {}, now: context.now() };
+  const places = [...recordedPlaces(situation), ...wantedPlaces(cluster, settings)];
+  const outcome = reconcile({ ...situation, namespaces: await readNamespaces(places, context) });
+  const target = { cluster, secret: seen.secret, record: seen.record };
+  for (const effect of outcome.effects) await runEffect(effect, target, context);
+  return outcome;
+}
+
+/** Told to the API it is known, and tried again by the queue; else who asked has to ask again. */
+async function fault(
+  error: unknown,
+  body: StatusReport,
+  report: (body: StatusReport) => Promise<Reported>,
+): Promise<PassResult> {
+  let answer: Reported;
+  try {
+    answer = await report(body);
+  } catch {
+    // What failed first counts, also when it cannot be reported.
+    throw error;
+  }
+  return {
+    phase: 'fault',
+    reported: answer === 'stored',
+    reason: body.conditions.find((one) => one.type === 'Health')?.reason ?? '',
+    data: body.data,
+    fault: error,
+  };
+}
+
+function resultOf(outcome: Outcome, answer: Reported): PassResult {
+  const again =
+    outcome.afterReport.some((effect) => effect.do === 'remove-job') && outcome.phase !== 'deleted';
+  const requeueAfterMs =
+    answer === 'discarded' ? DISCARDED_MS : again && answer !== 'gone' ? 100 : outcome.requeueAfterMs;
+  return {
+    phase: outcome.phase,
+    reported: answer === 'stored',
+    reason: outcome.report.conditions[0]?.reason ?? '',
+    data: outcome.report.data,
+    ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
+  };
+}
+
+function isOld(own: AdapterStatus | undefined, now: Date, { repeatSeconds }: AdapterSettings): boolean {
+  const age = now.getTime() - Date.parse(own?.last_report_time ?? '');
+  return !(age < repeatSeconds * 1000);
+}
+
+/** What is there may be for a newer generation than the one that was read, by a replica that read later. */
+async function assertNewest(cluster: Cluster, seen: Observed, { api }: PassContext): Promise<void> {
+  const newest = Math.max(seen.secret?.generation ?? 0, ...seen.jobs.map((job) => job.generation));
+  if (newest <= cluster.generation) return;
+  const now = await api.cluster(cluster.id);
+  if (now === undefined || now.generation > cluster.generation) throw new Overtaken(cluster.id);
+}
+
+interface Observed {
+  readonly jobs: readonly JobView[];
+  readonly secret: SecretView | undefined;
+  readonly record: RecordView | undefined;
+}
+
+async function observe(id: string, context: PassContext): Promise<Observed> {
+  const [jobs, secret, record] = await Promise.all([
+    readJobs(id, context),
+    readSecret(id, context),
+    readRecord(id, context),
+  ]);
+  return { jobs, secret, record };
+}
+
+/** The API does not know the cluster any more: what is left of it here goes. The record stays while something may be left elsewhere. */
+async function forget(id: string, context: PassContext): Promise<PassResult> {
+  const { jobs, secret } = await observe(id, context);
+  if (secret !== undefined) await removeSecret(id, secret.uid, context);
+  for (const job of jobs) await removeJob(job.name, job.uid, false, context);
+  return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
+}
+
+async function readJobs(id: string, { kube, settings }: PassContext): Promise<readonly JobView[]> {
+  const where = { namespace: settings.namespace };
+  const selector = { labelSelector: clusterSelector(id) };
+  const { items } = await kube.list({ apiVersion: 'batch/v1', kind: 'Job', ...where }, selector);
+  const ended = items.some((job) => JSON.stringify(job.status ?? {}).includes('"conditions"'));
+  const pods = ended ? (await kube.list({ apiVersion: 'v1', kind: 'Pod', ...where }, selector)).items : [];
+  // A label may have been changed to this cluster's: the Job is that of another one, and none of ours to judge.
+  return items.filter((job) => jobIdentity(job).clusterId === id).map((job) => viewJob(job, pods));
+}
+
+async function readSecret(id: string, { kube, settings }: PassContext): Promise<SecretView | undefined> {
+  const secret = await kube.get({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namespace: settings.namespace,
+    name: dataSecretName(id),
+  });
+  return secret === undefined ? undefined : viewSecret(secret);
+}
+
+async function readRecord(id: string, { kube, settings }: PassContext): Promise<RecordView | undefined> {
+  const { namespace } = settings;
+  const record = await kube.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace, name: recordName(id) });
+  return record === undefined ? undefined : viewRecord(record);
+}
+
+/** By a right of the whole cluster: one inside a namespace says "forbidden" when it is gone. */
+async function readNamespaces(
+  places: readonly string[],
+  { kube }: PassContext,
+): Promise<Readonly<Record<string, NamespaceState>>> {
+  const names = new Set(
+    places.map(readPlace).flatMap((place) => (place?.kind === 'kubernetes' ? [place.namespace] : [])),
+  );
+  const states = [...names].map(async (name) => {
+    const namespace = await kube.get({ apiVersion: 'v1', kind: 'Namespace', name });
+    return [name, viewNamespace(namespace)] as const;
+  });
+  return Object.fromEntries(await Promise.all(states));
+}

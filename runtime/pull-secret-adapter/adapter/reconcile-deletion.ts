@@ -1,0 +1,230 @@
+/**
+ * Deletion: whatever other adapters say by then, every place that was ever written to is removed and proven gone, and `Finalized=True` is
+ * reported with the receipt, without which the API never lets the cluster go.
+ */
+import { jobName } from '../names.ts';
+import { type OutcomeClass, readReceipt } from '../outcome.ts';
+import { type Place, readPlace, wantedPlaces } from '../places.ts';
+import type { JobView } from './observe.ts';
+import {
+  type Effect,
+  failureOf,
+  type Outcome,
+  ownStatus,
+  pauseLeftMs,
+  recordedPlaces,
+  removal,
+  retryPauseMs,
+  type Situation,
+} from './situation.ts';
+import { statusReport, type Verdict } from './status-report.ts';
+import { tenancyFault } from './store-gate.ts';
+
+type Receipt = Readonly<Record<string, string>>;
+
+/** Places that one Job goes to: its result has to fit into a termination message. */
+const PLACES_PER_JOB = 10;
+
+/** Reconciles a cluster that is being deleted. */
+export function reconcileDeletion(situation: Situation): Outcome {
+  const { jobs, secret } = situation;
+  const clean: readonly Effect[] = secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
+  const own = ownStatus(situation);
+  const isFinal =
+    own?.observed_generation === situation.cluster.generation &&
+    own.conditions.some((one) => one.type === 'Finalized' && one.status === 'True');
+  const receipt = receiptOf(situation);
+  if (isFinal) return gone(situation, clean, receipt);
+  // A Job that still stores could bring the secret back: it has to be gone before anything is deleted.
+  const storing = jobs.filter((job) => job.purpose === 'store');
+  if (storing.length > 0) {
+    const effects = [...clean, ...storing.filter((job) => !job.removing).map(removal)];
+    const message = 'Jobs that store are being removed';
+    return pending(situation, message, receipt, { effects, requeueAfterMs: 1000 });
+  }
+  const left = placesToRemove(situation).filter((place) => receipt[place] === undefined);
+  if (left.length === 0) return gone(situation, clean, receipt);
+  const job = jobs.find((candidate) => candidate.purpose === 'delete');
+  if (job !== undefined) return byJob(situation, clean, receipt, job);
+  return startDeletion(situation, clean, receipt, left);
+}
+
+/** Everything recorded. Of a cluster of which nothing was ever said, what its document names: another adapter may have stored it. */
+function placesToRemove(situation: Situation): readonly string[] {
+  const { cluster, settings, record } = situation;
+  const recorded = recordedPlaces(situation);
+  const isUnknown = recorded.length === 0 && record === undefined && ownStatus(situation) === undefined;
+  if (!isUnknown || tenancyFault(cluster, settings) !== undefined) return recorded;
+  return wantedPlaces(cluster, settings);
+}
+
+/** What is proven: by earlier Jobs, by the Job that has ended, by namespaces that are no more, by policy. */
+function receiptOf(situation: Situation): Receipt {
+  const { jobs, settings, namespaces } = situation;
+  const reported = readReceipt(ownStatus(situation)?.data?.['receipt']);
+  const told = jobs.filter((job) => job.purpose === 'delete').map((job) => job.result?.receipt ?? {});
+  const seen = placesToRemove(situation).flatMap((text): readonly (readonly [string, string])[] => {
+    const place = readPlace(text);
+    const became = place === undefined ? undefined : becameOf(place, namespaces, settings.onDeletion);
+    return became === undefined ? [] : [[text, became]];
+  });
+  return Object.assign({}, Object.fromEntries(seen), reported, ...told) as Receipt;
+}
+
+function becameOf(
+  place: Place,
+  namespaces: Situation['namespaces'],
+  onDeletion: 'delete' | 'retain',
+): string | undefined {
+  if (place.kind === 'google') return onDeletion === 'retain' ? 'retained by policy' : undefined;
+  const { [place.namespace]: state } = namespaces;
+  if (state === 'gone') return 'its namespace is gone';
+  return state === 'terminating' ? 'its namespace is being deleted' : undefined;
+}
+
+function startDeletion(
+  situation: Situation,
+  clean: readonly Effect[],
+  receipt: Receipt,
+  left: readonly string[],
+): Outcome {
+  const { cluster } = situation;
+  const own = ownStatus(situation);
+  const name = jobName(cluster.id, cluster.generation);
+  // Failures of an older generation are not those of the deletion.
+  const failures =
+    own?.observed_generation === cluster.generation && own.data?.['failed'] === true
+      ? Number(own.metadata?.['attempt'] ?? 0) || 0
+      : 0;
+  const places = left.slice(0, PLACES_PER_JOB);
+  const attempt = failures + 1;
+  const recorded = situation.record?.places ?? [];
+  const effects: readonly Effect[] = [
+    ...clean,
+    ...(left.every((place) => recorded.includes(place))
+      ? []
+      : [{ do: 'record', places: [...new Set([...recorded, ...left])].sort() } as const]),
+    { do: 'start', purpose: 'delete', job: name, attempt, places },
+  ];
+  return pending(situation, `Job "${name}" removes the pull secret`, receipt, { effects, attempt });
+}
+
+function byJob(situation: Situation, clean: readonly Effect[], receipt: Receipt, job: JobView): Outcome {
+  if (job.phase === 'running')
+    return pending(situation, `Job "${job.name}" removes the pull secret`, receipt, {
+      effects: clean,
+      attempt: job.attempt,
+    });
+  if (job.phase === 'failed') return failedDeletion(situation, clean, receipt, job);
+  // It has done its part, and others are left.
+  const next = { effects: clean, afterReport: [removal(job)], requeueAfterMs: 100 };
+  return pending(situation, `Job "${job.name}" has removed a part of what was stored`, receipt, next);
+}
+
+interface Pending {
+  readonly effects: readonly Effect[];
+  readonly afterReport?: readonly Effect[];
+  readonly attempt?: number;
+  readonly requeueAfterMs?: number;
+}
+
+function pending(situation: Situation, message: string, receipt: Receipt, next: Pending): Outcome {
+  const { attempt } = next;
+  return {
+    phase: 'deleting',
+    effects: next.effects,
+    afterReport: next.afterReport ?? [],
+    report: report(situation, receipt, {
+      available: [false, 'Deleting', message],
+      finalized: [false, 'CleanupInProgress', message],
+      // Deletion must not count as a failed try before it has failed.
+      ...(attempt === undefined || attempt < 2
+        ? {}
+        : { metadata: { attempt: attempt - 1 }, data: { failed: true } }),
+    }),
+    ...(next.requeueAfterMs === undefined ? {} : { requeueAfterMs: next.requeueAfterMs }),
+  };
+}
+
+function gone(situation: Situation, effects: readonly Effect[], receipt: Receipt): Outcome {
+  const { jobs, namespaces, record } = situation;
+  const message = receiptText(receipt);
+  const bindings = Object.entries(namespaces)
+    .filter(([, state]) => state === 'active')
+    .map(([namespace]): Effect => ({ do: 'remove-binding', namespace }));
+  return {
+    phase: 'deleted',
+    effects: [...effects, ...bindings],
+    // Job and record may go once the receipt is stored; until then they are the only witnesses.
+    afterReport: [
+      ...jobs.map(removal),
+      ...(record === undefined ? [] : [{ do: 'remove-record', uid: record.uid } as const]),
+    ],
+    report: report(situation, receipt, {
+      available: [false, 'SecretDeleted', message],
+      finalized: [true, 'CleanupConfirmed', message],
+    }),
+  };
+}
+
+/** Shows each place with what became of it, as far as a message reaches; the data of the report has them all. */
+function receiptText(receipt: Receipt): string {
+  const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
+  return lines.length === 0 ? 'Nothing was ever written' : lines.sort().join('; ');
+}
+
+function failedDeletion(
+  situation: Situation,
+  effects: readonly Effect[],
+  receipt: Receipt,
+  job: JobView,
+): Outcome {
+  const { settings, now } = situation;
+  const { reason, message, kind } = failureOf(job);
+  // A deletion is never given up by itself: the cluster would stay for ever. What is terminal is tried as rarely as what is denied.
+  const pause = retryPauseMs(lasting(kind), job.attempt, settings) ?? 3_600_000;
+  const left = pauseLeftMs(pause, job, now) ?? pause;
+  return {
+    phase: 'failed',
+    effects,
+    afterReport: left > 0 ? [] : [removal(job)],
+    report: report(situation, receipt, {
+      available: [false, reason, message],
+      finalized: [false, reason, message],
+      data: { ...job.result?.details, failed: true },
+      metadata: { job_name: job.name, job_namespace: settings.namespace, attempt: job.attempt },
+    }),
+    requeueAfterMs: Math.max(left, 1000),
+  };
+}
+
+function lasting(kind: OutcomeClass): OutcomeClass {
+  return kind === 'retry' ? 'retry' : 'denied';
+}
+
+function report(
+  situation: Situation,
+  receipt: Receipt,
+  input: {
+    readonly available: Verdict;
+    readonly finalized: Verdict;
+    readonly data?: Readonly<Record<string, unknown>>;
+    readonly metadata?: Readonly<Record<string, string | number>>;
+  },
+): Outcome['report'] {
+  const { cluster, settings } = situation;
+  const places = placesToRemove(situation);
+  return statusReport({
+    adapter: settings.adapterName,
+    generation: cluster.generation,
+    available: input.available,
+    applied: [false, input.available[1], input.available[2]],
+    finalized: input.finalized,
+    data: {
+      ...input.data,
+      ...(places.length === 0 ? {} : { places }),
+      ...(Object.keys(receipt).length === 0 ? {} : { receipt }),
+    },
+    ...(input.metadata === undefined ? {} : { metadata: input.metadata }),
+  });
+}

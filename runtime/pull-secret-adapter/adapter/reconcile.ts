@@ -1,0 +1,308 @@
+/**
+ * A pass: what is known about a cluster, its Jobs and what was reported before, to effects and the report. Pure.
+ *
+ * Nothing is kept in memory between two passes: an attempt, a failure and a success are read back from the Job or, when it has gone,
+ * from the report that the API holds. So any replica can go on where another one was killed. Preconditions gate the start of work;
+ * what is stored stays available while they come and go.
+ */
+import { jobName } from '../names.ts';
+import { outcomeClass } from '../outcome.ts';
+import { wantedPlaces } from '../places.ts';
+import { type Plan, planCluster } from '../plan.ts';
+import { labelRepairs } from './label-repairs.ts';
+import {
+  attemptData,
+  availability,
+  failureVerdicts,
+  metadata,
+  report,
+  times,
+  work,
+} from './living-report.ts';
+import { type Attempt, attemptOf, currentStored, type Stored, storedOf } from './memory.ts';
+import type { JobView } from './observe.ts';
+import { reconcileDeletion } from './reconcile-deletion.ts';
+import {
+  contentHash,
+  type Effect,
+  failureOf,
+  type Outcome,
+  pauseLeftMs,
+  recordedPlaces,
+  removal,
+  retryPauseMs,
+  type Situation,
+  targetHash,
+} from './situation.ts';
+import type { Verdict } from './status-report.ts';
+import { storeGate } from './store-gate.ts';
+
+/** Reconciles one cluster. */
+export function reconcile(situation: Situation): Outcome {
+  const outcome = reconcileWork(situation);
+  return { ...outcome, effects: [...labelRepairs(situation, outcome.effects), ...outcome.effects] };
+}
+
+function reconcileWork(situation: Situation): Outcome {
+  const { cluster, statuses, settings } = situation;
+  const plan = planCluster(cluster, statuses, settings.dependencies);
+  if (plan.verdict === 'deleting') return reconcileDeletion(situation);
+  const stale = situation.jobs.filter((job) => !isCurrent(situation, job));
+  // A Job for other content could write the older secret last: it has to be gone first.
+  if (stale.length > 0) {
+    const effects = [...stale.filter((job) => !job.removing).map(removal), ...orphan(situation, plan)];
+    return inProgress(situation, 1, { effects, requeueAfterMs: 1000 }, plan);
+  }
+  const job = situation.jobs.find((candidate) => candidate.purpose === 'store');
+  if (job === undefined) return withoutJob(situation, plan);
+  if (job.removing)
+    return inProgress(situation, job.attempt, { effects: [], requeueAfterMs: 1000, job }, plan);
+  if (job.phase === 'succeeded') return succeeded(situation, job);
+  if (job.phase === 'failed') return failed(situation, job);
+  const repair = secretIsRight(situation, job)
+    ? []
+    : [{ do: 'repair-secret', jobUid: job.uid, job: job.name } as const];
+  return inProgress(situation, job.attempt, { effects: repair, job }, plan);
+}
+
+/** Whether the Job does what this cluster needs now. One of an earlier version says only for which generation it is. */
+function isCurrent({ cluster, settings }: Situation, job: JobView): boolean {
+  if (job.purpose !== 'store' || job.hash !== contentHash(cluster)) return false;
+  // Whoever changes anything of the cluster wants what has failed to be tried again.
+  if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
+  return job.target === ''
+    ? job.generation === cluster.generation
+    : job.target === targetHash(cluster, settings);
+}
+
+/** The temporary Secret, when no Job of this content reads it. */
+function orphan(situation: Situation, plan: Plan): readonly Effect[] {
+  return plan.verdict === 'ready' ? [] : removeSecret(situation);
+}
+
+function removeSecret({ secret }: Situation): readonly Effect[] {
+  return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
+}
+
+function secretIsRight({ cluster, secret }: Situation, job: JobView): boolean {
+  return secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
+}
+
+/** The Job has gone, or there was none: what was reported last says which. */
+function withoutJob(situation: Situation, plan: Plan): Outcome {
+  const stored = currentStored(situation);
+  const due = stored === undefined ? 0 : verifyInMs(situation, stored);
+  if (stored !== undefined && due > 0) return standing(situation, stored, due);
+  const gate = storeGate(situation, plan);
+  if (gate !== undefined) return gated(situation, gate);
+  const attempt = attemptOf(situation);
+  if (attempt === undefined || !attempt.failed)
+    return start(situation, Math.max(1, attempt?.number ?? 1), plan);
+  const pause = retryPauseMs(outcomeClass(attempt.reason, undefined), attempt.number, settings);
+  const isAsked = isNewRequest(situation, attempt.verifyRequest);
+  if (pause === undefined && !isAsked) return failedBefore(situation, attempt);
+  const left = (pause ?? 0) - attempt.ageMs;
+  if (isAsked || !(left > 0)) return start(situation, attempt.number + 1, plan);
+  return { ...failedBefore(situation, attempt), requeueAfterMs: left };
+}
+
+/** Whether somebody asks, and has not been answered. */
+function isNewRequest({ record }: Pick<Situation, 'record'>, answered: string): boolean {
+  const request = record?.verifyRequest ?? '';
+  return request !== '' && request !== answered;
+}
+
+/** When what is stored has to be proved again; zero or less: now. */
+function verifyInMs({ settings, record, now }: Situation, stored: Stored): number {
+  if (isNewRequest({ record }, stored.verifyRequest)) return 0;
+  if (settings.verifyEverySeconds === 0) return Number.POSITIVE_INFINITY;
+  const age = now.getTime() - Date.parse(stored.verifiedTime);
+  return Number.isNaN(age) ? 0 : settings.verifyEverySeconds * 1000 - age;
+}
+
+function start(situation: Situation, attempt: number, plan: Plan): Outcome {
+  const { cluster, settings } = situation;
+  const job = jobName(cluster.id, cluster.generation);
+  const wanted = wantedPlaces(cluster, settings);
+  const recorded = situation.record?.places ?? [];
+  const all = recordedPlaces(situation);
+  const places = [...new Set([...all, ...wanted])].sort();
+  const effects: readonly Effect[] = [
+    ...(places.every((place) => recorded.includes(place)) ? [] : [{ do: 'record', places } as const]),
+    { do: 'start', purpose: 'store', job, attempt, places: [] },
+  ];
+  return { ...inProgress(situation, attempt, { effects }, plan), phase: 'started' };
+}
+
+/** Nothing may start now. */
+function gated(situation: Situation, plan: Exclude<Plan, { verdict: 'ready' | 'deleting' }>): Outcome {
+  const unmet: Verdict = [false, plan.reason, plan.message];
+  const stored = currentStored(situation);
+  const own = situation.statuses.find((status) => status.adapter === situation.settings.adapterName);
+  return {
+    phase: plan.verdict,
+    effects: removeSecret(situation),
+    afterReport: [],
+    report: report(
+      situation,
+      {
+        available: availability(stored, unmet),
+        applied: unmet,
+        stored: storedOf(situation),
+        data: {
+          ...attemptData(situation),
+          preconditions: plan.preconditions,
+          retriable: plan.verdict === 'waiting',
+        },
+        ...(attemptOf(situation)?.failed === true
+          ? { metadata: (own?.metadata ?? {}) as Readonly<Record<string, string | number>> }
+          : {}),
+      },
+      false,
+    ),
+    ...(plan.retryAfterMs === undefined ? {} : { requeueAfterMs: plan.retryAfterMs }),
+  };
+}
+
+/** It is stored, and nothing is to be done until it is proved again. */
+function standing(situation: Situation, stored: Stored, dueMs: number): Outcome {
+  const { details } = stored;
+  return {
+    phase: 'stored',
+    effects: removeSecret(situation),
+    afterReport: [],
+    report: report(
+      situation,
+      {
+        available: availability(stored, [false, '', '']),
+        applied: [true, 'SecretCreated', stored.message],
+        stored,
+        data: { ...details, ...work(situation) },
+        metadata: ownMetadata(situation),
+      },
+      false,
+    ),
+    ...(Number.isFinite(dueMs) ? { requeueAfterMs: dueMs } : {}),
+  };
+}
+
+function ownMetadata({ statuses, settings }: Situation): Readonly<Record<string, string | number>> {
+  const own = statuses.find((status) => status.adapter === settings.adapterName);
+  return (own?.metadata ?? {}) as Readonly<Record<string, string | number>>;
+}
+
+function failedBefore(situation: Situation, attempt: Attempt): Outcome {
+  const { reason, message, verifyRequest } = attempt;
+  const kind = outcomeClass(reason, undefined);
+  return {
+    phase: 'failed',
+    effects: removeSecret(situation),
+    afterReport: [],
+    report: report(
+      situation,
+      {
+        ...failureVerdicts(situation, reason, message),
+        applied: [false, 'JobFailed', message],
+        data: {
+          ...work(situation),
+          failed: true,
+          failure: { reason, message, verifyRequest },
+          retriable: kind !== 'terminal',
+        },
+        metadata: ownMetadata(situation),
+      },
+      false,
+    ),
+  };
+}
+
+interface Progress {
+  readonly effects: readonly Effect[];
+  readonly job?: JobView;
+  readonly requeueAfterMs?: number;
+}
+
+function inProgress(situation: Situation, attempt: number, progress: Progress, plan: Plan): Outcome {
+  const { cluster, settings } = situation;
+  const name = progress.job?.name ?? jobName(cluster.id, cluster.generation);
+  const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
+  const isReady = plan.verdict === 'ready';
+  return {
+    phase: 'running',
+    effects: progress.effects,
+    afterReport: [],
+    report: report(
+      situation,
+      {
+        available: availability(currentStored(situation), [false, 'JobInProgress', message]),
+        applied: [true, 'JobInProgress', message],
+        stored: storedOf(situation),
+        data: { ...work(situation), ...(isReady ? {} : { preconditions: plan.preconditions }) },
+        metadata: { job_name: name, job_namespace: settings.namespace, attempt, ...times(progress.job) },
+      },
+      true,
+    ),
+    ...(progress.requeueAfterMs === undefined ? {} : { requeueAfterMs: progress.requeueAfterMs }),
+  };
+}
+
+function succeeded(situation: Situation, job: JobView): Outcome {
+  const { now, settings } = situation;
+  const message = job.result?.message ?? `Job "${job.name}" has ended well`;
+  const stored: Stored = {
+    content: contentHash(situation.cluster),
+    target: targetHash(situation.cluster, settings),
+    message,
+    verifiedTime: job.finishedAt ?? now.toISOString(),
+    verifyRequest: job.verifyRequest,
+    details: job.result?.details ?? {},
+  };
+  // The Job that answers a request has to be made after it.
+  const due = verifyInMs(situation, stored);
+  return {
+    phase: 'stored',
+    effects: removeSecret(situation),
+    afterReport: due > 0 ? [] : [removal(job)],
+    report: report(
+      situation,
+      {
+        available: [true, 'SecretAvailable', message],
+        applied: [true, 'SecretCreated', message],
+        stored,
+        data: { ...stored.details, ...work(situation) },
+        metadata: metadata(situation, job),
+      },
+      true,
+    ),
+    ...(Number.isFinite(due) ? { requeueAfterMs: Math.max(due, 100) } : {}),
+  };
+}
+
+function failed(situation: Situation, job: JobView): Outcome {
+  const { settings, now } = situation;
+  const { reason, message, kind } = failureOf(job);
+  const left = pauseLeftMs(retryPauseMs(kind, job.attempt, settings), job, now);
+  const isDue = isNewRequest(situation, job.verifyRequest) || (left !== undefined && !(left > 0));
+  return {
+    phase: 'failed',
+    effects: removeSecret(situation),
+    afterReport: isDue ? [removal(job)] : [],
+    report: report(
+      situation,
+      {
+        ...failureVerdicts(situation, reason, message),
+        applied: [false, 'JobFailed', `Job "${job.name}" has failed, attempt ${job.attempt}`],
+        data: {
+          ...job.result?.details,
+          ...work(situation),
+          failed: true,
+          failure: { reason, message, verifyRequest: job.verifyRequest },
+          retriable: kind !== 'terminal',
+        },
+        metadata: metadata(situation, job),
+      },
+      true,
+    ),
+    ...(left === undefined ? {} : { requeueAfterMs: Math.max(left, 1000) }),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * Where a pull secret is, or has ever been, written: each place as one line of text, so that it can stand in a report, in a ConfigMap
+ * and in the environment of a Job. Before anything is written its place is recorded; deletion ends when each is proven gone.
+ */
+import type { AdapterSettings } from './adapter/settings.ts';
+import type { Cluster } from './cluster.ts';
+import { gcpSecretName } from './names.ts';
+import { fillTemplate } from './templates.ts';
+
+export interface GooglePlace {
+  readonly kind: 'google';
+  readonly project: string;
+  /** Of a regional secret; empty: a global one. */
+  readonly location: string;
+  readonly secret: string;
+}
+
+export interface KubernetesPlace {
+  readonly kind: 'kubernetes';
+  readonly namespace: string;
+  readonly secret: string;
+}
+
+export type Place = GooglePlace | KubernetesPlace;
+
+/** Identifiers that fit into a resource path of GCP; the part before the colon is the domain of an older project. */
+export const PROJECT_ID: RegExp = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
+export const GCP_SECRET_NAME: RegExp = /^[A-Za-z0-9_-]{1,255}$/;
+export const LOCATION: RegExp = /^[a-z][a-z0-9-]{1,40}$/;
+const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/**
+ * A place as text: its name in Google's API, or its path in Kubernetes.
+ *
+ * @example
+ * ```ts
+ * import { placeText, readPlace } from './places.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const place = readPlace('projects/cust/secrets/hyperfleet-cls-1-pull-secret');
+ * assert.deepEqual(place, { kind: 'google', project: 'cust', location: '', secret: 'hyperfleet-cls-1-pull-secret' });
+ * assert.equal(place && placeText(place), 'projects/cust/secrets/hyperfleet-cls-1-pull-secret');
+ * assert.equal(readPlace('namespaces/../secrets/x'), undefined);
+ * ```
+ */
+export function placeText(place: Place): string {
+  if (place.kind === 'kubernetes') return `namespaces/${place.namespace}/secrets/${place.secret}`;
+  const location = place.location === '' ? '' : `/locations/${place.location}`;
+  return `projects/${place.project}${location}/secrets/${place.secret}`;
+}
+
+/** Undefined for anything that is no place: whoever wrote it, no path is made of it. */
+export function readPlace(text: string): Place | undefined {
+  return text.startsWith('namespaces/') ? readKubernetes(text.split('/')) : readGoogle(text.split('/'));
+}
+
+function readKubernetes(parts: readonly string[]): KubernetesPlace | undefined {
+  const [, namespace = '', plural, secret = ''] = parts;
+  if (parts.length !== 4 || plural !== 'secrets') return undefined;
+  return NAMESPACE.test(namespace) && SECRET.test(secret)
+    ? { kind: 'kubernetes', namespace, secret }
+    : undefined;
+}
+
+function readGoogle(parts: readonly string[]): GooglePlace | undefined {
+  const [kind, project = '', ...rest] = parts;
+  const [location, plural, secret = ''] =
+    rest[0] === 'locations' ? [rest[1] ?? '', rest[2], rest[3]] : ['', rest[0], rest[1]];
+  const place: GooglePlace = { kind: 'google', project, location, secret };
+  // Exactly these parts: what was read has to be what was written.
+  if (kind !== 'projects' || plural !== 'secrets' || placeText(place) !== parts.join('/')) return undefined;
+  return isNamed(place) ? place : undefined;
+}
+
+function isNamed({ project, location, secret }: GooglePlace): boolean {
+  return (
+    PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret) && (location === '' || LOCATION.test(location))
+  );
+}
+
+/** Each once, sorted; what is no place is left out. */
+export function uniquePlaces(texts: Iterable<string>): readonly string[] {
+  return [...new Set(texts)].filter((text) => readPlace(text) !== undefined).sort();
+}
+
+/** Where the pull secret of a cluster belongs; nothing of Google while the document names no project. */
+export function wantedPlaces(cluster: Cluster, settings: AdapterSettings): readonly string[] {
+  const { projectId: project } = cluster;
+  const namespace = managementNamespace(cluster, settings);
+  const google: readonly Place[] =
+    project === undefined || cluster.provider !== 'gcp'
+      ? []
+      : [
+          {
+            kind: 'google',
+            project,
+            location: regionOf(cluster, settings),
+            secret: gcpSecretName(settings, cluster),
+          },
+        ];
+  const kubernetes: readonly Place[] =
+    namespace === '' || google.length === 0
+      ? []
+      : [{ kind: 'kubernetes', namespace, secret: settings.pullSecretName }];
+  return uniquePlaces([...google, ...kubernetes].map(placeText));
+}
+
+/** Namespace of the Secret for HyperShift; empty for none. */
+export function managementNamespace(
+  cluster: Pick<Cluster, 'id' | 'name'>,
+  settings: Pick<AdapterSettings, 'managementNamespace'>,
+): string {
+  return fillTemplate(settings.managementNamespace, cluster);
+}
+
+/** Location of a regional secret; empty: a global one. */
+export function regionOf(
+  cluster: Pick<Cluster, 'id' | 'name' | 'region'>,
+  settings: Pick<AdapterSettings, 'location'>,
+): string {
+  return fillTemplate(settings.location, cluster);
+}
+
+/** Namespaces that no cluster may have its pull secret in, whatever its name or identifier says. */
+const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
+
+/** What is wrong with names that were filled in from the cluster's document; none when they can be used. */
+export function nameFaults(cluster: Cluster, settings: AdapterSettings): readonly string[] {
+  const namespace = managementNamespace(cluster, settings);
+  const secret = gcpSecretName(settings, cluster);
+  const location = regionOf(cluster, settings);
+  return [
+    ...(namespace === '' || NAMESPACE.test(namespace)
+      ? []
+      : ['the management namespace would be no name of a namespace: wanted up to 63 of a-z, 0-9 and -']),
+    ...(RESERVED.test(namespace) || namespace === settings.namespace
+      ? [`the management namespace would be "${namespace}", which is reserved`]
+      : []),
+    ...(GCP_SECRET_NAME.test(secret)
+      ? []
+      : ['the name in Secret Manager would be none: wanted up to 255 of A-Z, a-z, 0-9, _ and -']),
+    ...(location === '' || LOCATION.test(location)
+      ? []
+      : ['the location of the secret would be none: wanted such as "europe-west1"']),
+  ];
+}
