@@ -10,18 +10,11 @@ import { outcomeClass } from '../outcome.ts';
 import { wantedPlaces } from '../places.ts';
 import { type Plan, planCluster } from '../plan.ts';
 import { labelRepairs } from './label-repairs.ts';
-import {
-  attemptData,
-  availability,
-  failureVerdicts,
-  metadata,
-  report,
-  times,
-  work,
-} from './living-report.ts';
+import { availability, failureVerdicts, metadata, report, times, work } from './living-report.ts';
 import { type Attempt, attemptOf, currentStored, type Stored, storedOf } from './memory.ts';
 import type { JobView } from './observe.ts';
 import { reconcileDeletion } from './reconcile-deletion.ts';
+import { failedBefore, gated, standing } from './resting.ts';
 import {
   contentHash,
   type Effect,
@@ -30,11 +23,11 @@ import {
   pauseLeftMs,
   recordedPlaces,
   removal,
+  removeSecret,
   retryPauseMs,
   type Situation,
   targetHash,
 } from './situation.ts';
-import type { Verdict } from './status-report.ts';
 import { storeGate } from './store-gate.ts';
 
 /** Reconciles one cluster. */
@@ -80,10 +73,6 @@ function orphan(situation: Situation, plan: Plan): readonly Effect[] {
   return plan.verdict === 'ready' ? [] : removeSecret(situation);
 }
 
-function removeSecret({ secret }: Situation): readonly Effect[] {
-  return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
-}
-
 function secretIsRight({ cluster, secret }: Situation, job: JobView): boolean {
   return secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
 }
@@ -96,9 +85,13 @@ function withoutJob(situation: Situation, plan: Plan): Outcome {
   const gate = storeGate(situation, plan);
   if (gate !== undefined) return gated(situation, gate);
   const attempt = attemptOf(situation);
-  if (attempt === undefined || !attempt.failed)
-    return start(situation, Math.max(1, attempt?.number ?? 1), plan);
-  const pause = retryPauseMs(outcomeClass(attempt.reason, undefined), attempt.number, settings);
+  if (attempt?.failed === true) return afterFailure(situation, attempt, plan);
+  return start(situation, Math.max(1, attempt?.number ?? 1), plan);
+}
+
+function afterFailure(situation: Situation, attempt: Attempt, plan: Plan): Outcome {
+  const kind = outcomeClass(attempt.reason, undefined);
+  const pause = retryPauseMs(kind, attempt.number, situation.settings);
   const isAsked = isNewRequest(situation, attempt.verifyRequest);
   if (pause === undefined && !isAsked) return failedBefore(situation, attempt);
   const left = (pause ?? 0) - attempt.ageMs;
@@ -132,88 +125,6 @@ function start(situation: Situation, attempt: number, plan: Plan): Outcome {
     { do: 'start', purpose: 'store', job, attempt, places: [] },
   ];
   return { ...inProgress(situation, attempt, { effects }, plan), phase: 'started' };
-}
-
-/** Nothing may start now. */
-function gated(situation: Situation, plan: Exclude<Plan, { verdict: 'ready' | 'deleting' }>): Outcome {
-  const unmet: Verdict = [false, plan.reason, plan.message];
-  const stored = currentStored(situation);
-  const own = situation.statuses.find((status) => status.adapter === situation.settings.adapterName);
-  return {
-    phase: plan.verdict,
-    effects: removeSecret(situation),
-    afterReport: [],
-    report: report(
-      situation,
-      {
-        available: availability(stored, unmet),
-        applied: unmet,
-        stored: storedOf(situation),
-        data: {
-          ...attemptData(situation),
-          preconditions: plan.preconditions,
-          retriable: plan.verdict === 'waiting',
-        },
-        ...(attemptOf(situation)?.failed === true
-          ? { metadata: (own?.metadata ?? {}) as Readonly<Record<string, string | number>> }
-          : {}),
-      },
-      false,
-    ),
-    ...(plan.retryAfterMs === undefined ? {} : { requeueAfterMs: plan.retryAfterMs }),
-  };
-}
-
-/** It is stored, and nothing is to be done until it is proved again. */
-function standing(situation: Situation, stored: Stored, dueMs: number): Outcome {
-  const { details } = stored;
-  return {
-    phase: 'stored',
-    effects: removeSecret(situation),
-    afterReport: [],
-    report: report(
-      situation,
-      {
-        available: availability(stored, [false, '', '']),
-        applied: [true, 'SecretCreated', stored.message],
-        stored,
-        data: { ...details, ...work(situation) },
-        metadata: ownMetadata(situation),
-      },
-      false,
-    ),
-    ...(Number.isFinite(dueMs) ? { requeueAfterMs: dueMs } : {}),
-  };
-}
-
-function ownMetadata({ statuses, settings }: Situation): Readonly<Record<string, string | number>> {
-  const own = statuses.find((status) => status.adapter === settings.adapterName);
-  return (own?.metadata ?? {}) as Readonly<Record<string, string | number>>;
-}
-
-function failedBefore(situation: Situation, attempt: Attempt): Outcome {
-  const { reason, message, verifyRequest } = attempt;
-  const kind = outcomeClass(reason, undefined);
-  return {
-    phase: 'failed',
-    effects: removeSecret(situation),
-    afterReport: [],
-    report: report(
-      situation,
-      {
-        ...failureVerdicts(situation, reason, message),
-        applied: [false, 'JobFailed', message],
-        data: {
-          ...work(situation),
-          failed: true,
-          failure: { reason, message, verifyRequest },
-          retriable: kind !== 'terminal',
-        },
-        metadata: ownMetadata(situation),
-      },
-      false,
-    ),
-  };
 }
 
 interface Progress {

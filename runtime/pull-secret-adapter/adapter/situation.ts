@@ -132,6 +132,11 @@ function failureText(job: JobView): string {
   return `Job "${job.name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
 }
 
+/** The temporary Secret goes. */
+export function removeSecret({ secret }: Situation): readonly Effect[] {
+  return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
+}
+
 /** Removes a Job; one that runs is waited for, since its pods could still write. */
 export function removal(job: JobView): Effect {
   return { do: 'remove-job', job: job.name, uid: job.uid, waitForPods: job.phase === 'running' };
