@@ -14,7 +14,7 @@ import { systemQueueClock } from '../runtime/controller/queue.ts';
 import { EventRecorder } from '../runtime/kube/events.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { SILENT } from '../runtime/telemetry/logger.ts';
+import { createLogger } from '../runtime/telemetry/logger.ts';
 import { createMetrics } from '../runtime/telemetry/metrics.ts';
 import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import { eventually } from '../test/control-plane/eventually.ts';
@@ -104,7 +104,7 @@ async function throughput(): Promise<Readonly<Record<'engine' | 'bare' | 'unmark
   const manager = new Manager({
     reconcilers: [writer()],
     facts: new FactCache(noLookUp),
-    log: SILENT,
+    log: createLogger({ write: () => undefined, level: () => 'error' }),
     metrics: counting,
     clock: systemQueueClock,
   });

@@ -17,13 +17,6 @@ import { PullwrightError } from '../runtime/rules/errors.ts';
 import { pathPart } from '../runtime/rules/kubernetes/file-name.ts';
 import { describeObject, type KubeObject } from '../runtime/rules/kubernetes/object.ts';
 
-/** An object and the file it is written to. */
-export interface RenderedObject {
-  /** Relative to the cluster's folder, with `/`: `kube-system/role-global-pull-secret-syncer.yaml`. */
-  readonly path: string;
-  readonly object: KubeObject;
-}
-
 /** Paths, relative to the folder that is written, to the text of each file without its header. Sorted by path. */
 export type ManifestTree = ReadonlyMap<string, string>;
 

@@ -11,9 +11,8 @@ import type { AgentOptions, UpstreamState } from './options.ts';
 
 export { additionalSecretPolicies, type Enforcement, POLICY_NAME } from './admission.ts';
 export { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
-export { agentCommand, EXECUTABLE } from './agent-command.ts';
-export { agentRbac, slotNames, upstreamServiceAccount } from './agent-rbac.ts';
-export type { AgentOptions, Shape, UpstreamState } from './options.ts';
+export { agentRbac } from './agent-rbac.ts';
+export type { AgentOptions, UpstreamState } from './options.ts';
 
 /** Input of {@link syncObjects}. */
 export interface SyncOptions {

@@ -13,17 +13,7 @@ import {
 } from './consent.ts';
 import { type CertificateSource, webhookObjects } from './webhook.ts';
 
-export { collisionPolicy } from './collision.ts';
-export {
-  CONSENT_POLICY_NAME,
-  consentPolicy,
-  dryRunPolicy,
-  GUARD_POLICY_NAME,
-  grantConsentPolicy,
-  guardPolicy,
-  sidecarSetConsentPolicy,
-} from './consent.ts';
-export { type CertificateSource, WEBHOOK, webhookObjects } from './webhook.ts';
+export type { CertificateSource } from './webhook.ts';
 
 export interface InjectionObjectsInput {
   readonly namespace: string;

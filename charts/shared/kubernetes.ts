@@ -43,7 +43,6 @@ export type Container = Plain<k8s.Container>;
 export type EnvVar = Plain<k8s.EnvVar>;
 export type PodSpec = Plain<k8s.PodSpec>;
 export type PodTemplate = Plain<k8s.PodTemplateSpec>;
-export type Probe = Plain<k8s.Probe>;
 export type Resources = Plain<k8s.ResourceRequirements>;
 export type SecurityContext = Plain<k8s.SecurityContext>;
 export type PodSecurityContext = Plain<k8s.PodSecurityContext>;

@@ -25,13 +25,13 @@ export interface DocumentRule {
  *
  * @example
  * ```ts
- * import { overridesDocument, parseOverridesDocument } from './document.ts';
+ * import { overridesDocument } from './document.ts';
  * import assert from 'node:assert/strict';
  *
  * const rule = { prefix: 'quay.io', location: 'quay.io', blocked: true, insecure: false, mirrors: [{ location: 'm.example.com', pullFrom: 'all' as const }] };
  * const { text, hash } = overridesDocument([rule]);
  * assert.equal(hash.length, 64);
- * assert.deepEqual(parseOverridesDocument(text), [rule]);
+ * assert.deepEqual(JSON.parse(text).rules[0].mirrorSourcePolicy, 'NeverContactSource');
  * ```
  */
 export function overridesDocument(rules: readonly MirrorRule[]): {
@@ -42,42 +42,6 @@ export function overridesDocument(rules: readonly MirrorRule[]): {
   const document: OverridesDocument = { version: 1, rules: rules.map(documentRule) };
   const text = `${JSON.stringify(document)}\n`;
   return { document, text, hash: createHash('sha256').update(text).digest('hex') };
-}
-
-/** The rules of a document's text; undefined for text that is no document of this version. */
-export function parseOverridesDocument(text: string): readonly MirrorRule[] | undefined {
-  let document: unknown;
-  try {
-    document = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { version, rules } = (document ?? {}) as Partial<OverridesDocument>;
-  if (version !== 1 || !Array.isArray(rules) || !rules.every(isRule)) return undefined;
-  return rules.map((rule) => ({
-    prefix: rule.source,
-    location: rule.source.startsWith('*.') ? '' : rule.source,
-    blocked: rule.mirrorSourcePolicy === 'NeverContactSource',
-    insecure: false,
-    mirrors: rule.mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
-  }));
-}
-
-function isRule(value: unknown): value is DocumentRule {
-  const { source, mirrors, mirrorSourcePolicy } = (value ?? {}) as Partial<
-    Record<keyof DocumentRule, unknown>
-  >;
-  const policies: readonly unknown[] = ['AllowContactingSource', 'NeverContactSource'];
-  return (
-    typeof source === 'string' &&
-    policies.includes(mirrorSourcePolicy) &&
-    Array.isArray(mirrors) &&
-    mirrors.every((mirror: unknown) => {
-      const { location, pullFrom } = (mirror ?? {}) as Readonly<Record<string, unknown>>;
-      const kinds: readonly unknown[] = ['all', 'digest-only', 'tag-only'];
-      return typeof location === 'string' && kinds.includes(pullFrom);
-    })
-  );
 }
 
 function documentRule(rule: MirrorRule): DocumentRule {

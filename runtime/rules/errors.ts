@@ -50,19 +50,6 @@ export class PullwrightError extends Error {
   }
 }
 
-/** A text that does not parse. `line` and `column` count from 1. */
-export class ParseError extends SyntaxError {
-  readonly line: number;
-  readonly column: number;
-
-  constructor(message: string, position: { readonly line: number; readonly column: number }) {
-    super(`${message} (line ${position.line}, column ${position.column})`);
-    this.name = 'ParseError';
-    this.line = position.line;
-    this.column = position.column;
-  }
-}
-
 /** Wrong use of a command: exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {

@@ -61,9 +61,6 @@ export function createLogger(options: LoggerOptions): Logger {
   return make({});
 }
 
-/** A logger that says nothing. */
-export const SILENT: Logger = createLogger({ write: () => undefined, level: () => 'error' });
-
 function renderJson(line: Fields): string {
   return JSON.stringify(line, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 }

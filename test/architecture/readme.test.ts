@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { permissionsTable } from '../../runtime/commands/permissions-table.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
+import { permissionsTable } from './permissions-table.ts';
 
 const test = suite('README');
 const root = new URL('../..', import.meta.url).pathname;

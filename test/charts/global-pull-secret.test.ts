@@ -1,9 +1,9 @@
 /** The objects of the global pull secret, field by field where a field is a promise. */
 import assert from 'node:assert/strict';
+import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
 import {
   type AgentOptions,
   additionalSecretPolicies,
-  agentCommand,
   agentDaemonSet,
   agentRbac,
   syncObjects,

@@ -10,7 +10,7 @@ import type { KubeClient, WatchEvent, WatchOptions } from '../../runtime/kube/cl
 import { EventRecorder } from '../../runtime/kube/events.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { SILENT } from '../../runtime/telemetry/logger.ts';
+import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';
 
@@ -135,7 +135,7 @@ async function engineFor(reconcile: (world: World, key: Key) => Outcome, server:
     scope: { name: 'local', controlPlaneNamespace: 'a' },
     clusters: { hosted: cluster, management: cluster },
     facts: new FactCache(noLookUp),
-    log: SILENT,
+    log: createLogger({ write: () => undefined, level: () => 'error' }),
     metrics,
     clock: systemQueueClock,
     workers: 2,

@@ -9,7 +9,7 @@ import { parseDocument } from '../../runtime/global-pull-secret/agent/document.t
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { parseChallenge } from '../../runtime/registry/challenge.ts';
-import { overridesDocument, parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
+import { overridesDocument } from '../../runtime/registry-overrides/document.ts';
 import {
   formatImageReference,
   parseImageReference,
@@ -19,7 +19,6 @@ import { matchesImage, matchImageFault } from '../../runtime/rules/auth-lookup/m
 import { decodeCredentialProviderConfig } from '../../runtime/rules/credential-provider/config.ts';
 import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
 import { readExpectations } from '../../runtime/rules/diagnose/expectations.ts';
-import { canonicalDockerConfig } from '../../runtime/rules/docker-config/canonical.ts';
 import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
 import { credentialExpiry } from '../../runtime/rules/docker-config/expiry.ts';
 import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
@@ -38,7 +37,9 @@ import {
   parseOverridesFlag,
 } from '../../runtime/rules/registry-overrides/registry-overrides.ts';
 import { parseJournal } from '../../runtime/rules/rollout/journal.ts';
+import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
+import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
 import {
   AUTHS,
   FLEET,

@@ -1,6 +1,6 @@
 /** The command line that the charts render is one that the agent understands, whatever the options. */
 import assert from 'node:assert/strict';
-import { agentCommand } from '../../charts/global-pull-secret/objects.ts';
+import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
 import { parseAgentFlags } from '../../runtime/commands/agent/flags.ts';
 import { suite } from '../support/suite.ts';
 

@@ -4,16 +4,16 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
-import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
-import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
+import { collisionPolicy } from '../../charts/pull-secret-injection/collision.ts';
 import {
-  collisionPolicy,
   consentPolicy,
   dryRunPolicy,
   grantConsentPolicy,
   guardPolicy,
   sidecarSetConsentPolicy,
-} from '../../charts/pull-secret-injection/objects.ts';
+} from '../../charts/pull-secret-injection/consent.ts';
+import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
 import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
 import { RECONCILERS } from '../../runtime/commands/reconcile/reconcilers.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';

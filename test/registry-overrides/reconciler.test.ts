@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
 import { parseOptions } from '../../runtime/registry-overrides/options.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite, table } from '../support/suite.ts';
+import { parseOverridesDocument } from './overrides-document.ts';
 import {
   after,
   condition,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
-import { canonicalDockerConfig } from '../../runtime/rules/docker-config/canonical.ts';
 import { parseDockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
+import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
 import { suite, table } from '../support/suite.ts';
 
 const test = suite('parseDockerConfig');

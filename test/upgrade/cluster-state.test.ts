@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
-import { parseOverridesDocument } from '../../runtime/registry-overrides/document.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { NODE } from '../reconcile/process.ts';
+import { parseOverridesDocument } from '../registry-overrides/overrides-document.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 

@@ -24,22 +24,6 @@ export interface FoundServer extends ApiServer {
   readonly caFrom: string;
 }
 
-/**
- * Host and port from the text of `apiserver-url.env`; `localhost:6443` unless both are there.
- *
- * @example
- * ```ts
- * import { serverUrl } from './api-server.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(serverUrl("export KUBERNETES_SERVICE_HOST='fd00::1'\nKUBERNETES_SERVICE_PORT=6443 # api\n"), 'https://[fd00::1]:6443');
- * assert.equal(serverUrl('KUBERNETES_SERVICE_HOST=10.0.0.1'), 'https://localhost:6443');
- * ```
- */
-export function serverUrl(envFile: string | undefined): string {
-  return urlOfEnv(envFile) ?? LOCAL;
-}
-
 const LOCAL = 'https://localhost:6443';
 
 /** The address in `apiserver-url.env`; undefined unless host and port are there. */

@@ -10,7 +10,13 @@ import { managersOf } from '../../kube/managed-fields.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import { type NodeDecision, type NodeFacts, nodeDecision, type PoolTraits } from './eligibility.ts';
+import {
+  eligibilityLabels,
+  type NodeDecision,
+  type NodeFacts,
+  nodeDecision,
+  type PoolTraits,
+} from './eligibility.ts';
 
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 const MACHINE = { role: 'management', apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine' } as const;
@@ -109,6 +115,7 @@ function poolOf(world: World, machine: KubeObject): PoolTraits | undefined {
 function partOf(node: KubeObject, decision: NodeDecision): readonly ApplyPart[] {
   const { uid, name } = node.metadata;
   if (uid === undefined || (decision.act !== 'own' && decision.act !== 'release')) return [];
-  const labels = decision.act === 'own' ? { labels: { [NAMES.nodeLabel]: 'true' } } : {};
-  return [{ part: { ...NODE, name, uid }, fields: { metadata: labels } }];
+  const labels = eligibilityLabels(decision.act === 'own').node;
+  const metadata = decision.act === 'own' ? { labels } : {};
+  return [{ part: { ...NODE, name, uid }, fields: { metadata } }];
 }

@@ -4,7 +4,6 @@
  * Source of the rule: github.com/distribution/reference v0.6.0 (ParseNormalizedNamed, ParseDockerRef), go-digest v1.0.0, and
  * ParseImageName of the kubelet 1.36, which adds the tag `latest` when there is neither tag nor digest.
  */
-import { goQuote } from '../go/quote.ts';
 
 /** A reference in full: `docker.io/library/nginx:1.27`. */
 export interface ImageReference {
@@ -153,11 +152,6 @@ export function formatImageReference(reference: ImageReference): string {
   const tag = reference.tag === undefined ? '' : `:${reference.tag}`;
   const digest = reference.digest === undefined ? '' : `@${reference.digest}`;
   return `${reference.repository}${tag}${digest}`;
-}
-
-/** What the kubelet says about an image that does not parse. */
-export function kubeletImageError(image: string, goText: string): string {
-  return `couldn't parse image name ${goQuote(image)}: ${goText}`;
 }
 
 function wrong(goText: string): ImageReferenceResult {

@@ -2,7 +2,6 @@
  * Which credential is tried for an image: the kubelet and containers/image, each by its own rule.
  *
  * - `containers.ts`: Which credential containers/image (CRI-O, podman, skopeo) uses for a repository
- * - `hash.ts`: How the kubelet recognises a credential in its records of pulled images
  * - `image-name.ts`: What a person should know about the name of an image, as it is written in a pod
  * - `image-reference.ts`: Image references as the kubelet, CRI-O and containerd read them
  * - `kubelet.ts`: Which credentials the kubelet tries for an image, in which order

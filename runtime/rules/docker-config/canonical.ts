@@ -103,26 +103,3 @@ function isTextMap(node: JsonNode): boolean {
   if (node.kind !== 'object') return node.kind === 'null';
   return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
 }
-
-/**
- * Writes the good entries of `config` in canonical form.
- *
- * @example
- * ```ts
- * import { parseDockerConfig } from './docker-config.ts';
- * import { canonicalDockerConfig } from './canonical.ts';
- * import { redact, reveal } from '../redacted.ts';
- * import assert from 'node:assert/strict';
- *
- * const parsed = parseDockerConfig(redact('{ "auths": { "r.io": { "auth": "dTpwcA" }, "a.io": { "auth": "!" } } }'));
- * assert.ok(parsed.ok);
- * assert.equal(reveal(canonicalDockerConfig(parsed.config)), '{"auths":{"r.io":{"auth":"dTpwcA=="}}}');
- * ```
- */
-export function canonicalDockerConfig(config: DockerConfig): Redacted<string> {
-  const good = config.entries.filter((entry) => entry.fault === undefined);
-  return encodeConfig(
-    good.map((entry) => encodeEntry(entry, entry.key.written)),
-    usableFields(config).fields,
-  );
-}

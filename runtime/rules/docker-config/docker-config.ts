@@ -13,7 +13,7 @@ import { positionsOf, type TextPosition } from '../text/position.ts';
 import { type DockerConfigEntry, describeKind, judgeEntry } from './entry.ts';
 import { type DockerConfigFormat, decodeForContainers, decodeForKubelet, fieldOf } from './go-reader.ts';
 
-export type { DockerConfigEntry, EntryFault, EntryFaultReason } from './entry.ts';
+export type { DockerConfigEntry, EntryFault } from './entry.ts';
 export type { DockerConfigFormat } from './go-reader.ts';
 
 /** Why a document as a whole cannot be used. */

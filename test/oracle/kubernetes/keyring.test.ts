@@ -2,12 +2,7 @@
 /** Keyrings, matching, image names, base64 and documents against the Go code that they follow, answer for answer. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { kubeletCredentialHash } from '../../../runtime/rules/auth-lookup/hash.ts';
-import {
-  kubeletImageError,
-  parseImageReference,
-  pullTag,
-} from '../../../runtime/rules/auth-lookup/image-reference.ts';
+import { parseImageReference, pullTag } from '../../../runtime/rules/auth-lookup/image-reference.ts';
 import {
   type AuthSource,
   kubeletKeyring,
@@ -22,6 +17,7 @@ import { parseGoJson } from '../../../runtime/rules/go/json.ts';
 import { encodeGoJson } from '../../../runtime/rules/go/json-encode.ts';
 import { redact, reveal } from '../../../runtime/rules/redacted.ts';
 import { missingGo } from '../../support/go-program.ts';
+import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
 import { suite } from '../../support/suite.ts';
 import { type AskedSecret, QUESTION, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED } from './oracle.ts';

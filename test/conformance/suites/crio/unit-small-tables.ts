@@ -1,7 +1,11 @@
 /** The provider's unit tables: file path, namespace of a token, API server address, node file, secrets, base64, mirrors, runs. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parse } from 'smol-toml';
-import { serverUrl } from '../../../../runtime/credential-provider/plugin/api-server.ts';
+import { findApiServer } from '../../../../runtime/credential-provider/plugin/api-server.ts';
 import { readConfFiles } from '../../../../runtime/credential-provider/plugin/conf-files.ts';
+import { defaultOptions } from '../../../../runtime/credential-provider/plugin/options.ts';
 import { authFilePath } from '../../../../runtime/credential-provider/plugin/provide.ts';
 import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
 import { readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
@@ -97,7 +101,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   RetrieveSecrets: { expected: wantOrError('want'), answer: (row) => orError(() => secretCount(row)) },
   APIServerHost: {
     expected: (row) => `https://${text(row, 'want')}`,
-    answer: (row) => serverUrl(typeof row['env'] === 'string' ? row['env'] : undefined),
+    answer: (row) => addressOf(typeof row['env'] === 'string' ? row['env'] : undefined),
   },
   ReadGlobalAuthFile: { expected: wantOrError('wantKeys'), answer: (row) => orError(() => globalKeys(row)) },
   ValidDockerConfigSecret: { expected: (row) => row['ok'], answer: isValidSecret },
@@ -259,4 +263,18 @@ function appRun(row: Row): Promise<unknown> {
         : '[[registry]]\nlocation = "docker.io"\n[[registry.mirror]]\nlocation = "localhost:5000"\n';
   const mode = row['apiError'] === true ? 500 : 200;
   return orError(async () => (await runWith(conf, stdin, row['secretAuths'] ?? {}, mode)) ?? null);
+}
+
+/** The address that a node's files give; without the first of them, on a node that has nothing but a CA. */
+async function addressOf(env: string | undefined): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'pullwright-address-'));
+  try {
+    const [apiServerEnv, caFile] = [join(folder, 'apiserver-url.env'), join(folder, 'ca.crt')];
+    if (env !== undefined) writeFileSync(apiServerEnv, env);
+    writeFileSync(caFile, '-----BEGIN CERTIFICATE-----\n');
+    const options = { ...defaultOptions(undefined), apiServerEnv, caFile, kubeconfigs: [] };
+    return (await findApiServer(options)).url;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }

@@ -1,6 +1,7 @@
 /** The objects in upstream's shape, field by field: DaemonSet, ServiceAccount and both Secrets. */
 import { isDeepStrictEqual } from 'node:util';
-import { upstreamDaemonSet, upstreamServiceAccount } from '../../../../charts/global-pull-secret/objects.ts';
+import { upstreamServiceAccount } from '../../../../charts/global-pull-secret/agent-rbac.ts';
+import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
 import { configHash } from '../../../../runtime/global-pull-secret/reconciler/config-hash.ts';
 import { mergePullSecrets } from '../../../../runtime/rules/docker-config/merge.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';

@@ -1,10 +1,6 @@
 /** Credentials that the kubelet tries, in order. */
 import { isDeepStrictEqual } from 'node:util';
-import { kubeletCredentialHash } from '../../../../runtime/rules/auth-lookup/hash.ts';
-import {
-  kubeletImageError,
-  parseImageReference,
-} from '../../../../runtime/rules/auth-lookup/image-reference.ts';
+import { parseImageReference } from '../../../../runtime/rules/auth-lookup/image-reference.ts';
 import {
   type AuthSource,
   kubeletKeyring,
@@ -12,6 +8,7 @@ import {
 } from '../../../../runtime/rules/auth-lookup/kubelet.ts';
 import { pullSecretSource } from '../../../../runtime/rules/docker-config/secret-text.ts';
 import { redact, reveal } from '../../../../runtime/rules/redacted.ts';
+import { kubeletCredentialHash, kubeletImageError } from '../../../support/kubelet-words.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {

@@ -1,24 +1,16 @@
-/** How the kubelet recognises a credential in its records of pulled images. */
+/** The kubelet's words for what a look-up found: the hash of a credential in its records of pulled images, and errors. */
 import { createHash } from 'node:crypto';
-import type { KubeletCredential } from '../docker-config/go-reader.ts';
-import { runesOf, toByteText } from '../go/bytes.ts';
-import { encodeGoText } from '../go/json-encode.ts';
-import { reveal } from '../redacted.ts';
+import type { KubeletCredential } from '../../runtime/rules/docker-config/go-reader.ts';
+import { runesOf, toByteText } from '../../runtime/rules/go/bytes.ts';
+import { encodeGoText } from '../../runtime/rules/go/json-encode.ts';
+import { goQuote } from '../../runtime/rules/go/quote.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
 
 /**
  * The hash that the kubelet notes in an image pull record. Two Secrets with the same user, password and email share it, so
  * that a pod may use an image that another namespace's copy of the credential has pulled.
  *
  * Source of the rule: hashAuthConfig of k8s.io/kubernetes 1.36: SHA-256 of the JSON of the credential, empty fields left out.
- *
- * @example
- * ```ts
- * import { kubeletCredentialHash } from './hash.ts';
- * import { redact } from '../redacted.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.equal(kubeletCredentialHash({ username: '', password: redact(''), email: '' }).slice(0, 8), '44136fa3');
- * ```
  */
 export function kubeletCredentialHash(credential: KubeletCredential): string {
   const [username, password] = pair(credential);
@@ -49,4 +41,9 @@ function encode(bytes: string): string {
     text === undefined ? '\\ufffd' : encodeGoText(text).slice(1, -1),
   );
   return `"${parts.join('')}"`;
+}
+
+/** What the kubelet says about an image that does not parse. */
+export function kubeletImageError(image: string, goText: string): string {
+  return `couldn't parse image name ${goQuote(image)}: ${goText}`;
 }

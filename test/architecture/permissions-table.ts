@@ -1,18 +1,8 @@
 /** The permissions of every command as a Markdown table: the one in the README is this text. */
-import type { Command } from './command.ts';
+import type { Command } from '../../runtime/commands/command.ts';
 
 /**
  * Renders one row per command, sorted by name. `none` where a command touches nothing of a kind.
- *
- * @example
- * ```ts
- * import { permissionsTable } from './permissions-table.ts';
- * import { NOTHING } from './permissions.ts';
- * import assert from 'node:assert/strict';
- *
- * const row = { name: 'demo', permissions: { ...NOTHING, reads: ['<FILE>'] } };
- * assert.match(permissionsTable([row]), /\| `demo` \| `<FILE>` \| none \| none \| none \|/);
- * ```
  */
 export function permissionsTable(commands: readonly Pick<Command, 'name' | 'permissions'>[]): string {
   const rows = [...commands]

@@ -1,0 +1,13 @@
+/** The canonical form of a whole document, by the parts that a merge is written with. */
+import { encodeConfig, encodeEntry, usableFields } from '../../runtime/rules/docker-config/canonical.ts';
+import type { DockerConfig } from '../../runtime/rules/docker-config/docker-config.ts';
+import type { Redacted } from '../../runtime/rules/redacted.ts';
+
+/** Writes the good entries of `config` in canonical form. */
+export function canonicalDockerConfig(config: DockerConfig): Redacted<string> {
+  const good = config.entries.filter((entry) => entry.fault === undefined);
+  return encodeConfig(
+    good.map((entry) => encodeEntry(entry, entry.key.written)),
+    usableFields(config).fields,
+  );
+}
