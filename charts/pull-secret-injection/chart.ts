@@ -37,6 +37,10 @@ export interface PullSecretInjectionInput {
   readonly audit?: boolean;
   /** Evict pods that cannot pull, for profiles with `repair: Evict`. @default {false} */
   readonly evict?: boolean;
+  /** SidecarSets inject also where no matching set brings a container. @default {false} */
+  readonly withoutContainers?: boolean;
+  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
   /** Render the definition of SidecarSet, for clusters without Kruise. @default {false} */
   readonly sidecarSetCrd?: boolean;
   /** @default {[]} */
@@ -73,6 +77,14 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .boolean()
     .exactOptional()
     .describe('Evict pods that cannot pull, for profiles with repair "Evict"'),
+  withoutContainers: z
+    .boolean()
+    .exactOptional()
+    .describe('SidecarSets inject also where no matching set brings a container'),
+  missingRevision: z
+    .enum(['skip', 'current'])
+    .exactOptional()
+    .describe('A SidecarSet that pins a revision which does not exist injects nothing, or its current names'),
   sidecarSetCrd: z
     .boolean()
     .exactOptional()
@@ -88,7 +100,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   summary: 'Adds pull secrets to pods at admission, and brings the Secrets to the namespaces that need them',
   config: schema,
   kinds: ['standalone', 'hosted'],
-  check: (config) => (config.profiles ?? []).flatMap(profileProblems),
+  check: (config) => [...(config.profiles ?? []).flatMap(profileProblems), ...contradictions(config)],
   objects: (config, cluster) => [
     // Elsewhere the reconciler's objects bring the namespace.
     ...(cluster.kind === 'hosted' && config.admission === 'webhook'
@@ -108,6 +120,36 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   },
 };
 
+/** Options that cannot both be meant. */
+function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
+  const { secretNames, profiles = [], evict = false, audit = true } = config;
+  const written = profiles.flatMap((profile, index) => {
+    const read = readProfile({
+      apiVersion: '',
+      kind: '',
+      metadata: { name: profile.name },
+      spec: profile.spec,
+    });
+    const secrets = read.ok && read.profile.distributes ? read.profile.secrets : [];
+    return secrets.flatMap(({ name, sources }) => (sources.length > 0 ? [{ name, index }] : []));
+  });
+  const unnamed = written.filter(({ name }) => secretNames !== undefined && !secretNames.includes(name));
+  return [
+    ...unnamed.map(({ name, index }) => ({
+      path: ['profiles', index],
+      text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
+    })),
+    ...(evict && !audit
+      ? [
+          {
+            path: ['evict'],
+            text: 'needs audit, which finds the pods: set audit to true, or leave evict out',
+          },
+        ]
+      : []),
+  ];
+}
+
 function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {
   const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
   return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
@@ -122,8 +164,16 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { admission = 'policy', audit = true, evict = false } = config;
-  const { excludedNamespaces = [], trustedLabelKeys } = config;
-  return { admission, audit, evict, excludedNamespaces, trustedLabelKeys };
+  const { excludedNamespaces = [], trustedLabelKeys, withoutContainers, missingRevision } = config;
+  return {
+    admission,
+    audit,
+    evict,
+    excludedNamespaces,
+    trustedLabelKeys,
+    withoutContainers,
+    missingRevision,
+  };
 }
 
 /** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from `ownNamespace` */
@@ -146,6 +196,7 @@ function part(
       evict,
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
       ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
+      ...sidecarSetOptions(config),
     },
     access: [
       {
@@ -158,6 +209,16 @@ function part(
       },
     ],
     alerts: PULL_SECRET_INJECTION_ALERTS,
+  };
+}
+
+function sidecarSetOptions({
+  withoutContainers,
+  missingRevision,
+}: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
+  return {
+    ...(withoutContainers === undefined ? {} : { withoutContainers }),
+    ...(missingRevision === undefined ? {} : { missingRevision }),
   };
 }
 
@@ -180,6 +241,8 @@ function pullSecretInjectionObjects(
       excludedNamespaces: config.excludedNamespaces ?? [],
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
       evict: config.evict ?? false,
+      withoutContainers: config.withoutContainers ?? false,
+      missingRevision: config.missingRevision ?? 'skip',
       guardExempt: [...GUARD_EXEMPT, cluster.namespace],
       profiles: config.profiles ?? [],
     }),

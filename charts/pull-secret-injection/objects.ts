@@ -24,6 +24,8 @@ export interface InjectionObjectsInput {
   readonly excludedNamespaces: readonly string[];
   /** Of the reconciler. Without one that is its alone there is no guard policy: it would bind people as well. */
   readonly account?: { readonly namespace: string; readonly name: string };
+  readonly withoutContainers: boolean;
+  readonly missingRevision: 'skip' | 'current';
   /** Whether the account may evict pods. */
   readonly evict: boolean;
   /** Namespaces in which the reconciler writes Secrets for other systems. */
@@ -33,7 +35,7 @@ export interface InjectionObjectsInput {
 
 /** Consent, collision and guard policies, the webhook where it is asked for, and the profiles of the fleet. */
 export function injectionObjects(input: InjectionObjectsInput): readonly KubeObject[] {
-  const { namespace, image, certificates, excludedNamespaces } = input;
+  const { namespace, image, certificates, excludedNamespaces, withoutContainers, missingRevision } = input;
   return [
     ...consentPolicy(),
     ...grantConsentPolicy(),
@@ -44,7 +46,14 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
       : guardPolicy({ serviceAccount: input.account, exemptNamespaces: input.guardExempt })),
     ...(input.account === undefined || !input.evict ? [] : dryRunPolicy({ serviceAccount: input.account })),
     ...(input.admission === 'webhook' && certificates !== undefined
-      ? webhookObjects({ namespace, image, certificates, excludedNamespaces })
+      ? webhookObjects({
+          namespace,
+          image,
+          certificates,
+          excludedNamespaces,
+          withoutContainers,
+          missingRevision,
+        })
       : []),
     ...input.profiles.map(({ name, spec }) => ({
       apiVersion: PROFILE_API_VERSION,

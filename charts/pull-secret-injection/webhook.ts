@@ -42,6 +42,10 @@ export interface WebhookInput {
   readonly replicas?: number;
   /** Namespaces that are left alone besides our own. @default {[]} */
   readonly excludedNamespaces?: readonly string[];
+  /** @default {false} */
+  readonly withoutContainers?: boolean;
+  /** @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
   /** Seconds that a pod waits for an answer. @default {3} */
   readonly timeoutSeconds?: number;
 }
@@ -127,6 +131,8 @@ function pod(input: WebhookInput): Parameters<typeof deployment>[0]['pod'] {
           `--health-port=${HEALTH_PORT}`,
           `--namespace=${input.namespace}`,
           ...(input.excludedNamespaces ?? []).map((name) => `--exclude=${name}`),
+          ...(input.withoutContainers === true ? ['--without-containers'] : []),
+          ...(input.missingRevision === 'current' ? ['--missing-revision=current'] : []),
         ],
         ports: [
           { name: 'webhook', containerPort: PORT },

@@ -17,6 +17,7 @@ webhook stays out of it. A pod is never refused.
   --namespace NAME         namespace of our own pods, never injected into (pullwright-system)
   --exclude NAMESPACE      further namespaces that are left alone; may be repeated
   --without-containers     SidecarSets inject even where no matching set brings a container
+  --missing-revision WHAT  a SidecarSet pins a revision that does not exist: skip it, or inject its current names (skip)
   --log-level LEVEL        debug, info, warn or error (info)
   --log-format FORMAT      json or logfmt (json)
 
@@ -50,6 +51,7 @@ const OPTIONS = {
   namespace: { type: 'string', default: 'pullwright-system' },
   exclude: { type: 'string', multiple: true },
   'without-containers': { type: 'boolean', default: false },
+  'missing-revision': { type: 'string', default: 'skip' },
   'log-level': { type: 'string', default: 'info' },
   'log-format': { type: 'string', default: 'json' },
 } as const;
@@ -58,6 +60,9 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { values } = parseArgs({ args: [...args], options: OPTIONS });
   const folder = values['cert-dir'];
   if (folder === undefined) throw new UsageError('Cannot serve the webhook: wanted --cert-dir DIR');
+  const missingRevision = values['missing-revision'];
+  if (missingRevision !== 'skip' && missingRevision !== 'current')
+    throw new UsageError(`Cannot use --missing-revision "${missingRevision}": wanted skip or current`);
   const ports = { webhook: portOf(values.port, '--port'), health: healthPort(values['health-port']) };
   const { runWebhook } = await import('../pull-secret-injection/webhook/process.ts');
   return runWebhook(
@@ -69,6 +74,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       ownNamespace: values.namespace,
       excludedNamespaces: values.exclude ?? [],
       withoutContainers: values['without-containers'],
+      missingRevision,
       logLevel: values['log-level'],
       logFormat: values['log-format'],
     },

@@ -16,6 +16,10 @@ export interface InjectionOptions {
   readonly evict: boolean;
   /** SidecarSets inject even where no matching set brings a container. */
   readonly withoutContainers: boolean;
+  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. */
+  readonly missingRevision: 'skip' | 'current';
+  /** Where Kruise keeps the revisions of SidecarSets; those of other namespaces are none. */
+  readonly kruiseNamespace: string;
   /** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
   readonly promptNamespaces: number;
 }
@@ -28,6 +32,8 @@ export const DEFAULT_OPTIONS: InjectionOptions = {
   audit: true,
   evict: false,
   withoutContainers: false,
+  missingRevision: 'skip',
+  kruiseNamespace: 'kruise-system',
   promptNamespaces: 200,
 };
 

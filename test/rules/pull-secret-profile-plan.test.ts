@@ -76,7 +76,13 @@ const ROWS: readonly Row[] = [
   {
     name: 'a profile that only distributes',
     reason: 'it adds nothing to pods',
-    profiles: [profile('a', { mode: 'Distribute' }), profile('b')],
+    profiles: [
+      profile('a', {
+        mode: 'Distribute',
+        secrets: [{ name: 'a', sources: [{ namespace: 'platform', name: 'a' }] }],
+      }),
+      profile('b'),
+    ],
     names: ['b'],
   },
   {

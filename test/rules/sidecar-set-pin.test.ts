@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
+import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-policy.ts';
 import {
   readSidecarSet,
   type SidecarSet,
   type SidecarSetRevision,
 } from '../../runtime/rules/injection/sidecar-set.ts';
-import { pinContent } from '../../runtime/rules/injection/sidecar-set-injection.ts';
+import { pinContent, pinVariants } from '../../runtime/rules/injection/sidecar-set-injection.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('pinned revisions of a SidecarSet');
@@ -87,6 +89,42 @@ const ROWS: readonly Row[] = [
 table(test, ROWS, ({ set, injects }) => {
   for (const revisions of [REVISIONS, REVISIONS.toReversed()])
     assert.deepEqual(pinContent(set, revisions)?.imagePullSecrets, injects);
+});
+
+const current = readSidecarSet({
+  metadata: { name: 'log' },
+  spec: {
+    selector: { matchLabels: { app: 'web' } },
+    imagePullSecrets: [{ name: 'new' }],
+    containers: [{}],
+    injectionStrategy: { revision: { revisionName: 'log-1', policy: 'Partial' } },
+    updateStrategy: { selector: { matchLabels: { ring: 'canary' } } },
+  },
+});
+const old = { name: 'log-1', sidecarSet: 'log', revision: 1, imagePullSecrets: ['old'], containers: 1 };
+
+test('Partial with a selector: pods outside of it get the pinned content, by plan and by policy', () => {
+  const plan = injectionPlan([], pinVariants(current, [old]));
+  const names = (labels: Record<string, string>) =>
+    planInjection(plan, { labels: { app: 'web', ...labels }, namespaceLabels: {} }).names;
+  assert.deepEqual(names({ ring: 'canary' }), ['new']);
+  assert.deepEqual(names({}), ['old']);
+  const compiled = compileInjectionPolicy(plan, {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    excludedNamespaces: [],
+  });
+  assert.ok(compiled.ok);
+  assert.match(JSON.stringify(compiled.policy.spec), /!\(\(\\"ring\\" in variables\.l/);
+});
+
+test('a partition of 100% gives all pods the pinned content; a missing revision is skipped, or the current content', () => {
+  const whole = { ...current, update: { paused: false, partitionPercent: 100 } };
+  assert.deepEqual(
+    pinVariants(whole, [old]).map(({ imagePullSecrets }) => imagePullSecrets),
+    [['old']],
+  );
+  assert.deepEqual(pinVariants(current, []), []);
+  assert.deepEqual(pinVariants(current, [], 'current'), [current]);
 });
 
 test.run();

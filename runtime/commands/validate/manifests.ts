@@ -6,13 +6,17 @@ import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { validateSecret } from '../../rules/docker-config/validate.ts';
 import { PROFILE_KIND, readProfile } from '../../rules/injection/profile.ts';
+import { DEFAULT_TRUSTED_KEYS, GRANT_ANNOTATION, readGrant } from '../../rules/injection/profile-grant.ts';
+import { GRANT_KIND, readPullSecretGrant } from '../../rules/injection/pull-secret-grant.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import { readSelector, selectorKeys } from '../../rules/kubernetes/label-selector.ts';
 import {
   describeObject,
   isSecret,
   type KubeObject,
   type SecretObject,
 } from '../../rules/kubernetes/object.ts';
+import { type Shape, shapeProblems } from '../../rules/kubernetes/shape.ts';
 import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
 import { lintMirrors } from '../../rules/mirrors/lint.ts';
 
@@ -38,6 +42,7 @@ const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   'Secret',
   PROFILE_KIND,
+  GRANT_KIND,
   PROVIDER_CONFIG,
   ...MIRROR_KINDS,
 ]);
@@ -56,22 +61,26 @@ function judgeObject(object: KubeObject): readonly Judged[] {
   switch (object.kind) {
     case 'Secret':
       if (object.apiVersion !== 'v1') return foreignSecret(object);
-      return validateSecret(object as SecretObject, isAdditional(object)).map(
-        ({ position, path, ...rest }) => ({
-          ...rest,
-          path:
-            position === undefined
-              ? path
-              : `${path} (line ${position.line}, column ${position.column} of the value)`,
-        }),
-      );
+      return [...secretProblems(object as SecretObject), ...annotationProblems(object)];
     case PROFILE_KIND:
       return profileProblems(object);
+    case GRANT_KIND:
+      return grantProblems(object);
     case PROVIDER_CONFIG:
       return providerProblems(object);
     default:
       return [];
   }
+}
+
+function secretProblems(object: SecretObject): readonly Judged[] {
+  return validateSecret(object, isAdditional(object)).map(({ position, path, ...rest }) => ({
+    ...rest,
+    path:
+      position === undefined
+        ? path
+        : `${path} (line ${position.line}, column ${position.column} of the value)`,
+  }));
 }
 
 /** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
@@ -95,9 +104,71 @@ function profileProblems(object: KubeObject): readonly Judged[] {
   });
 }
 
+/** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
+function grantProblems(object: KubeObject): readonly Judged[] {
+  const selector = (object.spec as { namespaceSelector?: unknown } | undefined)?.namespaceSelector;
+  const read = selector === undefined || selector === null ? undefined : readSelector(selector);
+  const keys = read?.ok === true ? selectorKeys(read.requirements) : [];
+  const grant = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
+  const strange = keys.filter((key) => !DEFAULT_TRUSTED_KEYS.includes(key));
+  return [
+    ...grant.problems.map((problem): Judged => {
+      const [path = '', ...rest] = problem.split(': ');
+      return { severity: 'error', code: 'GrantInvalid', path, message: rest.join(': ') };
+    }),
+    ...strange.map((key): Judged => {
+      const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
+      return { severity: 'warning', code: 'LabelMustBeTrusted', path: 'spec.namespaceSelector', message };
+    }),
+    ...patternProblems(grant.to.patterns, 'spec.namespaces'),
+  ];
+}
+
+/** Whoever may choose the name of a namespace can meet a pattern. */
+function patternProblems(patterns: readonly string[], path: string): readonly Judged[] {
+  return patterns
+    .filter((pattern) => /[*?]/.test(pattern))
+    .map((pattern) => ({
+      severity: 'warning',
+      code: 'PatternIsNoConsent',
+      path,
+      message: `"${pattern}" is no consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
+    }));
+}
+
+function annotationProblems({ metadata }: KubeObject): readonly Judged[] {
+  const text = metadata.annotations?.[GRANT_ANNOTATION];
+  if (typeof text !== 'string') return [];
+  return patternProblems(readGrant(text).patterns, `metadata.annotations["${GRANT_ANNOTATION}"]`);
+}
+
+/**
+ * What the selectors of profiles come to among the namespaces at hand, for those that select everything: that is seldom a typing error,
+ * and always worth knowing.
+ */
+export function selectionNotes(
+  manifests: readonly Manifest[],
+  namespaces: readonly KubeObject[],
+): readonly string[] {
+  return manifests.flatMap(({ object }) => {
+    if (object.kind !== PROFILE_KIND) return [];
+    const read = readProfile(object);
+    if (!read.ok || read.profile.namespaceSelector.length > 0) return [];
+    return [
+      `note: ${PROFILE_KIND}/${object.metadata.name} selects every namespace: ${namespaces.length} among these files, and each that will be made`,
+    ];
+  });
+}
+
+const PROVIDER_SHAPE: Shape = { fields: { matchImages: { list: 'string' } } };
+
 function providerProblems(object: KubeObject): readonly Judged[] {
   const fault = nameFault(object);
   return [
+    ...shapeProblems(object.spec, PROVIDER_SHAPE, 'spec').map((problem): Judged => {
+      const [path = '', ...rest] = problem.split(': ');
+      return { severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') };
+    }),
     ...(fault === undefined ? [] : [{ severity: 'error', code: 'RefusedByDefinition', ...fault } as const]),
     ...imageProblems((object.spec as { matchImages?: unknown } | undefined)?.matchImages),
   ];
@@ -107,8 +178,7 @@ function imageProblems(images: unknown): readonly Judged[] {
   const list: readonly unknown[] = Array.isArray(images) ? images : [];
   return list.flatMap((image, index): readonly Judged[] => {
     const path = `spec.matchImages[${index}]`;
-    if (typeof image !== 'string')
-      return [{ severity: 'error', code: 'WrongType', path, message: 'is no text' }];
+    if (typeof image !== 'string') return [];
     const fault = matchImageFault(image);
     if (fault !== undefined) return [{ severity: 'error', code: 'KubeletRefuses', path, message: fault }];
     const hint = matchImageHint(image);

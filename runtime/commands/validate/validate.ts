@@ -9,9 +9,10 @@ import { parseYaml } from '../../kube/yaml.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
 import { validateDockerConfig } from '../../rules/docker-config/validate.ts';
 import { UsageError } from '../../rules/errors.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { redact } from '../../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
-import { type FileProblem, judgeManifests, VALIDATED_KINDS } from './manifests.ts';
+import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
 
 const HELP = `
 Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles, CRIOCredentialProviderConfigs, kubelet
@@ -53,12 +54,33 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
   if (values.output === 'json') io.stdout.write(`${JSON.stringify({ judged, problems }, null, 2)}\n`);
   else io.stdout.write(asText(problems, judged));
+  const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
+  for (const note of selectionNotes(
+    inputs.flatMap((input) => input.manifests),
+    namespaces,
+  ))
+    io.stderr.write(`${note}\n`);
   if (judged === 0) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
   return errors > 0 || judged === 0 || (values.strict && problems.length > 0) ? 1 : 0;
 }
 
+/** Namespaces are not judged: they are what selectors of profiles are counted by. */
+const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
+
+function apart(
+  all: readonly Manifest[],
+): Pick<Input, 'manifests'> & { readonly namespaces: readonly KubeObject[] } {
+  const isNamespace = ({ object }: Manifest): boolean =>
+    object.kind === 'Namespace' && object.apiVersion === 'v1';
+  return {
+    manifests: all.filter((one) => !isNamespace(one)),
+    namespaces: all.filter(isNamespace).map(({ object }) => object),
+  };
+}
+
 interface Input {
   readonly manifests: readonly Manifest[];
+  readonly namespaces?: readonly KubeObject[];
   readonly problems: readonly FileProblem[];
   /** A fleet, to be judged by the charts. */
   readonly fleet?: { readonly name: string; readonly text: string };
@@ -70,14 +92,15 @@ async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await readAll(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
   if (text !== undefined) return inputOf(path, text);
   // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
-  const folder = await readFolder(path, VALIDATED_KINDS);
-  const manifests = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
+  const folder = await readFolder(path, READ_KINDS);
+  const all = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
+  const { manifests, namespaces } = apart(all);
   const problems = folder.problems
     .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
     .map(({ file, line, message, first }) =>
       unreadable(`${path}/${file}`, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
     );
-  return { manifests, problems, judged: manifests.length };
+  return { manifests, namespaces, problems, judged: manifests.length };
 }
 
 function inputOf(file: string, text: string): Input {
@@ -99,11 +122,12 @@ function inputOf(file: string, text: string): Input {
     const refused = { severity: 'error', code: 'KubeletRefuses', file, subject: '', path: '' } as const;
     return { manifests: [], problems: message === undefined ? [] : [{ ...refused, message }], judged: 1 };
   }
-  const folder = folderOf([{ file, text }], VALIDATED_KINDS);
+  const folder = folderOf([{ file, text }], READ_KINDS);
   const problems = folder.problems.map(({ line, message, first }) =>
     unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
   );
-  return { manifests: folder.manifests, problems, judged: folder.manifests.length };
+  const { manifests, namespaces } = apart(folder.manifests);
+  return { manifests, namespaces, problems, judged: manifests.length };
 }
 
 /** A fleet says so, or is no manifest and lists clusters. */

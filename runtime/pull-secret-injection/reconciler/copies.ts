@@ -57,7 +57,8 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
 /** One secret of one profile in a namespace that it serves; undefined when there is nothing to bring. */
 export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSecret): Copy | undefined {
   const namespace = context.namespace.metadata.name;
-  if (secret.sources.length === 0 || isSource(namespace, secret)) return undefined;
+  if (secret.sources.length === 0) return undefined;
+  if (isSource(namespace, secret)) return sourceInPlace(context, one, secret);
   const ref = secretRef(namespace, secret.name);
   const base = { name: secret.name, distributor: one.name, ref };
   const standing = context.world.get(ref) as SecretObject | undefined;
@@ -69,6 +70,21 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   const holder = holderOf(context, claims, present);
   if (holder.is === 'claim' && holder.claim.one === one) return { ...base, ...holder.decision, ...adopt };
   return { ...base, ...yielded(context, { one, secret }, holder, present) };
+}
+
+/** The source stands there itself and is never changed: what other sources give cannot be merged into it. */
+function sourceInPlace(context: CopyContext, one: Distributor, secret: ProfileSecret): Copy | undefined {
+  if (secret.sources.length === 1) return undefined;
+  const { name: namespace } = context.namespace.metadata;
+  const message = `Secret "${namespace}/${secret.name}" is itself one of ${secret.sources.length} sources of that name: pods there get its entries alone; give the copy another name`;
+  const ref = secretRef(namespace, secret.name);
+  return {
+    name: secret.name,
+    distributor: one.name,
+    ref,
+    action: 'yield',
+    trouble: { reason: 'SourceInPlace', message },
+  };
 }
 
 /** Whose the Secret is that stands there. */

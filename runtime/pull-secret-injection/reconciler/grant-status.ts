@@ -31,12 +31,20 @@ export function reconcileGrant(
   const { generation } = object.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const conditions = nextConditions(before, readiness({ ...observed, ...stateOf(world, grant) }), world.now);
+  const conditions = nextConditions(
+    before,
+    readiness({ ...observed, ...stateOf(world, grant, options) }),
+    world.now,
+  );
   return { status: [{ ref, status: { ...observed, conditions } }] };
 }
 
 /** A grant may come before what it grants; then it says what it waits for. */
-function stateOf(world: World, grant: PullSecretGrant): Omit<Readiness, 'observedGeneration'> {
+function stateOf(
+  world: World,
+  grant: PullSecretGrant,
+  options: InjectionOptions,
+): Omit<Readiness, 'observedGeneration'> {
   const profiles = grant.profiles
     .map((name) => (name === ANY_PROFILE ? 'any profile' : `"${name}"`))
     .join(', ');
@@ -48,7 +56,7 @@ function stateOf(world: World, grant: PullSecretGrant): Omit<Readiness, 'observe
     return { ready, stalled: { reason: 'GrantInvalid', message: grant.problems.join('; ') } };
   const absent = grant.secrets.filter((name) => world.get(secretRef(grant.namespace, name)) === undefined);
   if (absent.length > 0) return { ready, progressing: waiting('SourceMissing', 'Secret', absent) };
-  const known = new Set(distributionIn(world).distributors.map(({ name }) => name));
+  const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
   const strange = grant.profiles.filter((name) => name !== ANY_PROFILE && !known.has(name));
   return strange.length === 0
     ? { ready }

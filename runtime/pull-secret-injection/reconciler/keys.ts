@@ -44,7 +44,7 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
 function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
   switch (kind) {
     case 'ControllerRevision':
-      return keys.policy();
+      return [...keys.policy(), ...keys.everyNamespace()];
     case 'MutatingWebhookConfiguration':
       return [...keys.policy(), ...keys.profiles()];
     case 'EndpointSlice':
@@ -142,7 +142,7 @@ class Keys {
 
   /** A source concerns every namespace that it is brought to; a copy, or what stands in its place, its own one. */
   secret({ namespace = '', name }: Ref): readonly Key[] {
-    const { distributors, byName } = distributionIn(this.#world);
+    const { distributors, byName } = distributionIn(this.#world, this.#options);
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) =>
         sources.some((source) => source.namespace === namespace && source.name === name),
@@ -158,7 +158,7 @@ class Keys {
     if (!saysNew(changed, this.#world, this.#options)) return [own];
     const uses = (one: Distributor): boolean =>
       one.secrets.some(({ sources }) => sources.some((source) => source.namespace === changed.namespace));
-    const { distributors } = distributionIn(this.#world);
+    const { distributors } = distributionIn(this.#world, this.#options);
     return [own, ...this.#served(distributors.filter(uses)), ...this.profiles(uses)];
   }
 

@@ -25,7 +25,7 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
   const namespace = world.get(namespaceRef(name));
   // Nothing can be created in a namespace that goes away, and what is in it goes with it.
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const context = { world, distribution: distributionIn(world), namespace, options };
+  const context = { world, distribution: distributionIn(world, options), namespace, options };
   const copies = copiesFor(context);
   // What the owner of the namespace can do nothing about is said once, by the profile.
   const troubled = copies.filter(

@@ -80,7 +80,7 @@ function standingsOf(
   profile: PullSecretProfile,
   options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
-  const distribution = distributionIn(world);
+  const distribution = distributionIn(world, options);
   const consent = [
     world.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
     [...unreadableIn(world)].join(),

@@ -105,8 +105,17 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
 /** For the table of reconcilers: reads options from the configuration file. */
 export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   for (const [name, value] of Object.entries(input)) checkOption(name, value);
+  if (input['evict'] === true && input['audit'] === false)
+    throw new UsageError(
+      `Cannot read systems.${RECONCILER_NAME}: evict needs audit, which finds the pods: set audit to true, or evict to false`,
+    );
   return [pullSecretInjection(input)];
 }
+
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  admission: ['policy', 'webhook', 'none'],
+  missingRevision: ['skip', 'current'],
+};
 
 function checkOption(name: string, value: unknown): void {
   if (!Object.hasOwn(DEFAULT_OPTIONS, name))
@@ -117,11 +126,11 @@ function checkOption(name: string, value: unknown): void {
   const fits = Array.isArray(usual)
     ? Array.isArray(value) && value.every((one) => typeof one === 'string')
     : typeof value === typeof usual;
-  const known = name !== 'admission' || ['policy', 'webhook', 'none'].includes(String(value));
-  if (fits && known) return;
+  const choices = CHOICES[name];
+  if (fits && (choices === undefined || choices.includes(String(value)))) return;
   const wanted =
-    name === 'admission'
-      ? 'policy, webhook or none'
+    choices !== undefined
+      ? choices.join(' or ')
       : Array.isArray(usual)
         ? 'a list of texts'
         : `a ${typeof usual}`;

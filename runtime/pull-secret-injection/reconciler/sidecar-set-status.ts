@@ -4,6 +4,7 @@
  */
 import type { Outcome, Ref, World } from '../../controller/contract.ts';
 import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
+import { isDrawn } from '../../rules/injection/sidecar-set-injection.ts';
 import {
   type Condition,
   type ConditionInput,
@@ -126,11 +127,11 @@ function troubleOf(
     };
   const state = injectionState(world, options);
   if (state.status === 'False') return { reason: state.reason, message: state.message };
-  if (set.pin?.policy === 'Partial' && !set.update.paused)
+  if (isDrawn(set))
     return {
       reason: 'PartialNotDrawn',
       message:
-        'injectionStrategy.revision with policy Partial is not drawn per pod: all new pods get the current names',
+        'updateStrategy.partition between 0% and 100% is not drawn per pod: pods that updateStrategy.selector selects get the current names',
     };
   return undefined;
 }

@@ -14,8 +14,9 @@ import {
   readSidecarSet,
   SIDECAR_SET_API_VERSIONS,
   type SidecarSet,
+  type SidecarSetRevision,
 } from '../../rules/injection/sidecar-set.ts';
-import { pinContent } from '../../rules/injection/sidecar-set-injection.ts';
+import { pinVariants } from '../../rules/injection/sidecar-set-injection.ts';
 import { type LabelRequirement, type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -101,7 +102,6 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
   const namespace = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const namespaces = set.namespaceSelector ?? { ok: true as const, requirements: [] };
   if (typeof namespace !== 'string' || !namespaces.ok) return { set };
-  const names = [...new Set(set.imagePullSecrets)].filter((name) => name !== '');
   return {
     set,
     distributor: {
@@ -109,13 +109,28 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       order: Number.MAX_SAFE_INTEGER,
       selector: [],
       namespaceSelector: namespaces.requirements,
-      secrets: names.map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' })),
+      secrets: secretsFrom(namespace, set.imagePullSecrets),
       injects: false,
       distributes: true,
       repair: 'Report',
       suspended: set.paused,
     },
   };
+}
+
+function secretsFrom(namespace: string, names: readonly string[]): Distributor['secrets'] {
+  return [...new Set(names)]
+    .filter((name) => name !== '')
+    .map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' }));
+}
+
+/** What a pinned set brings: the names that pods get now, and those that they will get when the pin goes. */
+function withPinned(object: KubeObject, revisions: readonly SidecarSetRevision[]): Distributor | undefined {
+  const { set, distributor } = sidecarSetOf(object);
+  if (distributor === undefined || set.pin === undefined) return distributor;
+  const namespace = String(object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION]);
+  const names = pinVariants(set, revisions).flatMap(({ imagePullSecrets }) => imagePullSecrets);
+  return { ...distributor, secrets: secretsFrom(namespace, [...names, ...set.imagePullSecrets]) };
 }
 
 /** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
@@ -133,15 +148,23 @@ export function kruiseInjects(world: World): boolean {
 /** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
 export function planIn(world: World, options: InjectionOptions): InjectionPlan {
   const sets = kruiseInjects(world) ? [] : sidecarSetObjects(world).map((object) => sidecarSetOf(object).set);
-  const revisions = sets.some((set) => set.pin !== undefined) ? revisionsIn(world) : [];
-  const pinned = sets.flatMap((set) => pinContent(set, revisions) ?? []);
+  const revisions = sets.some((set) => set.pin !== undefined) ? revisionsIn(world, options) : [];
+  const pinned = sets.flatMap((set) => pinVariants(set, revisions, options.missingRevision));
   return injectionPlan(profilesIn(world), pinned, { withoutContainers: options.withoutContainers });
 }
 
-function revisionsIn(world: World): readonly NonNullable<ReturnType<typeof readRevision>>[] {
-  return world
-    .list({ role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' })
-    .flatMap((object) => readRevision(object) ?? []);
+function revisionsIn(world: World, options: InjectionOptions): readonly SidecarSetRevision[] {
+  return revisionObjects(world, options).flatMap((object) => readRevision(object) ?? []);
+}
+
+/** Only those of Kruise itself: anybody may label a ControllerRevision in a namespace of its own. */
+function revisionObjects(world: World, { kruiseNamespace }: InjectionOptions): readonly KubeObject[] {
+  const kind = { role: 'hosted', apiVersion: 'apps/v1', kind: 'ControllerRevision' } as const;
+  return world.list({ ...kind, namespace: kruiseNamespace });
+}
+
+function sameList(a: readonly KubeObject[], b: readonly KubeObject[]): boolean {
+  return a === b || (a.length === b.length && a.every((object, at) => object === b[at]));
 }
 
 /** What distributes, in the order in which it wins. */
@@ -159,14 +182,24 @@ const madeFrom = new WeakMap<
 const lastWith = new WeakMap<Distributor, Distribution>();
 
 /** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
-export function distributionIn(world: World): Distribution {
+export function distributionIn(world: World, options: InjectionOptions): Distribution {
   const profiles = profilesIn(world);
   const sets = SIDECAR_SET_API_VERSIONS.map((apiVersion) =>
     world.list({ role: 'hosted', apiVersion, kind: 'SidecarSet' }),
   );
+  const pins = sidecarSetObjects(world).some((object) => sidecarSetOf(object).set.pin !== undefined);
+  const pinned = pins ? revisionObjects(world, options) : [];
+  sets.push(pinned);
   const known = madeFrom.get(profiles);
-  if (known !== undefined && known.sets.every((list, at) => list === sets[at])) return known.made;
-  const made = settle(makeDistribution(world, profiles));
+  if (known !== undefined && known.sets.every((list, at) => sameList(list, sets[at] ?? [])))
+    return known.made;
+  const made = settle(
+    makeDistribution(
+      world,
+      profiles,
+      pinned.flatMap((object) => readRevision(object) ?? []),
+    ),
+  );
   madeFrom.set(profiles, { sets, made });
   return made;
 }
@@ -183,8 +216,12 @@ function settle(made: Distribution): Distribution {
   return made;
 }
 
-function makeDistribution(world: World, profiles: readonly PullSecretProfile[]): Distribution {
-  const sets = sidecarSetObjects(world).flatMap((object) => sidecarSetOf(object).distributor ?? []);
+function makeDistribution(
+  world: World,
+  profiles: readonly PullSecretProfile[],
+  revisions: readonly SidecarSetRevision[],
+): Distribution {
+  const sets = sidecarSetObjects(world).flatMap((object) => withPinned(object, revisions) ?? []);
   const distributors = [...profiles, ...sets.sort(compareProfiles)].filter((one) => one.distributes);
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)

@@ -27,6 +27,8 @@ export interface WebhookProcessOptions {
   readonly ownNamespace: string;
   readonly excludedNamespaces: readonly string[];
   readonly withoutContainers: boolean;
+  /** @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
   readonly logLevel: string;
   readonly logFormat: string;
   /** @default {10000} */
@@ -49,12 +51,13 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     connection,
     userAgent: `pullwright-webhook/${VERSION}`,
   });
-  const { ownNamespace, excludedNamespaces, withoutContainers } = options;
+  const { ownNamespace, excludedNamespaces, withoutContainers, missingRevision = 'skip' } = options;
   const webhook = new InjectionWebhook(client, {
     ...DEFAULT_OPTIONS,
     ownNamespace,
     excludedNamespaces,
     withoutContainers,
+    missingRevision,
     admission: 'webhook',
   });
   let probes: ProbeServer | undefined;

@@ -31,7 +31,7 @@ export const CAUSES: readonly Cause[] = [
   },
   {
     type: 'NamesFree',
-    reasons: ['Collision'],
+    reasons: ['Collision', 'SourceInPlace'],
     whose: 'platform',
     well: 'No other profile holds a name that this one asks for',
   },

@@ -173,7 +173,14 @@ function setTerms(set: SidecarSet): readonly string[] {
   return [
     ...selector.requirements.map((one) => requirementTerm(one, 'variables.l')),
     ...(namespaces?.requirements ?? []).map((one) => requirementTerm(one, 'variables.nl')),
+    ...onlyTerms(set),
   ];
+}
+
+function onlyTerms({ only }: SidecarSet): readonly string[] {
+  if (only === undefined) return [];
+  const meets = allOf(only.requirements.map((one) => requirementTerm(one, 'variables.l')));
+  return [only.meeting ? `(${meets})` : `!(${meets})`];
 }
 
 function effectiveTerm(set: SidecarSet, at: number, sets: readonly SidecarSet[]): string {

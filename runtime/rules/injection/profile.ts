@@ -110,7 +110,11 @@ export function readProfile(object: KubeObject): ReadProfile {
   const profile: PullSecretProfile = {
     name: object.metadata.name,
     order: orderOf(spec['order'], problems),
-    selector: requirementsOf('selector' in spec ? spec['selector'] : {}, 'spec.selector', problems),
+    selector: requirementsOf(
+      spec['selector'] === undefined ? {} : spec['selector'],
+      'spec.selector',
+      problems,
+    ),
     namespaceSelector: requirementsOf(spec['namespaceSelector'], 'spec.namespaceSelector', problems),
     secrets: secretsOf(spec['secrets'], problems),
     injects: mode !== 'Distribute',

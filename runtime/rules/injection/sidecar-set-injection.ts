@@ -137,17 +137,71 @@ function missing({ name, pin }: SidecarSet): string {
   return `Cannot inject SidecarSet "${name}": its injectionStrategy names the revision "${wanted}", which does not exist`;
 }
 
-/**
- * The set with the content of its pinned revision, for evaluators that decide once for all pods. Undefined when the
- * revision is missing. A partition in percent cannot be drawn there: all new pods get the current content.
- */
+/** The set with the content of its pinned revision, where all pods get the same; see {@link pinVariants}. */
 export function pinContent(
   set: SidecarSet,
   revisions: readonly SidecarSetRevision[],
 ): SidecarSet | undefined {
-  if (set.pin === undefined) return set;
+  const variants = pinVariants(set, revisions);
+  return variants.find(({ only }) => only === undefined || only.meeting);
+}
+
+/**
+ * The set with the content of its pinned revision put in, for evaluators that decide once for all pods. With policy `Partial` the pods
+ * outside `updateStrategy.selector` get the pinned content, and the others the current one, unless `partition` gives them all the pinned:
+ * two sets that no pod meets both of. A partition in between cannot be drawn here; {@link isDrawn} tells. Empty when the revision is missing,
+ * as upstream refuses the pod then.
+ *
+ * @example
+ * ```ts
+ * import { readSidecarSet } from './sidecar-set.ts';
+ * import { pinVariants } from './sidecar-set-injection.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const set = readSidecarSet({
+ *   metadata: { name: 'log' },
+ *   spec: {
+ *     selector: { matchLabels: { app: 'web' } },
+ *     imagePullSecrets: [{ name: 'new' }],
+ *     injectionStrategy: { revision: { revisionName: 'log-1', policy: 'Partial' } },
+ *     updateStrategy: { selector: { matchLabels: { canary: 'yes' } } },
+ *   },
+ * });
+ * const old = { name: 'log-1', sidecarSet: 'log', revision: 1, imagePullSecrets: ['old'], containers: 1 };
+ * assert.deepEqual(pinVariants(set, [old]).map(({ imagePullSecrets, only }) => [imagePullSecrets[0], only?.meeting]), [
+ *   ['new', true],
+ *   ['old', false],
+ * ]);
+ * ```
+ */
+export function pinVariants(
+  set: SidecarSet,
+  revisions: readonly SidecarSetRevision[],
+  missingRevision: 'skip' | 'current' = 'skip',
+): readonly SidecarSet[] {
+  if (set.pin === undefined) return [set];
   const pinned = pinnedRevision(set, revisions);
-  if (pinned === undefined) return undefined;
-  if (set.pin.policy === 'Partial' && !set.update.paused) return set;
-  return { ...set, imagePullSecrets: pinned.imagePullSecrets, containers: pinned.containers };
+  if (pinned === undefined) return missingRevision === 'current' ? [set] : [];
+  const old: SidecarSet = {
+    ...set,
+    imagePullSecrets: pinned.imagePullSecrets,
+    containers: pinned.containers,
+  };
+  if (set.pin.policy !== 'Partial' || set.update.paused) return [old];
+  const { selector, partitionPercent } = set.update;
+  if (partitionPercent === 100) return [old];
+  if (selector === undefined) return [set];
+  // Upstream refuses such a pod.
+  if (!selector.ok) return [];
+  const { requirements } = selector;
+  return [
+    { ...set, only: { requirements, meeting: true } },
+    { ...old, only: { requirements, meeting: false } },
+  ];
+}
+
+/** Whether upstream draws for each pod which content it gets. */
+export function isDrawn({ pin, update }: SidecarSet): boolean {
+  const { paused, partitionPercent } = update;
+  return pin?.policy === 'Partial' && !paused && partitionPercent > 0 && partitionPercent < 100;
 }

@@ -44,6 +44,8 @@ export interface SidecarSet extends SidecarSetContent {
   /** The name of the set that this canary stands in for. */
   readonly canaryOf?: string;
   readonly pin?: RevisionPin;
+  /** Of a set that was split by its pin: only pods whose labels meet the requirements, or only those whose labels do not. */
+  readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
   readonly update: {
     readonly paused: boolean;
     readonly selector?: ReadSelector;
@@ -142,6 +144,7 @@ export function sidecarSetSelects(set: SidecarSet, pod: PodIdentity): boolean | 
     return false;
   }
   if (!set.selector.ok) return { problem: set.selector.problem };
+  if (set.only !== undefined && selects(set.only.requirements, pod.labels) !== set.only.meeting) return false;
   return set.selector.requirements.length > 0 && selects(set.selector.requirements, pod.labels);
 }
 

@@ -1,0 +1,108 @@
+/** The reader of profiles refuses what strict field validation refuses, and agrees with the definition of the kind. */
+import assert from 'node:assert/strict';
+import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
+import { PROFILE_SHAPE, readProfile } from '../../runtime/rules/injection/profile.ts';
+import { GRANT_SHAPE } from '../../runtime/rules/injection/pull-secret-grant.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Shape } from '../../runtime/rules/kubernetes/shape.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('strict reading of profiles and grants');
+
+interface StrictCase extends Case {
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly problem: RegExp;
+}
+
+const GOOD = { namespaceSelector: {}, secrets: [{ name: 'reg' }] };
+
+table<StrictCase>(
+  test,
+  [
+    {
+      name: 'a misspelt field of a selector',
+      reason: 'it would select every namespace',
+      spec: { ...GOOD, namespaceSelector: { matchlabels: { team: 'a' } } },
+      problem:
+        /^spec\.namespaceSelector\.matchlabels: unknown field; must be one of "matchLabels", "matchExpressions"$/,
+    },
+    {
+      name: 'another name for the selector of pods',
+      reason: 'it would select every pod',
+      spec: { ...GOOD, podSelector: {} },
+      problem: /^spec\.podSelector: unknown field/,
+    },
+    {
+      name: 'one source',
+      reason: 'nothing would be brought',
+      spec: { ...GOOD, secrets: [{ name: 'reg', source: { namespace: 'a', name: 'b' } }] },
+      problem: /^spec\.secrets\[0\]\.source: unknown field/,
+    },
+    {
+      name: 'a text for a switch',
+      reason: 'it would not be switched',
+      spec: { ...GOOD, suspend: 'true' },
+      problem: /^spec\.suspend: invalid value "true": must be a boolean$/,
+    },
+    {
+      name: 'distribution without sources',
+      reason: 'nothing would be brought',
+      spec: { ...GOOD, mode: 'Distribute' },
+      problem: /^spec\.secrets\[0\]\.sources: must name a source/,
+    },
+    {
+      name: 'no selector of namespaces',
+      reason: 'absent is no way to say all',
+      spec: { secrets: GOOD.secrets },
+      problem: /^spec\.namespaceSelector: is missing; \{\} selects everything$/,
+    },
+    {
+      name: 'an empty line for a selector',
+      reason: 'null is no way to say all',
+      spec: { ...GOOD, selector: null },
+      problem: /^spec\.selector: is missing; \{\} selects everything$/,
+    },
+    {
+      name: 'a value of a label that is a number',
+      reason: 'YAML reads it so',
+      spec: { ...GOOD, namespaceSelector: { matchLabels: { tier: 1 } } },
+      problem: /^spec\.namespaceSelector\.matchLabels\["tier"\]: invalid value 1: must be a string$/,
+    },
+  ],
+  ({ spec, problem }) => {
+    const read = readProfile({ apiVersion: '', kind: '', metadata: { name: 'x' }, spec });
+    assert.ok(!read.ok);
+    assert.match(read.problems[0] ?? '', problem);
+  },
+);
+
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema;
+}
+
+/** A structural schema, as far as a shape says it. */
+function shapeOf({ type, properties, items, additionalProperties }: Schema): Shape {
+  if (type === 'array') return { list: shapeOf(items ?? {}) };
+  if (additionalProperties !== undefined) return { map: shapeOf(additionalProperties) };
+  if (properties !== undefined)
+    return {
+      fields: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, shapeOf(value)])),
+    };
+  return type as Shape;
+}
+
+for (const [crd, shape] of [
+  [pullSecretProfileCrd(), PROFILE_SHAPE],
+  [pullSecretGrantCrd(), GRANT_SHAPE],
+] as readonly (readonly [KubeObject, Shape])[])
+  test(`${crd.metadata.name}: the reader knows the fields of the definition`, () => {
+    const { versions } = crd.spec as { versions: readonly { schema: { openAPIV3Schema: Schema } }[] };
+    const spec = versions[0]?.schema.openAPIV3Schema.properties?.['spec'];
+    assert.deepEqual(shape, shapeOf(spec ?? {}));
+  });
+
+test.run();
