@@ -1,6 +1,7 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { toYaml } from '../../kube/yaml.ts';
 import { imageHint } from '../../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
@@ -173,7 +174,12 @@ function rendered(explanations: readonly Explanation[], output: string, look: Lo
   if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
   const locate = (source: string): string | undefined => places.get(source);
   const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };
-  return explanations.map((one) => explanationText(one, text)).join('\n');
+  return explanations.map((one) => explanationText(one, text) + objectsOf(one)).join('\n');
+}
+
+/** Objects of fixes, ready to be applied. */
+function objectsOf({ findings }: Explanation): string {
+  return findings.map(({ object }) => (object === undefined ? '' : `---\n${toYaml(object)}`)).join('');
 }
 
 /** Where the sources of an explanation stand. */

@@ -1,4 +1,5 @@
 /** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
+import { parse as parseToml } from 'smol-toml';
 import type { ObjectName, ObjectStore } from '../../controller/store.ts';
 import type { ImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
@@ -14,8 +15,10 @@ import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { pullSecretSource, secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
-import { collectMirrors, MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
+import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
+import { CLUSTER_VERSION, IMAGE_CONFIG } from '../../rules/node-registries/input.ts';
+import { MACHINE_CONFIG, nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
   accountName,
@@ -104,6 +107,9 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   PROVIDER_CONFIG,
   ...Object.values(WORKLOADS).map(({ kind }) => kind),
   ...MIRROR_SET_KINDS.map(({ kind }) => kind),
+  IMAGE_CONFIG.kind,
+  CLUSTER_VERSION.kind,
+  MACHINE_CONFIG.kind,
 ]);
 
 /** What is found for `puller`. */
@@ -131,8 +137,12 @@ export function findWorld(store: ObjectStore, puller: Puller, complete = true): 
   const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes);
   const sets = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
-  const { rules, problems } = collectMirrors(sets);
+  const { rules, problems, state, summary } = nodeMirrors(
+    [...sets, ...NODE_KINDS.flatMap((kind) => store.list(kind))],
+    parseToml,
+  );
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
+  if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   return {
     images: imagesOf(spec),
     secrets: names.map(({ name, listedBy }) =>
@@ -182,6 +192,9 @@ function effectiveNames(
 function isThere({ kind, metadata }: KubeObject): boolean {
   return kind === 'Pod' && metadata.creationTimestamp !== undefined;
 }
+
+/** What decides about nodes beside the mirror sets. A folder may have it; live, only some commands ask for it. */
+export const NODE_KINDS: readonly SourceKind[] = [IMAGE_CONFIG, CLUSTER_VERSION, MACHINE_CONFIG];
 
 /** What is known beside the world. */
 export interface Asked {

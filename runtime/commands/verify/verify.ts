@@ -57,6 +57,7 @@ export const command: Command = {
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'get images.config.openshift.io/cluster, clusterversions/version',
       'with --report: get, patch pullstatuses; create events',
     ],
   },
@@ -86,7 +87,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   const images = [...positionals, ...(values.image ?? [])];
   const settings = settingsOf(values, images);
-  const { users, problems } = await readWorldOfUse(values, images, io);
+  const { users, problems, hints } = await readWorldOfUse(values, images, io);
+  for (const hint of hints) io.stderr.write(`warning: ${hint}\n`);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   const asked = await askRegistries(users, { flags: values, concurrency: settings.concurrency, io });
   const report = verifyReport(asked, new Date());

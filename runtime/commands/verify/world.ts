@@ -3,6 +3,7 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import { type PullAttempt, pullAttempts } from '../../rules/auth-lookup/pull-attempts.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { CLUSTER_VERSION, IMAGE_CONFIG } from '../../rules/node-registries/input.ts';
 import type { CommandIo } from '../command.ts';
 import { readFolders } from '../explain/folders.ts';
 import { CLUSTER_KINDS, findWorld, GLOBAL_SECRET, inputIn, PLATFORM_SECRET } from '../explain/world.ts';
@@ -21,6 +22,8 @@ export interface WorldOfUse {
   readonly users: readonly ImageInUse[];
   /** What could not be read, and images that are none. */
   readonly problems: readonly string[];
+  /** Mirrors that are passed over, and what to change. */
+  readonly hints: readonly string[];
 }
 
 interface Flags {
@@ -53,6 +56,7 @@ export async function readWorldOfUse(
   return {
     users: found.flatMap((one) => one.images),
     problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
+    hints: [...new Set(found.flatMap((one) => one.hints))],
   };
 }
 
@@ -86,6 +90,8 @@ async function read(
     ),
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
+    IMAGE_CONFIG,
+    CLUSTER_VERSION,
   ];
   return readObjects({ kubeconfig, context }, kinds, io, nextKinds(flags, named));
 }
@@ -124,9 +130,14 @@ function attemptsOf(
   store: ObjectStore,
   { puller, images, usedBy }: ImageUser,
   complete: boolean,
-): { readonly images: readonly ImageInUse[]; readonly notes: readonly string[] } {
+): {
+  readonly images: readonly ImageInUse[];
+  readonly notes: readonly string[];
+  readonly hints: readonly string[];
+} {
   const world = findWorld(store, puller, complete);
   const notes: string[] = [];
+  const hints: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {
     const parsed = parseImageReference(image);
     if (!parsed.ok) {
@@ -135,6 +146,8 @@ function attemptsOf(
     }
     const { explanation, attempts } = pullAttempts(inputIn(world, parsed.reference));
     const blocked = explanation.kubelet.blockedBy;
+    const { mirrorFix } = explanation;
+    if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);
     return [
       {
         image: explanation.image,
@@ -144,5 +157,9 @@ function attemptsOf(
       },
     ];
   });
-  return { images: found, notes: [...world.notes.filter((note) => note.startsWith('error')), ...notes] };
+  return {
+    images: found,
+    notes: [...world.notes.filter((note) => note.startsWith('error')), ...notes],
+    hints,
+  };
 }

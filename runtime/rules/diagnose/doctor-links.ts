@@ -33,6 +33,8 @@ function explanations({ images }: DoctorInput): readonly Explanation[] {
 }
 
 function noPlace(input: DoctorInput): Fault | undefined {
+  const passed = passedOver(input);
+  if (passed !== undefined) return passed;
   const bad = explanations(input).find(({ places }) => places.length === 0);
   if (bad === undefined) return undefined;
   const [why] = bad.skipped;
@@ -41,6 +43,22 @@ function noPlace(input: DoctorInput): Fault | undefined {
     message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
     advice: 'Allow its source in the mirror set, or unblock it in registries.conf',
   };
+}
+
+/** Mirrors that are there and not asked, where nothing else can be: that is the cause, and DNS and firewalls are none. */
+function passedOver(input: DoctorInput): Fault | undefined {
+  const failed: readonly (PullComplaint | undefined)[] = [
+    'unreachable',
+    'certificate',
+    'not-found',
+    'unauthorized',
+  ];
+  for (const { mirrorFix, places } of explanations(input)) {
+    if (mirrorFix === undefined || (places.length > 0 && !failed.includes(input.complaint?.cause))) continue;
+    const { message, fix, object } = mirrorFix;
+    return { message, advice: fix, ...(object === undefined ? {} : { mend: [object] }) };
+  }
+  return undefined;
 }
 
 function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | undefined {

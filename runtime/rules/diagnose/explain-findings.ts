@@ -4,6 +4,7 @@ import { isShortName } from '../auth-lookup/image-name.ts';
 import type { AuthSource } from '../auth-lookup/kubelet.ts';
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
 import { registryKey } from '../docker-config/registry-key.ts';
+import type { MirrorFix } from '../mirrors/fix.ts';
 import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from './explain.ts';
 
 /** All findings, the worst first. */
@@ -11,12 +12,14 @@ export function findingsOf(
   input: ExplainInput,
   kubelet: KubeletView,
   places: readonly ExplainedPlace[],
+  fix?: MirrorFix,
 ): readonly Finding[] {
   const all = [
     ...blocked(kubelet),
     ...input.secrets.flatMap(listedSecret),
     ...unreadableNode(input),
-    ...noPlace(places),
+    ...passedOver(fix, places),
+    ...(fix === undefined ? noPlace(places) : []),
     ...shortName(input, kubelet),
     ...platformProvider(input, kubelet),
     ...anonymousOnly(kubelet),
@@ -82,6 +85,14 @@ function unreadableNode({ node }: ExplainInput): readonly Finding[] {
       fix: 'Mend or remove the entry',
     },
   ];
+}
+
+/** The textbook fault of a disconnected cluster. Where the source can be reached, it costs the mirrors only. */
+function passedOver(fix: MirrorFix | undefined, places: readonly ExplainedPlace[]): readonly Finding[] {
+  if (fix === undefined) return [];
+  const severity = places.length === 0 ? 'error' : 'warning';
+  const { message, object } = fix;
+  return [{ severity, message, fix: fix.fix, ...(object === undefined ? {} : { object }) }];
 }
 
 function noPlace(places: readonly ExplainedPlace[]): readonly Finding[] {

@@ -6,14 +6,14 @@
  * - CRI-O sends the kubelet's credential to the image's own host only. A mirror on another host gets the one credential that
  *   containers/image finds in the node's file, never one of the pod's secrets.
  * - containerd sends the kubelet's credential wherever it pulls from; it knows no mirror sets, and reads no auth file.
- *
- * Source of the rule: auth-lookup-kubelet.ts, auth-lookup-containers.ts, mirrors.ts; CRI-O's use of both (facts on pull
- * credentials); containerd's `ParseAuth`, which checks no host because the kubelet names none.
+ * Source of the rule: auth-lookup, mirrors.ts; CRI-O's use of both; containerd's `ParseAuth`, which checks no host.
  */
 import { type ContainersLookup, lookupForContainers } from '../auth-lookup/containers.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../auth-lookup/image-reference.ts';
 import { type AuthSource, kubeletKeyring, lookupForKubelet, type Ring } from '../auth-lookup/kubelet.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
 import type { Verdict } from '../kubernetes/pull-status.ts';
+import { type MirrorFix, mirrorFix } from '../mirrors/fix.ts';
 import { compileMirrors, type MirrorRule, type Resolution, resolveMirrors } from '../mirrors/mirrors.ts';
 import { redact, sameSecret } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
@@ -130,6 +130,8 @@ export interface Finding {
   readonly message: string;
   /** What to change, and where. */
   readonly fix?: string;
+  /** An object to apply. */
+  readonly object?: KubeObject;
 }
 
 export interface Explanation {
@@ -143,6 +145,8 @@ export interface Explanation {
   readonly skipped: readonly SkippedPlace[];
   readonly containerd: Sent;
   readonly verification: string;
+  /** What is wrong where no mirror is tried although there are some. */
+  readonly mirrorFix?: MirrorFix;
   readonly findings: readonly Finding[];
 }
 
@@ -171,6 +175,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
   const resolution = resolveMirrors(compileMirrors(input.mirrors), image);
   const kubelet = explainKubelet(input);
+  const fix = mirrorFix(resolution);
   const places = resolution.candidates.map(
     ({ reference, kind, origin }): ExplainedPlace => ({
       reference,
@@ -193,7 +198,8 @@ export function explainImage(input: ExplainInput): Explanation {
     skipped: skippedPlaces(resolution),
     containerd,
     verification: verificationOf(kubelet, input.node?.name),
-    findings: findingsOf(input, kubelet, places),
+    ...(fix === undefined ? {} : { mirrorFix: fix }),
+    findings: findingsOf(input, kubelet, places, fix),
   };
 }
 

@@ -1,0 +1,73 @@
+/** The textbook fault of a disconnected cluster, as each command shows it: a tag, and mirrors that serve digests only. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('mirrors that are passed over');
+const root = new URL('../..', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-passed-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+const OBJECTS = [
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name: 'release' },
+    spec: { imageDigestMirrors: [{ source: 'quay.invalid/a', mirrors: ['m.invalid/a'] }] },
+  },
+  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'web' } },
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'shop', namespace: 'web' },
+    spec: { containers: [{ name: 'shop', image: 'quay.invalid/a/x:1' }] },
+    status: {
+      containerStatuses: [
+        {
+          name: 'shop',
+          image: 'quay.invalid/a/x:1',
+          state: {
+            waiting: {
+              reason: 'ImagePullBackOff',
+              message: 'pinging container registry quay.invalid: dial tcp: lookup quay.invalid: no such host',
+            },
+          },
+        },
+      ],
+    },
+  },
+];
+writeFileSync(join(folder, 'all.yaml'), OBJECTS.map((object) => JSON.stringify(object)).join('\n---\n'));
+
+function cli(...args: readonly string[]): Promise<ProcessResult> {
+  return runProcess([process.execPath, join(root, 'main.ts'), ...args, '--from', folder], {
+    cwd: root,
+    deadlineMs: 60_000,
+  });
+}
+
+const PASSED =
+  /is named by tag, and mirror "m\.invalid\/a" \(ImageDigestMirrorSet\/release\) serves digests only/;
+
+test('explain names the mirror and prints the set to apply', async () => {
+  const ran = await cli('explain', '--pod', 'shop', '-n', 'web');
+  assert.match(ran.stdout.replace(/\s+/g, ' '), PASSED);
+  assert.match(ran.stdout, /---\napiVersion: config\.openshift\.io\/v1\nkind: ImageTagMirrorSet\n/);
+});
+
+test('doctor names the mirror and not DNS', async () => {
+  const ran = await cli('doctor', 'shop', '-n', 'web');
+  assert.equal(ran.code, 1);
+  assert.match(ran.stdout.replace(/\s+/g, ' '), PASSED);
+  assert.match(ran.stdout, /kind: ImageTagMirrorSet/);
+});
+
+test('verify names the mirror', async () => {
+  const ran = await cli('verify', '--all-in-use', '--timeout', '2');
+  assert.match(ran.stderr, PASSED);
+});
+
+test.run();
