@@ -17,7 +17,8 @@
  * `charts/output.ts`.
  */
 import { type CredentialProviderInput, credentialProviderSystem } from './credential-provider/chart.ts';
-import { type GlobalPullSecretInput, globalPullSecretSystem } from './global-pull-secret/chart.ts';
+import { globalPullSecretSystem } from './global-pull-secret/chart.ts';
+import type { GlobalPullSecretInput } from './global-pull-secret/section.ts';
 import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
 import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';

@@ -31,7 +31,12 @@ export function secret(
   return decodeObject({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace, uid: `uid-${name}` },
+    metadata: {
+      name,
+      namespace,
+      uid: `uid-${name}`,
+      managedFields: [{ manager: 'kubectl', operation: 'Update', fieldsV1: {} }],
+    },
     type,
     data: encoded,
   });
@@ -101,6 +106,17 @@ interface ReportedStatus {
   readonly summary: Readonly<Record<string, string>>;
 }
 
+/** A node that somebody labelled by hand. */
+export const eligibleNode: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name: 'labelled',
+    uid: 'labelled',
+    labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' },
+  },
+};
+
 export function fleet(
   platformText: string,
   additionalText?: string,
@@ -108,6 +124,7 @@ export function fleet(
 ): Fleet {
   const made = new Fleet(options);
   made.management.set(platform(platformText));
+  made.hosted.set(eligibleNode);
   if (additionalText !== undefined) made.hosted.set(additional(additionalText));
   return made;
 }

@@ -234,4 +234,15 @@ test('wrong options are all named at once', () => {
   });
 });
 
+test('options of the agent are checked before a DaemonSet has them', () => {
+  assert.throws(
+    () => reconcilers({ agent: { restart: 'sometimes', colour: 'red', healthPort: 0, shape: 'upstream' } }),
+    {
+      name: 'UsageError',
+      message:
+        /agent\.restart: wanted one of on-change.*agent\.colour: no such option.*agent\.healthPort: wanted.*agent\.image: shape "upstream"/,
+    },
+  );
+});
+
 test.run();

@@ -68,6 +68,12 @@ export function registriesOf(secret: TestObject | undefined): readonly string[] 
 export async function furnish(plane: ControlPlane, ...registries: string[]): Promise<void> {
   await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
   await plane.apply(platform(...registries));
+  // Credentials that reach no node are not Ready.
+  await plane.apply({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'worker', labels: { 'kubernetes.io/os': 'linux' } },
+  });
 }
 
 /** Events about an object, newest last. */

@@ -71,6 +71,10 @@ export interface NodeFacts {
   readonly pool: PoolTraits | undefined;
   /** Value of the managed label on the Machine, which HyperShift's operator sets. */
   readonly machineLabel: string | undefined;
+  /** Whether the selector of the fleet selects the node. */
+  readonly selected: boolean;
+  /** Whether the Machine Config Operator writes the node's files: one that it finds changed degrades the node. */
+  readonly machineConfig: boolean;
 }
 
 /** What to do with one node's label. */
@@ -117,9 +121,15 @@ export function nodeDecision(
   };
 }
 
-/** By the pool where it is known, else by what HyperShift's operator put on the Machine. */
+/** By the pool where it is known, by the fleet's selector, else by what HyperShift's operator put on the Machine. */
 function judge(node: NodeFacts, platforms: readonly string[]): Eligibility | undefined {
-  if (node.pool !== undefined) return poolEligibility(node.pool, platforms);
+  const pool = node.pool === undefined ? undefined : poolEligibility(node.pool, platforms);
+  if (pool?.eligible === true || pool?.reason === 'InPlace') return pool;
+  if (node.selected)
+    return node.machineConfig
+      ? { eligible: false, reason: 'MachineConfigOperator' }
+      : { eligible: true, reason: 'Selected' };
+  if (pool !== undefined) return pool;
   if (node.machineLabel === 'true') return { eligible: true, reason: 'MachineLabelled' };
   return undefined;
 }

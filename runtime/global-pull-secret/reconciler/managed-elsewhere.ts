@@ -1,12 +1,40 @@
 /** Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing. */
 
+import { OWNER_LABEL } from '../../controller/contract.ts';
 import { type OwnershipMode, observedIn } from '../../rules/kubernetes/hypershift-operators.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 
-/** Gives the one who writes instead, or undefined when the objects are ours to write: they are one unit, so one is enough. */
+/** Who writes the objects instead of us. */
+export interface Elsewhere {
+  readonly reason: 'Observing' | 'OwnershipUnknown';
+  /** A sentence without its end. */
+  readonly message: string;
+}
+
+/**
+ * Gives who writes instead, or undefined when the objects are ours to write: they are one unit, so one is enough.
+ *
+ * Without managedFields, as `kubectl get -o yaml` leaves them out, an object that an operator may own tells nobody whose it is.
+ */
 export function managedElsewhere(
   mode: OwnershipMode,
   objects: readonly (KubeObject | undefined)[],
-): string | undefined {
-  return objects.map((object) => observedIn(mode, object)).find((operator) => operator !== undefined);
+): Elsewhere | undefined {
+  const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
+  if (operator !== undefined)
+    return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
+  const unknown = mode === 'auto' ? objects.find(isUnknown) : undefined;
+  if (unknown === undefined) return undefined;
+  const { kind, metadata } = unknown;
+  const name = `${kind}/${metadata.namespace}/${metadata.name}`;
+  return {
+    reason: 'OwnershipUnknown',
+    message: `${name} does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"`,
+  };
+}
+
+function isUnknown(object: KubeObject | undefined): boolean {
+  if (object === undefined || object.metadata.managedFields !== undefined) return false;
+  const labels = object.metadata.labels ?? {};
+  return labels[OWNER_LABEL] === undefined && labels['app.kubernetes.io/part-of'] !== 'pullwright';
 }

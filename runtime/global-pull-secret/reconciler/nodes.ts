@@ -8,6 +8,7 @@ import {
 } from '../../controller/contract.ts';
 import { managersOf } from '../../kube/managed-fields.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import { type LabelRequirement, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import {
@@ -42,41 +43,93 @@ export interface NodesPlan {
   readonly verdicts: readonly Verdict[];
 }
 
-/** Judges every node of the scope. A stand-alone cluster has no NodePools: its nodes are labelled by whoever owns them. */
-export function planNodes(world: World, manager: string, platforms: readonly string[]): NodesPlan {
-  if (world.scope.hostedCluster === undefined) return { apply: [], decisions: [], verdicts: [] };
-  const machines = machinesByNode(world);
-  const nodes = world
-    .list(NODE)
-    .map((node) => ({ node, decision: nodeDecision(factsOf(world, node, machines, manager), platforms) }));
+/** Which nodes to take, beside what their pools say. */
+export interface NodeChoice {
+  readonly platforms: readonly string[];
+  /** @default {in a stand-alone cluster all Linux nodes, in a hosted one none} */
+  readonly nodes?: readonly LabelRequirement[];
+}
+
+const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }];
+
+/** Set on Nodes by the Machine Config Operator. */
+const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
+
+/** Judges every node of the scope. */
+export function planNodes(world: World, manager: string, choice: NodeChoice): NodesPlan {
+  const { machines, twice } = machinesByNode(world);
+  const standalone = world.scope.hostedCluster === undefined;
+  const requirements = choice.nodes ?? (standalone ? LINUX : undefined);
+  const nodes = world.list(NODE).map((node) => {
+    const labels = textsOf(node.metadata.labels);
+    const facts: NodeFacts = {
+      ...factsOf(world, node, machines, manager),
+      selected: requirements !== undefined && selects(requirements, labels),
+      machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
+    };
+    return { node, decision: nodeDecision(facts, choice.platforms) };
+  });
+  const decisions = nodes.map(({ decision }) => decision);
   return {
     apply: nodes.flatMap(({ node, decision }) => partOf(node, decision)),
-    decisions: nodes.map(({ decision }) => decision),
-    verdicts: nodes.flatMap(({ decision }) =>
-      decision.act === 'report'
-        ? [
-            {
-              subject: `node ${decision.node}`,
-              verdict: 'Warning' as const,
-              reason: decision.reason,
-              message: decision.message,
-            },
-          ]
-        : [],
-    ),
+    decisions,
+    verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...twice],
   };
 }
 
-function machinesByNode(world: World): ReadonlyMap<string, KubeObject> {
-  const machines = world.list({ ...MACHINE, namespace: world.scope.controlPlaneNamespace });
-  const byNode = machines.flatMap((machine) => {
+function textsOf(labels: KubeObject['metadata']['labels']): Readonly<Record<string, string>> {
+  return labels ?? {};
+}
+
+function overridden(decision: NodeDecision): readonly Verdict[] {
+  if (decision.act !== 'report') return [];
+  const { node, reason, message } = decision;
+  return [{ subject: `node ${node}`, verdict: 'Warning', reason, message }];
+}
+
+/** The way of the Machine Config Operator, for the nodes whose files are its own. */
+export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes`;
+
+function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Verdict[] {
+  const nodes = decisions.filter(({ reason }) => reason === 'MachineConfigOperator');
+  const [first] = nodes;
+  if (first === undefined) return [];
+  const subject = nodes.length === 1 ? `node ${first.node}` : `${nodes.length} nodes`;
+  return [{ subject, verdict: 'Warning', reason: first.reason, message: MACHINE_CONFIG_WAY }];
+}
+
+interface Machines {
+  /** By the name of the node, and by `machine/<name>`. */
+  readonly machines: ReadonlyMap<string, KubeObject>;
+  /** Nodes that more than one Machine claims: no pool of them can be told. */
+  readonly twice: readonly Verdict[];
+}
+
+function machinesByNode(world: World): Machines {
+  const all =
+    world.scope.hostedCluster === undefined
+      ? []
+      : world.list({ ...MACHINE, namespace: world.scope.controlPlaneNamespace });
+  const machines = new Map<string, KubeObject>();
+  const claims = new Map<string, readonly string[]>();
+  for (const machine of all) {
+    machines.set(`machine/${machine.metadata.name}`, machine);
     const node = (machine.status as { nodeRef?: { name?: string } } | undefined)?.nodeRef?.name;
-    return node === undefined ? [] : [[node, machine] as const];
-  });
-  return new Map([
-    ...machines.map((machine) => [`machine/${machine.metadata.name}`, machine] as const),
-    ...byNode,
-  ]);
+    if (node === undefined) continue;
+    machines.set(node, machine);
+    claims.set(node, [...(claims.get(node) ?? []), machine.metadata.name]);
+  }
+  const twice = [...claims].filter(([, names]) => names.length > 1);
+  for (const [node, names] of twice) {
+    machines.delete(node);
+    for (const name of names) machines.delete(`machine/${name}`);
+  }
+  return { machines, twice: twice.map(([node, names]) => claimedTwice(node, names)) };
+}
+
+function claimedTwice(node: string, names: readonly string[]): Verdict {
+  const message = `Machines ${[...names].sort().join(' and ')} both name it, so that its NodePool is not known and its label stays as it is: delete the one that is left over`;
+  return { subject: `node ${node}`, verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
 function factsOf(
@@ -84,7 +137,7 @@ function factsOf(
   node: KubeObject,
   machines: ReadonlyMap<string, KubeObject>,
   manager: string,
-): NodeFacts {
+): Omit<NodeFacts, 'selected' | 'machineConfig'> {
   const annotation = node.metadata.annotations?.[MACHINE_ANNOTATION];
   const machine =
     machines.get(node.metadata.name) ??

@@ -4,6 +4,8 @@ import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secr
 import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
+import { type LabelRequirement, readSelector } from '../../rules/kubernetes/label-selector.ts';
+import { agentOptions } from './agent-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';
 
@@ -14,6 +16,8 @@ export interface GlobalPullSecretOptions {
   readonly mode: 'auto' | 'own' | 'observe';
   /** Platforms whose Replace pools are eligible. @default {['AWS', 'Azure']} */
   readonly platforms: readonly string[];
+  /** Nodes that get the credentials beside those of eligible pools. @default all Linux nodes when stand-alone, else none */
+  readonly nodes?: readonly LabelRequirement[];
   /** What admission does with an additional secret of the wrong form. @default {'warn'} */
   readonly enforce: Enforcement;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
@@ -48,28 +52,42 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     return fallback;
   };
   for (const field of Object.keys(raw)) {
-    if (!['delivery', 'mode', 'platforms', 'enforce', 'removals', 'agent', 'clusters'].includes(field))
+    if (
+      !['delivery', 'mode', 'platforms', 'nodes', 'enforce', 'removals', 'agent', 'clusters'].includes(field)
+    )
       problems.push(
-        `${field}: no such option, wanted delivery, mode, platforms, enforce, removals, agent or clusters`,
+        `${field}: no such option, wanted delivery, mode, platforms, nodes, enforce, removals, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
   if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
     problems.push('platforms: wanted a list of names');
-  const agent = raw['agent'] ?? {};
-  if (typeof agent !== 'object' || Array.isArray(agent)) problems.push('agent: wanted a map of options');
+  const agent = agentOptions(raw['agent'] ?? {}, problems);
   const options: GlobalPullSecretOptions = {
     delivery: choice('delivery', ['reconciler', 'gitops'], 'reconciler'),
     mode: choice('mode', ['auto', 'own', 'observe'], 'auto'),
     platforms: platforms as readonly string[],
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
+    ...nodes(raw, problems),
     ...removals(raw, problems),
-    agent: { image: DEFAULT_IMAGE, ...(agent as Partial<AgentOptions>) },
+    agent: { image: DEFAULT_IMAGE, ...agent },
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
   const clusters = parseClusters(raw);
   return clusters === undefined ? options : { ...options, clusters };
+}
+
+/** `nodes` is a label selector, as Kubernetes has it. */
+function nodes(
+  raw: Readonly<Record<string, unknown>>,
+  problems: string[],
+): Pick<GlobalPullSecretOptions, 'nodes'> {
+  if (raw['nodes'] === undefined) return {};
+  const read = readSelector(raw['nodes']);
+  if (read.ok) return { nodes: read.requirements };
+  problems.push(`nodes: ${read.problem}`);
+  return {};
 }
 
 /** `removals: {share: 0.5, delay: 24h}`; both may be left out. */

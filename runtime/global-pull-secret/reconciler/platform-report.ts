@@ -2,7 +2,7 @@
  * What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
  * It is there whether or not a tenant added anything.
  */
-import type { EventNote, Problem, Ref } from '../../controller/contract.ts';
+import type { EventNote, Problem, Ref, World } from '../../controller/contract.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -13,7 +13,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
-import type { NodesPlan } from './nodes.ts';
+import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
 import { CONFIRM_ANNOTATION, type HeldRemoval } from './removal-guard.ts';
 
@@ -156,4 +156,22 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
     note: textOf(problem).slice(0, 1024),
   }));
   return [...whole, ...held, ...entryEvents(plan.platformVerdicts, regarding)];
+}
+
+/** Credentials that reach no node are not in use, however well they merge. */
+export function noEligibleNodes({ scope }: World, { decisions }: NodesPlan): readonly Problem[] {
+  if (decisions.some(({ eligible }) => eligible)) return [];
+  const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
+  const all = decisions.length === 0 ? 'there is no node' : `none of ${decisions.length} nodes takes part`;
+  const pools = `set platforms or nodes in the fleet, or make NodePools of upgradeType Replace`;
+  const way =
+    scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;
+  return [
+    {
+      disposition: 'waiting',
+      code: 'NoEligibleNodes',
+      message: `No node gets the pull secret: ${all}`,
+      hint: ofOperator ? MACHINE_CONFIG_WAY : way,
+    },
+  ];
 }

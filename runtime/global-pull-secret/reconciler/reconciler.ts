@@ -22,6 +22,7 @@ import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-obj
 import { managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
+import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
 import { REMOVAL_READS, removalContext } from './removal-context.ts';
@@ -60,13 +61,15 @@ export function globalPullSecretReconciler(options: GlobalPullSecretOptions): Re
 
 function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
-  const plan = planPullSecrets({
+  const planned = planPullSecrets({
     ...secrets,
     platformNamespace: world.scope.controlPlaneNamespace,
     removal: removalContext(world, options.removals),
   });
-  const observed = managedElsewhere(options.mode, [secrets.original, secrets.global, world.get(DAEMON_SET)]);
-  const nodes = planNodes(world, MANAGER, options.platforms);
+  const objects = [secrets.original, secrets.global, world.get(DAEMON_SET)];
+  const observed = managedElsewhere(options.mode, objects);
+  const plan = observed?.reason === 'Observing' ? observedPlan(planned, secrets) : planned;
+  const nodes = planNodes(world, MANAGER, options);
   const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
   const reported = report({ world, plan, nodes, secrets, observed, problems });
@@ -78,6 +81,12 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
     problems,
     ...(held?.waitMs === undefined ? {} : { requeueAfterMs: held.waitMs }),
   };
+}
+
+/** What is reported of a merge that somebody else makes: what it really holds. */
+function observedPlan(plan: PullSecretPlan, secrets: SystemSecrets): PullSecretPlan {
+  const verdicts = observedVerdicts(secrets, plan.verdicts);
+  return { ...plan, verdicts, addedCount: verdicts.filter(({ verdict }) => verdict === 'Accepted').length };
 }
 
 const DAEMON_SET: Ref = {

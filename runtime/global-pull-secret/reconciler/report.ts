@@ -18,10 +18,12 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
+import type { Elsewhere } from './managed-elsewhere.ts';
 import type { NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
 import {
   entryEvents,
+  noEligibleNodes,
   PLATFORM_STATUS,
   platformEvents,
   platformStatus,
@@ -57,8 +59,8 @@ export interface ReportInput {
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
-  /** The operator that manages the objects, when it is not us. */
-  readonly observed: string | undefined;
+  /** Who manages the objects, when it is not us. */
+  readonly observed: Elsewhere | undefined;
   readonly problems: readonly Problem[];
 }
 
@@ -67,11 +69,15 @@ type Reported = Required<Pick<Outcome, 'apply' | 'status' | 'events' | 'metrics'
 /** Builds the reporting part of the outcome. */
 export function report(input: ReportInput): Reported {
   const { secrets, plan, nodes, problems, world } = input;
+  const trouble = input.observed === undefined ? [...problems, ...noEligibleNodes(world, nodes)] : problems;
   const { additional } = secrets;
   const managed = managedBy(input.observed);
   const present = world.get(PLATFORM_STATUS);
-  const platform = platformStatus({ plan, nodes, problems, managed, present, now: world.now });
-  const tenant = additional === undefined ? [] : [{ ref: STATUS, ...tenantStatus(input, managed) }];
+  const platform = platformStatus({ plan, nodes, problems: trouble, managed, present, now: world.now });
+  const tenant =
+    additional === undefined
+      ? []
+      : [{ ref: STATUS, ...tenantStatus({ ...input, problems: trouble }, managed) }];
   const all = [{ ref: PLATFORM_STATUS, ...platform }, ...tenant];
   const { uid } = additional?.metadata ?? {};
   const tenantEvents =
@@ -86,16 +92,8 @@ export function report(input: ReportInput): Reported {
   };
 }
 
-function managedBy(observed: string | undefined): readonly ConditionInput[] {
-  if (observed === undefined) return [];
-  return [
-    {
-      type: 'ManagedElsewhere',
-      status: 'True',
-      reason: 'Observing',
-      message: `${observed} manages these objects; nothing is written`,
-    },
-  ];
+function managedBy(elsewhere: Elsewhere | undefined): readonly ConditionInput[] {
+  return elsewhere === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True', ...elsewhere }];
 }
 
 function tenantStatus(input: ReportInput, managed: readonly ConditionInput[]): ReturnType<typeof pullStatus> {
@@ -126,10 +124,9 @@ function tenantConditions({ plan, problems }: ReportInput): readonly ConditionIn
           reason: 'EntriesRejected',
           message: `cannot use ${rejected.length} of ${plan.verdicts.length} entries: ${reasonsOf(rejected)}`,
         };
-  const waits =
-    stalled === undefined && problem !== undefined
-      ? { reason: problem.code, message: textOf(problem) }
-      : undefined;
+  const pending = plan.verdicts.filter(({ verdict }) => verdict === 'Pending');
+  const said = problem === undefined ? undefined : { reason: problem.code, message: textOf(problem) };
+  const waits = stalled === undefined ? (said ?? notTaken(pending)) : undefined;
   const base = readiness({
     ready: { reason: 'Merged', message: mergedText(plan) },
     ...(stalled === undefined ? {} : { stalled }),
@@ -138,6 +135,11 @@ function tenantConditions({ plan, problems }: ReportInput): readonly ConditionIn
   if (shadowed.length === 0) return base;
   const message = `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`;
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
+}
+
+function notTaken(pending: readonly Verdict[]): { reason: string; message: string } | undefined {
+  const [first] = pending;
+  return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };
 }
 
 function mergedText({ global, addedCount }: PullSecretPlan): string {

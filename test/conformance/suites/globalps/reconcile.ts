@@ -64,7 +64,7 @@ const SCOPE = {
 };
 
 function only(): Reconciler {
-  const [reconciler] = reconcilers({ agent: { shape: 'upstream' } });
+  const [reconciler] = reconcilers({ agent: { shape: 'upstream', image: 'quay.io/hypershift/cpo:1' } });
   if (reconciler === undefined) throw new TypeError('no reconciler');
   return reconciler;
 }

@@ -1,0 +1,72 @@
+/** The options of the node agent as they stand in the configuration of `reconcile`: each is checked before a DaemonSet has it. */
+import type { AgentOptions } from '../../../charts/global-pull-secret/objects.ts';
+import { parseGoDuration } from '../../rules/go/duration.ts';
+
+type Wanted = readonly [test: (value: unknown) => boolean, wanted: string];
+
+const oneOf = (...names: readonly string[]): Wanted => [
+  (value) => names.includes(value as string),
+  `one of ${names.join(', ')}`,
+];
+const whole = (from: number, to: number): Wanted => [
+  (value) => Number.isInteger(value) && (value as number) >= from && (value as number) <= to,
+  `a whole number from ${from} to ${to}`,
+];
+const TEXT: Wanted = [(value) => typeof value === 'string' && value !== '', 'a text'];
+const FLAG: Wanted = [(value) => typeof value === 'boolean', 'true or false'];
+const MAP: Wanted = [
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'a map',
+];
+const LIST: Wanted = [Array.isArray, 'a list'];
+const DURATION: Wanted = [
+  (value) => typeof value === 'string' && (parseGoDuration(value) ?? -1) >= 0,
+  'a duration, such as 5m',
+];
+const COUNT: Wanted = [
+  (value) =>
+    (Number.isInteger(value) && (value as number) >= 1) ||
+    (typeof value === 'string' && /^(100|[1-9]?\d)%$/.test(value)),
+  'a number of at least 1, or a share such as "10%"',
+];
+
+const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
+  image: TEXT,
+  shape: oneOf('pullwright', 'upstream'),
+  security: oneOf('privileged', 'restricted'),
+  seLinuxType: TEXT,
+  foreign: oneOf('drop', 'keep'),
+  restart: oneOf('on-change', 'on-removal', 'never'),
+  restartWindow: DURATION,
+  restartSlots: whole(1, 100),
+  report: FLAG,
+  maxUnavailable: COUNT,
+  priorityClassName: TEXT,
+  resources: MAP,
+  tolerations: LIST,
+  alsoNodes: LIST,
+  healthPort: whole(1, 65_535),
+  logLevel: oneOf('debug', 'info', 'warn', 'error'),
+  janitor: FLAG,
+};
+
+/** Takes the options that are as wanted; what is wrong with the others goes to `problems`. */
+export function agentOptions(raw: unknown, problems: string[]): Partial<AgentOptions> {
+  if (!MAP[0](raw)) {
+    problems.push('agent: wanted a map of options');
+    return {};
+  }
+  const fields = raw as Readonly<Record<string, unknown>>;
+  for (const [name, value] of Object.entries(fields)) {
+    const wanted = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof AgentOptions] : undefined;
+    if (wanted === undefined)
+      problems.push(`agent.${name}: no such option, wanted one of ${Object.keys(FIELDS).join(', ')}`);
+    else if (!wanted[0](value)) problems.push(`agent.${name}: wanted ${wanted[1]}`);
+  }
+  // Upstream's DaemonSet starts control-plane-operator, which no image of ours holds.
+  if (fields['shape'] === 'upstream' && fields['image'] === undefined)
+    problems.push(
+      'agent.image: shape "upstream" needs the image of HyperShift that holds control-plane-operator',
+    );
+  return fields as Partial<AgentOptions>;
+}

@@ -1,0 +1,104 @@
+/**
+ * What became of the tenant's entries where HyperShift's operator makes the merge: what its `global-pull-secret` really holds,
+ * why it refused the additional secret, and what would be otherwise if we made the merge. Pure.
+ *
+ * Source of the rule: `globalps` of HyperShift: keys are compared as texts, the platform's entry replaces the tenant's, and one
+ * entry that the kubelet cannot read refuses the whole additional secret.
+ */
+import { type DockerConfig, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import { digestOfNode, meaningOf } from '../../rules/docker-config/usable.ts';
+import type { JsonNode } from '../../rules/go/json.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
+import { type Redacted, reveal } from '../../rules/redacted.ts';
+import { secretText } from './platform.ts';
+
+/** The Secrets, as they are. */
+export interface ObservedSecrets {
+  readonly additional: KubeObject | undefined;
+  readonly original: KubeObject | undefined;
+  readonly global: KubeObject | undefined;
+}
+
+/** Why HyperShift's operator refuses the additional secret, the end of a sentence; undefined when it takes it. */
+export function upstreamRefusal(text: Redacted<string> | undefined): string | undefined {
+  if (text === undefined) return 'it has no ".dockerconfigjson"';
+  const parsed = parseDockerConfig(text);
+  if (!parsed.ok) return `it ${parsed.problem.message}`;
+  const broken = parsed.config.entries.find(({ kubelet }) => kubelet === undefined);
+  if (broken !== undefined)
+    return `its entry "${broken.key.written}" ${broken.fault?.message ?? 'cannot be read'}`;
+  if (parsed.config.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
+  return parsed.config.entries.length === 0 ? 'it has no entry' : undefined;
+}
+
+/**
+ * Verdicts on what is, from those on what we would do.
+ *
+ * @param planned the verdicts of our own merge
+ */
+export function observedVerdicts(secrets: ObservedSecrets, planned: readonly Verdict[]): readonly Verdict[] {
+  const text = secrets.additional === undefined ? undefined : secretText(secrets.additional);
+  const refusal = upstreamRefusal(text);
+  const wanted = valuesOf(text === undefined ? undefined : configOf(text));
+  const inForce = valuesOf(configIn(secrets.global));
+  const platform = valuesOf(configIn(secrets.original));
+  return planned.map((verdict) => {
+    const value = wanted.get(verdict.subject);
+    if (value === undefined) return verdict;
+    const present = inForce.get(verdict.subject);
+    const own = ownVerdict(verdict);
+    const says = (kind: Verdict['verdict'], reason: string, message: string): Verdict => ({
+      subject: verdict.subject,
+      verdict: kind,
+      reason,
+      message: `${message}${own}`,
+    });
+    if (present === value)
+      return says('Accepted', 'InGlobalPullSecret', 'is in global-pull-secret as HyperShift made it');
+    if (platform.has(verdict.subject))
+      return says(
+        'Shadowed',
+        'OriginalWins',
+        'is in the original pull secret too, which wins in global-pull-secret',
+      );
+    if (refusal !== undefined)
+      return says(
+        'Rejected',
+        'UpstreamRejectsAll',
+        `is not in use: HyperShift refuses the whole additional pull secret, because ${refusal}`,
+      );
+    const what =
+      present === undefined
+        ? 'is not in global-pull-secret'
+        : 'is in global-pull-secret with another credential';
+    return says('Pending', 'NotTaken', `${what}, which HyperShift makes`);
+  });
+}
+
+/** What would be different if the merge were ours. */
+function ownVerdict({ verdict, reason }: Verdict): string {
+  const would: Partial<Record<Verdict['verdict'], string>> = {
+    Accepted: 'would be used',
+    Shadowed: 'would be shadowed',
+    Rejected: 'would be left out',
+  };
+  const text = would[verdict];
+  return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;
+}
+
+function configIn(secret: KubeObject | undefined): DockerConfig | undefined {
+  const text = secret === undefined ? undefined : secretText(secret);
+  return text === undefined ? undefined : configOf(text);
+}
+
+function configOf(text: Redacted<string>): DockerConfig | undefined {
+  const parsed = parseDockerConfig(text);
+  return parsed.ok ? parsed.config : undefined;
+}
+
+/** Digest of what each entry means, by its key as a text. */
+function valuesOf(config: DockerConfig | undefined): ReadonlyMap<string, string> {
+  const digest = (value: Redacted<JsonNode>): string => digestOfNode(meaningOf(reveal(value)));
+  return new Map((config?.entries ?? []).map(({ key, value }) => [key.written, digest(value)]));
+}

@@ -1,0 +1,113 @@
+/** Beside HyperShift's own operator: what is reported is what it made, and what nobody says is not guessed. */
+import assert from 'node:assert/strict';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { auth, config, type Fleet, fleet, PLATFORM, secret } from './fleet.ts';
+
+const test = suite('beside the operator of HyperShift');
+const OPERATOR = [{ manager: 'hosted-cluster-config-operator', operation: 'Update', fieldsV1: {} }];
+
+function theirs(name: string, text: string): KubeObject {
+  const made = secret(name, 'kube-system', { '.dockerconfigjson': text });
+  return { ...made, metadata: { ...made.metadata, managedFields: OPERATOR } } as KubeObject;
+}
+
+function beside(tenant: string, global: string | undefined): Fleet {
+  const one = fleet(PLATFORM, tenant);
+  one.hosted.set(theirs('original-pull-secret', PLATFORM));
+  if (global !== undefined) one.hosted.set(theirs('global-pull-secret', global));
+  return one;
+}
+
+const reasons = (one: Fleet): readonly string[] =>
+  (one.status()?.verdicts ?? []).map(({ subject, verdict, reason }) => `${subject} ${verdict} ${reason}`);
+
+interface Row extends Case {
+  readonly tenant: string;
+  readonly global: string | undefined;
+  readonly verdicts: readonly string[];
+  readonly ready: string;
+}
+
+table(
+  test,
+  [
+    {
+      name: 'taken',
+      reason: 'it is in the merge',
+      tenant: config({ 'r.io': auth('tenant') }),
+      global: config({ 'quay.io': auth('platform'), 'r.io': auth('tenant') }),
+      verdicts: ['r.io Accepted InGlobalPullSecret'],
+      ready: 'True Merged',
+    },
+    {
+      name: 'not taken',
+      reason: 'the real merge has the platform alone',
+      tenant: config({ 'r.io': auth('tenant') }),
+      global: config({ 'quay.io': auth('platform') }),
+      verdicts: ['r.io Pending NotTaken'],
+      ready: 'False NotTaken',
+    },
+    {
+      name: 'an older credential',
+      reason: 'nodes pull with the old one',
+      tenant: config({ 'r.io': auth('tenant') }),
+      global: config({ 'quay.io': auth('platform'), 'r.io': auth('tenant before') }),
+      verdicts: ['r.io Pending NotTaken'],
+      ready: 'False NotTaken',
+    },
+    {
+      name: 'one bad entry',
+      reason: 'HyperShift refuses the whole secret for it',
+      tenant: config({ 'bad.io': { auth: '-' }, 'r.io': auth('tenant') }),
+      global: undefined,
+      verdicts: ['bad.io Rejected UpstreamRejectsAll', 'r.io Rejected UpstreamRejectsAll'],
+      ready: 'False EntriesRejected',
+    },
+    {
+      name: 'the platform has it',
+      reason: 'keys are compared as texts',
+      tenant: config({ 'quay.io': auth('tenant') }),
+      global: PLATFORM,
+      verdicts: ['quay.io Shadowed OriginalWins'],
+      ready: 'True Merged',
+    },
+    {
+      name: 'another spelling of a key of the platform',
+      reason: 'HyperShift takes it, and says so nowhere; in our merge it would be shadowed',
+      tenant: config({ 'https://quay.io/': auth('tenant') }),
+      global: config({ 'quay.io': auth('platform'), 'https://quay.io/': auth('tenant') }),
+      verdicts: ['https://quay.io/ Accepted InGlobalPullSecret'],
+      ready: 'True Merged',
+    },
+  ] satisfies Row[],
+  ({ tenant, global, verdicts, ready }) => {
+    const one = beside(tenant, global);
+    const { objects } = one.reconcile();
+    assert.deepEqual(reasons(one), verdicts);
+    assert.equal(one.condition('additional'), ready);
+    assert.equal(one.condition('additional', 'ManagedElsewhere'), 'True Observing');
+    assert.deepEqual([...new Set(objects.map(({ ref }) => ref.kind))], ['PullStatus']);
+    for (const { message } of one.status()?.verdicts ?? [])
+      assert.match(message, /in a merge of ours it would/);
+  },
+);
+
+test('objects of a dump without managedFields tell nobody whose they are: nothing is planned', () => {
+  const one = fleet(PLATFORM, config({ 'r.io': auth('tenant') }));
+  const { managedFields: _fields, ...metadata } = theirs('original-pull-secret', PLATFORM).metadata;
+  one.hosted.set({ ...theirs('original-pull-secret', PLATFORM), metadata });
+  const { objects } = one.reconcile();
+  assert.deepEqual([...new Set(objects.map(({ ref }) => ref.kind))], ['PullStatus']);
+  assert.equal(one.condition('original', 'ManagedElsewhere'), 'True OwnershipUnknown');
+});
+
+test('with mode own, who is not known is no reason to hold back', () => {
+  const one = fleet(PLATFORM, undefined, { mode: 'own' });
+  const { managedFields: _fields, ...metadata } = theirs('original-pull-secret', '{"auths":{}}').metadata;
+  one.hosted.set({ ...theirs('original-pull-secret', '{"auths":{}}'), metadata });
+  one.reconcile();
+  assert.equal(Object.keys(one.auths('original-pull-secret') ?? {}).length, 2);
+});
+
+test.run();
