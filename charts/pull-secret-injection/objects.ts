@@ -3,6 +3,7 @@
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
+import { aggregatedRoles } from './aggregated-roles.ts';
 import { collisionPolicy } from './collision.ts';
 import {
   consentPolicy,
@@ -37,6 +38,7 @@ export interface InjectionObjectsInput {
 export function injectionObjects(input: InjectionObjectsInput): readonly KubeObject[] {
   const { namespace, image, certificates, excludedNamespaces, withoutContainers, missingRevision } = input;
   return [
+    ...aggregatedRoles(),
     ...consentPolicy(),
     ...grantConsentPolicy(),
     ...collisionPolicy(),

@@ -1,6 +1,7 @@
 // deadline: 240 s
 /** Distribution that was handed to others, on a real control plane: two tenants and an author of profiles, each with an account. */
 import assert from 'node:assert/strict';
+import { aggregatedRoles } from '../../charts/pull-secret-injection/aggregated-roles.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -173,6 +174,28 @@ else {
     await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
     await annotate(null);
     await soon(async () => assert.equal(await hostsIn('red'), undefined));
+  });
+
+  test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {
+    for (const role of aggregatedRoles()) await plane.apply(role as TestObject);
+    const blue = await plane.user({ name: 'blue', by: 'token' });
+    await plane.apply({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'admin', namespace: 'blue' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+      subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: 'blue' }],
+    });
+    const path = '/apis/pullwright.dev/v1alpha1/namespaces/blue';
+    await soon(async () =>
+      assert.equal((await blue.client.request('GET', `${path}/pullstatuses`)).status, 200),
+    );
+    const own = { ...grant, metadata: { name: 'mine', namespace: 'blue' } };
+    await soon(async () =>
+      assert.equal((await blue.client.request('POST', `${path}/pullsecretgrants`, own)).status, 201),
+    );
+    const theirs = '/apis/pullwright.dev/v1alpha1/namespaces/red/pullstatuses';
+    assert.equal((await blue.client.request('GET', theirs)).status, 403);
   });
 
   test.lastly('the reconciler stops in order, having been refused nothing', async () => {

@@ -237,6 +237,29 @@ test('the source namespace itself is not given a copy of its own Secret', () => 
   assert.equal(seen.secret('platform', 'quay')?.metadata.labels, undefined);
 });
 
+test('a namespace opts out by label, and those of the cluster are served only by name', () => {
+  const all = profile('all', {
+    namespaceSelector: {},
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  });
+  const out = namespace('out', { 'pullwright.dev/distribute': 'false' });
+  const system = namespace('kube-system');
+  const own = namespace('pullwright-system');
+  const seen = scene([shop, out, system, own, all, quay]);
+  assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
+  for (const name of ['out', 'kube-system', 'pullwright-system'])
+    assert.equal(seen.secret(name, 'reg'), undefined, name);
+  assert.equal(seen.status('PullSecretProfile', 'all')?.copies, '1/1');
+  const values = ['kube-system'];
+  const named = profile('all', {
+    ...(all.spec as object),
+    namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
+  });
+  assert.deepEqual(seen.after([named]).registries('kube-system', 'reg'), ['quay.io']);
+  const left = seen.after([namespace('shop', { team: 'a', 'pullwright.dev/distribute': 'false' })]);
+  assert.equal(left.secret('shop', 'reg'), undefined, 'who opts out later gives the copy back');
+});
+
 test('a SidecarSet that names a source namespace has its Secrets brought', () => {
   const set = {
     apiVersion: 'apps.kruise.io/v1beta1',

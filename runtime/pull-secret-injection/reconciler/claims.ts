@@ -31,12 +31,12 @@ export function writerOf(copy: SecretObject | undefined): string | undefined {
 }
 
 /** Everybody who asks for the name in the namespace. */
-export function claimsOf({ distribution, namespace }: CopyContext, name: string): readonly Claim[] {
+export function claimsOf({ distribution, namespace, options }: CopyContext, name: string): readonly Claim[] {
   const claims = distribution.byName.get(name) ?? [];
   const labels = namespaceLabels(namespace);
   return claims.flatMap((one) => {
     const secret = one.secrets.find((candidate) => candidate.name === name);
-    return secret !== undefined && serves(one, labels) && !isSource(namespace.metadata.name, secret)
+    return secret !== undefined && serves(one, labels, options) && !isSource(namespace.metadata.name, secret)
       ? [{ one, secret }]
       : [];
   });

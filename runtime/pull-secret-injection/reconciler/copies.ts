@@ -29,7 +29,7 @@ export interface Copy {
 export function copiesFor(context: CopyContext): readonly Copy[] {
   const labels = namespaceLabels(context.namespace);
   return context.distribution.distributors
-    .filter((one) => serves(one, labels))
+    .filter((one) => serves(one, labels, context.options))
     .flatMap((one) => one.secrets.flatMap((secret) => copyOf(context, one, secret) ?? []));
 }
 

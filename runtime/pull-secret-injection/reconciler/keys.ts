@@ -173,7 +173,7 @@ class Keys {
   #served(users: readonly Distributor[]): readonly Key[] {
     if (users.length === 0) return [];
     return this.#namespaces()
-      .filter((object) => users.some((one) => serves(one, namespaceLabels(object))))
+      .filter((object) => users.some((one) => serves(one, namespaceLabels(object), this.#options)))
       .map(({ metadata }) => this.key('namespace', metadata.name));
   }
 

@@ -126,7 +126,8 @@ function sameObjects(a: readonly unknown[], b: readonly unknown[]): boolean {
 
 function look(context: CopyContext, profile: PullSecretProfile): Standing {
   const { world, namespace } = context;
-  if (!serves(profile, namespaceLabels(namespace)) || isTerminating(namespace)) return UNSELECTED;
+  if (!serves(profile, namespaceLabels(namespace), context.options) || isTerminating(namespace))
+    return UNSELECTED;
   const absent = absentOf(context, profile);
   if (!profile.distributes) return { selected: true, current: false, troubles: [], ...absent };
   const copies = profile.secrets.flatMap((secret) => copyOf(context, profile, secret) ?? []);

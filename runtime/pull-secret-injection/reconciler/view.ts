@@ -8,7 +8,7 @@ import {
   type ReadProfile,
   readProfile,
 } from '../../rules/injection/profile.ts';
-import { type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
+import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
 import {
   readRevision,
   readSidecarSet,
@@ -17,9 +17,14 @@ import {
   type SidecarSetRevision,
 } from '../../rules/injection/sidecar-set.ts';
 import { pinVariants } from '../../rules/injection/sidecar-set-injection.ts';
-import { type LabelRequirement, type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import {
+  type LabelRequirement,
+  type Labels,
+  NAMESPACE_NAME_LABEL,
+  selects,
+} from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import type { InjectionOptions } from '../options.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 
 /** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
@@ -230,12 +235,25 @@ function makeDistribution(
   return { distributors, byName };
 }
 
-/** Whether the distributor serves the namespace. */
+/** Namespaces of the cluster itself: a selector that means everything does not mean them. */
+const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
+
+/**
+ * Whether the profile serves the namespace. One that opted out is not served, and those of the cluster, of ourselves and the excluded ones only
+ * by a selector that names them.
+ */
 export function serves(
   one: { readonly namespaceSelector: readonly LabelRequirement[] },
   labels: Labels,
+  options: InjectionOptions,
 ): boolean {
-  return selects(one.namespaceSelector, labels);
+  if (labels[DISTRIBUTE_LABEL] === 'false' || !selects(one.namespaceSelector, labels)) return false;
+  const name = labels[NAMESPACE_NAME_LABEL] ?? '';
+  if (!SYSTEM_NAMESPACES.includes(name) && !excludedNamespaces(options).includes(name)) return true;
+  return one.namespaceSelector.some(
+    ({ key, operator, values = [] }) =>
+      key === NAMESPACE_NAME_LABEL && operator === 'In' && values.includes(name),
+  );
 }
 
 /** Labels of a namespace. The name is what the API server says it is, also in a folder that no API server has seen. */

@@ -8,6 +8,8 @@ import { compareSidecarSets, type PodIdentity, type SidecarSet, sidecarSetSelect
 
 /** Pods, and whole namespaces, that carry this label with the value `false` are left alone. */
 export const INJECT_LABEL = 'pullwright.dev/inject';
+/** A namespace that carries this label with the value `false` is brought nothing. */
+export const DISTRIBUTE_LABEL = 'pullwright.dev/distribute';
 /** The kubelet's mark on the API object of a static pod; the API server refuses such a pod when it names a secret. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
