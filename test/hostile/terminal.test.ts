@@ -161,6 +161,34 @@ test('JSON and YAML say exactly what is there all the same', async () => {
   assert.deepEqual(parse(yaml.stdout), JSON.parse(status.stdout));
 });
 
+test('a thousand broken entries fill no screen, and are counted', async () => {
+  const many = join(folder, 'many');
+  mkdirSync(many);
+  const auths = Object.fromEntries(
+    Array.from({ length: 1000 }, (_, at) => [`r${at}.example.com`, { auth: '?' }]),
+  );
+  const secret = (namespace: string, name: string, content: object) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace, name },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(JSON.stringify(content)).toString('base64') },
+  });
+  const items = [
+    secret('openshift-config', 'pull-secret', { auths: { 'quay.io': { auth: 'YTpi' } } }),
+    secret('kube-system', 'additional-pull-secret', { auths }),
+  ];
+  writeFileSync(join(many, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  for (const args of [
+    ['reconcile', '--from', many, '--dry-run'],
+    ['validate', many],
+  ]) {
+    const { stdout } = await run(args, true);
+    assert.ok(stdout.split('\n').length < 500, `${args[0]}: ${stdout.split('\n').length} lines`);
+    assert.match(stdout, /\.\.\. and 8\d\d more: /);
+  }
+});
+
 test('our own sequences stay, and those of others do not', () => {
   let seen = '';
   const stream = { write: (text: string) => (seen += text) };

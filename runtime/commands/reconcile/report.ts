@@ -7,6 +7,7 @@ import type { Difference } from '../../kube/difference.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import { describeObject } from '../../rules/kubernetes/object.ts';
 import { Redacted } from '../../rules/redacted.ts';
+import { capped } from '../../rules/text/capped.ts';
 import { describeSecretValue } from './secret-summary.ts';
 
 /** One line of a diff: a sign and a text. */
@@ -167,6 +168,8 @@ export interface RenderOptions {
 export function renderReport(report: Report, options: RenderOptions): string {
   const shown = report.objects.filter((object) => options.verbose || object.verb !== 'unchanged');
   const roles = [...new Set(report.objects.map((object) => object.role))].sort().reverse();
+  const few = (lines: readonly string[]): readonly string[] =>
+    options.verbose ? lines : capped(lines, MOST_LINES, '--verbose shows all');
   const sections = [
     ...roles.map((role) =>
       section(
@@ -178,7 +181,7 @@ export function renderReport(report: Report, options: RenderOptions): string {
     ),
     section(
       'verdicts',
-      report.verdicts.map((one) => `  ${one.verdict.padEnd(9)} ${one.subject}: ${one.message}`),
+      few(report.verdicts.map((one) => `  ${one.verdict.padEnd(9)} ${one.subject}: ${one.message}`)),
     ),
     section(
       'conditions',
@@ -189,8 +192,10 @@ export function renderReport(report: Report, options: RenderOptions): string {
     ),
     section(
       'events',
-      report.events.map(
-        (one) => `  ${one.type.padEnd(7)} ${one.reason} on ${describeObject(one.regarding)}: ${one.note}`,
+      few(
+        report.events.map(
+          (one) => `  ${one.type.padEnd(7)} ${one.reason} on ${describeObject(one.regarding)}: ${one.note}`,
+        ),
       ),
     ),
     section(
@@ -209,6 +214,9 @@ export function renderReport(report: Report, options: RenderOptions): string {
   const tail = `${created} created, ${configured} configured, ${unchanged} unchanged, ${removed} removed`;
   return `${[`scope ${report.scope}`, ...sections.filter((text) => text !== ''), tail].join('\n\n')}\n`;
 }
+
+/** One tenant's broken entries must not fill a person's screen. */
+const MOST_LINES = 200;
 
 function section(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : [title, ...lines].join('\n');

@@ -11,6 +11,7 @@ import { validateDockerConfig } from '../../rules/docker-config/validate.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { redact } from '../../rules/redacted.ts';
+import { capped } from '../../rules/text/capped.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
 
@@ -53,7 +54,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
   if (values.output === 'json') io.stdout.write(`${JSON.stringify({ judged, problems }, null, 2)}\n`);
-  else io.stdout.write(asText(problems, judged));
+  else io.stdout.write(asText(problems, judged, io.stdout.isTTY === true));
   const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
   for (const note of selectionNotes(
     inputs.flatMap((input) => input.manifests),
@@ -185,14 +186,16 @@ async function judgeFleet({
   }
 }
 
-function asText(problems: readonly FileProblem[], judged: number): string {
+/** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
+function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean): string {
   const lines = problems.map(({ severity, file, line, column, subject, path, message, code }) => {
     const place = [file, line, column].filter((part) => part !== undefined).join(':');
     const what = [subject, path].filter((part) => part !== '').join(' ');
     return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
   });
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  return `${[...lines, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+  const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
+  return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
 }
 
 function counted(count: number, what: string): string {

@@ -1,6 +1,7 @@
 /**
  * Text for people: positions, tables, wrapping, and what was probably meant.
  *
+ * - `capped.ts`: Long lists for people: the beginning, and how many more there are
  * - `near-word.ts`: What somebody who mistyped a word may have meant
  * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units
  * - `printable.ts`: Control characters as escapes, so that no text of somebody else's choice is obeyed by a terminal
