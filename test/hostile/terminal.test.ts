@@ -185,7 +185,7 @@ test('a thousand broken entries fill no screen, and are counted', async () => {
   ]) {
     const { stdout } = await run(args, true);
     assert.ok(stdout.split('\n').length < 500, `${args[0]}: ${stdout.split('\n').length} lines`);
-    assert.match(stdout, /\.\.\. and 8\d\d more: /);
+    assert.match(stdout, /\.\.\. and \d+ more: /);
   }
 });
 
