@@ -1,7 +1,8 @@
 /** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
-import { toYaml } from '../kube/yaml.ts';
+import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
@@ -28,6 +29,12 @@ ${BROKER_HELP}
   --job-federation NAME    provider of a workload identity pool that the Jobs come from, where there is no metadata server
   --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
   --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
+  --tenants FILE           projects that each tenant may name, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are not touched
+  --tenant-key KEY         where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY (created_by)
+  --pull-secret-name NAME  of HyperShift's Secret (pull-secret)
+  --verify-every-seconds N what is stored is proved again when its proof is older; 0 never (86400)
+  --denied-retry-seconds N pause after a refused permission; 0: until the cluster changes (3600)
+  --job-ttl-seconds N (3600), --job-deadline-seconds N (310)
   --job-env NAME=VALUE     further environment of Jobs; may be repeated
   --repeat-seconds N       an event is answered with an unchanged report only if that is this old (10, Sentinel's debounce)
   --sweep-seconds N        pause between two goes over all clusters (60)
@@ -43,7 +50,14 @@ export const command: Command = {
   summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
   help: HELP,
   permissions: {
-    reads: ['<--event>', '<--api-dir>', '<--kubeconfig>', '<--broker-url-file>', '<--api-token-file>'],
+    reads: [
+      '<--event>',
+      '<--api-dir>',
+      '<--kubeconfig>',
+      '<--broker-url-file>',
+      '<--api-token-file>',
+      '<--tenants>',
+    ],
     writes: [],
     hosts: [
       'the HyperFleet API, the broker, the API server; listens on <--health-port> and <--metrics-port>',
@@ -81,6 +95,13 @@ const OPTIONS = {
   'keep-versions': { type: 'string' },
   'on-deletion': { type: 'string' },
   adopt: { type: 'boolean', default: false },
+  tenants: { type: 'string' },
+  'tenant-key': { type: 'string' },
+  'pull-secret-name': { type: 'string' },
+  'verify-every-seconds': { type: 'string' },
+  'denied-retry-seconds': { type: 'string' },
+  'job-ttl-seconds': { type: 'string' },
+  'job-deadline-seconds': { type: 'string' },
   'job-env': { type: 'string', multiple: true },
   'repeat-seconds': { type: 'string', default: '10' },
   'sweep-seconds': { type: 'string', default: '60' },
@@ -101,7 +122,7 @@ function parseFlags(
 
 async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const flags = parseFlags(args);
-  const settings = settingsOf(flags);
+  const settings = { ...settingsOf(flags), ...(await tenantsOf(flags.tenants)) };
   return flags.event === undefined ? serve(flags, settings, io) : offline(flags, settings, io);
 }
 
@@ -198,11 +219,39 @@ function settingsOf(flags: Flags): AdapterSettings {
         ? undefined
         : oneOf('--on-deletion', flags['on-deletion'], ['delete', 'retain'] as const),
     adopt: flags.adopt,
+    tenantKey: flags['tenant-key'],
+    pullSecretName: flags['pull-secret-name'],
+    verifyEverySeconds: optionalSeconds('--verify-every-seconds', flags['verify-every-seconds'], 0),
+    deniedRetrySeconds: optionalSeconds('--denied-retry-seconds', flags['denied-retry-seconds'], 0),
+    jobTtlSeconds: optionalSeconds('--job-ttl-seconds', flags['job-ttl-seconds'], 60),
+    jobDeadlineSeconds: optionalSeconds('--job-deadline-seconds', flags['job-deadline-seconds'], 60),
     repeatSeconds: seconds('--repeat-seconds', flags['repeat-seconds'], 0),
     jobEnv: jobEnvOf(flags['job-env'] ?? []),
   };
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return { ...DEFAULT_SETTINGS, ...(set as Partial<AdapterSettings>) };
+}
+
+function optionalSeconds(flag: string, value: string | undefined, least: number): number | undefined {
+  return value === undefined ? undefined : seconds(flag, value, least);
+}
+
+/** The list of tenants, if a file is named. @throws UsageError */
+async function tenantsOf(file: string | undefined): Promise<Pick<AdapterSettings, 'tenants'>> {
+  if (file === undefined) return { tenants: undefined };
+  const wanted = 'wanted YAML of the form {TENANT: [PROJECT, PREFIX*]}';
+  let read: unknown;
+  try {
+    read = parseYaml(await readFile(file, 'utf8'));
+  } catch {
+    throw new UsageError(`Cannot read the list of tenants from "${file}": ${wanted}`);
+  }
+  const entries = Object.entries(typeof read === 'object' && read !== null ? read : {});
+  const isList = (value: unknown): value is readonly string[] =>
+    Array.isArray(value) && value.every((one) => typeof one === 'string' && one.length > 1);
+  if (Array.isArray(read) || entries.length === 0 || !entries.every(([, projects]) => isList(projects)))
+    throw new UsageError(`Cannot use the list of tenants in "${file}": ${wanted}`);
+  return { tenants: Object.fromEntries(entries) as NonNullable<AdapterSettings['tenants']> };
 }
 
 function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {

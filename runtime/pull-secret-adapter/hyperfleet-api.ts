@@ -5,6 +5,7 @@
 import { PullwrightError } from '../rules/errors.ts';
 import type { StatusBody } from './adapter/status-report.ts';
 import { type AdapterStatus, type Cluster, readAdapterStatus, readCluster } from './cluster.ts';
+import { CLUSTER_ID } from './cluster-event.ts';
 import { type Answer, callHyperfleet, type HyperfleetOptions, refused } from './hyperfleet-http.ts';
 
 export type { HyperfleetOptions } from './hyperfleet-http.ts';
@@ -113,10 +114,10 @@ export class HyperfleetApi {
   }
 }
 
-/** Those that can be read and were not there before. */
+/** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */
 function* unseen(items: readonly unknown[], seen: Set<string>): Generator<Cluster, void, undefined> {
   for (const read of items.map(readCluster)) {
-    if (!read.ok || seen.has(read.value.id)) continue;
+    if (!read.ok || !CLUSTER_ID.test(read.value.id) || seen.has(read.value.id)) continue;
     seen.add(read.value.id);
     yield read.value;
   }

@@ -10,8 +10,6 @@ import { fillTemplate } from './templates.ts';
 export interface GooglePlace {
   readonly kind: 'google';
   readonly project: string;
-  /** Of a regional secret; empty: a global one. */
-  readonly location: string;
   readonly secret: string;
 }
 
@@ -26,7 +24,6 @@ export type Place = GooglePlace | KubernetesPlace;
 /** Identifiers that fit into a resource path of GCP; the part before the colon is the domain of an older project. */
 export const PROJECT_ID: RegExp = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
 export const GCP_SECRET_NAME: RegExp = /^[A-Za-z0-9_-]{1,255}$/;
-export const LOCATION: RegExp = /^[a-z][a-z0-9-]{1,40}$/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
@@ -39,15 +36,14 @@ const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
  * import assert from 'node:assert/strict';
  *
  * const place = readPlace('projects/cust/secrets/hyperfleet-cls-1-pull-secret');
- * assert.deepEqual(place, { kind: 'google', project: 'cust', location: '', secret: 'hyperfleet-cls-1-pull-secret' });
+ * assert.deepEqual(place, { kind: 'google', project: 'cust', secret: 'hyperfleet-cls-1-pull-secret' });
  * assert.equal(place && placeText(place), 'projects/cust/secrets/hyperfleet-cls-1-pull-secret');
  * assert.equal(readPlace('namespaces/../secrets/x'), undefined);
  * ```
  */
 export function placeText(place: Place): string {
   if (place.kind === 'kubernetes') return `namespaces/${place.namespace}/secrets/${place.secret}`;
-  const location = place.location === '' ? '' : `/locations/${place.location}`;
-  return `projects/${place.project}${location}/secrets/${place.secret}`;
+  return `projects/${place.project}/secrets/${place.secret}`;
 }
 
 /** Undefined for anything that is no place: whoever wrote it, no path is made of it. */
@@ -64,19 +60,11 @@ function readKubernetes(parts: readonly string[]): KubernetesPlace | undefined {
 }
 
 function readGoogle(parts: readonly string[]): GooglePlace | undefined {
-  const [kind, project = '', ...rest] = parts;
-  const [location, plural, secret = ''] =
-    rest[0] === 'locations' ? [rest[1] ?? '', rest[2], rest[3]] : ['', rest[0], rest[1]];
-  const place: GooglePlace = { kind: 'google', project, location, secret };
-  // Exactly these parts: what was read has to be what was written.
-  if (kind !== 'projects' || plural !== 'secrets' || placeText(place) !== parts.join('/')) return undefined;
-  return isNamed(place) ? place : undefined;
-}
-
-function isNamed({ project, location, secret }: GooglePlace): boolean {
-  return (
-    PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret) && (location === '' || LOCATION.test(location))
-  );
+  const [kind, project = '', plural, secret = ''] = parts;
+  if (parts.length !== 4 || kind !== 'projects' || plural !== 'secrets') return undefined;
+  return PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret)
+    ? { kind: 'google', project, secret }
+    : undefined;
 }
 
 /** Each once, sorted; what is no place is left out. */
@@ -95,7 +83,6 @@ export function wantedPlaces(cluster: Cluster, settings: AdapterSettings): reado
           {
             kind: 'google',
             project,
-            location: regionOf(cluster, settings),
             secret: gcpSecretName(settings, cluster),
           },
         ];
@@ -114,14 +101,6 @@ export function managementNamespace(
   return fillTemplate(settings.managementNamespace, cluster);
 }
 
-/** Location of a regional secret; empty: a global one. */
-export function regionOf(
-  cluster: Pick<Cluster, 'id' | 'name' | 'region'>,
-  settings: Pick<AdapterSettings, 'location'>,
-): string {
-  return fillTemplate(settings.location, cluster);
-}
-
 /** Namespaces that no cluster may have its pull secret in, whatever its name or identifier says. */
 const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 
@@ -129,7 +108,6 @@ const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 export function nameFaults(cluster: Cluster, settings: AdapterSettings): readonly string[] {
   const namespace = managementNamespace(cluster, settings);
   const secret = gcpSecretName(settings, cluster);
-  const location = regionOf(cluster, settings);
   return [
     ...(namespace === '' || NAMESPACE.test(namespace)
       ? []
@@ -140,8 +118,5 @@ export function nameFaults(cluster: Cluster, settings: AdapterSettings): readonl
     ...(GCP_SECRET_NAME.test(secret)
       ? []
       : ['the name in Secret Manager would be none: wanted up to 255 of A-Z, a-z, 0-9, _ and -']),
-    ...(location === '' || LOCATION.test(location)
-      ? []
-      : ['the location of the secret would be none: wanted such as "europe-west1"']),
   ];
 }

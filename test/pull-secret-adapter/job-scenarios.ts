@@ -120,7 +120,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     withDouble(async (double) => {
       await run(double, { CLUSTER_GENERATION: '3', PULL_SECRET_DATA: pullSecret('new') });
       const late = await run(double, { CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('old') });
-      assert.deepEqual([late.code, late.result.reason], [0, 'SupersededByNewer']);
+      assert.deepEqual([late.code, late.result.reason], [75, 'SupersededByNewer']);
       assert.match(late.result.message, /newer generation/);
       assert.deepEqual(enabled(double.secrets.get(PATH)), [pullSecret('new')]);
     }));

@@ -3,7 +3,7 @@
  * its pod asks for and nothing else: its environment, its mounts at their own paths, tokens by the API server's TokenRequest, an
  * unprivileged user, a root that cannot be written. The end is reported as a kubelet does, with exit code and termination message.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
@@ -137,7 +137,9 @@ export class Kubelet {
     const env: Record<string, string> = {};
     for (const variable of container.env ?? []) env[variable.name] = await this.#value(variable, volumes);
     const log = join(folder, `${container.name}.termination-log`);
-    writeFileSync(log, '', { mode: 0o666 });
+    writeFileSync(log, '');
+    // For whatever user the container has.
+    chmodSync(log, 0o666);
     const root = join(folder, `${container.name}.root`);
     mkdirSync(root);
     const { volumeMounts = [], command, args = [] } = container;

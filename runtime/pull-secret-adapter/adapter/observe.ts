@@ -101,10 +101,9 @@ function templateEnv({ spec }: KubeObject): EnvReader {
 function placesOfJob(job: KubeObject): readonly string[] {
   const value = templateEnv(job);
   const of = (name: string): string => value(name) ?? '';
-  const location = of('GCP_LOCATION') === '' ? '' : `/locations/${of('GCP_LOCATION')}`;
   return uniquePlaces([
     ...of('PLACES').split(' '),
-    `projects/${of('GCP_PROJECT_ID')}${location}/secrets/${of('SECRET_NAME')}`,
+    `projects/${of('GCP_PROJECT_ID')}/secrets/${of('SECRET_NAME')}`,
     `namespaces/${of('MANAGEMENT_NAMESPACE')}/secrets/${of('MANAGEMENT_SECRET_NAME')}`,
   ]);
 }

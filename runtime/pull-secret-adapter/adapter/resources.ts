@@ -23,7 +23,7 @@ import {
   VERIFY_ANNOTATION,
 } from '../names.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
-import { managementNamespace, readPlace, regionOf } from '../places.ts';
+import { managementNamespace, readPlace } from '../places.ts';
 import { accountDomain, fillTemplate } from '../templates.ts';
 import type { Purpose } from './observe.ts';
 import type { AdapterSettings } from './settings.ts';
@@ -183,14 +183,11 @@ function storeEnvironment(cluster: Cluster, settings: AdapterSettings): Readonly
     JOB_MODE: 'store',
     ...commonEnvironment(cluster),
     GCP_PROJECT_ID: project,
-    GCP_LOCATION: regionOf(cluster, settings),
     SECRET_NAME: gcpSecretName(settings, cluster),
     REPLICATION_POLICY: fillTemplate(settings.replication, { ...cluster, project, region }),
     KMS_KEY_NAME: fillTemplate(settings.kmsKey, { ...cluster, project, region }),
     KEEP_VERSIONS: String(settings.keepVersions),
-    DESTROY_AFTER: `${settings.destroyAfterSeconds}s`,
     GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: accountDomain(project) }),
-    PROJECT_CHALLENGE: fillTemplate(settings.projectChallenge, { ...cluster, project, region }),
     MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
     MANAGEMENT_SECRET_NAME: settings.pullSecretName,
     ADOPT: String(settings.adopt),

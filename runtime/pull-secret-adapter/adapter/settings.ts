@@ -19,8 +19,6 @@ export interface AdapterSettings {
   readonly pullSecretName: string;
   /** Name in Secret Manager; `{id}` and `{name}` are filled in. @default {'hyperfleet-{id}-pull-secret'} */
   readonly gcpSecretName: string;
-  /** Location of a regional secret; `{region}` is the cluster's. Empty: a global one. @default {''} */
-  readonly location: string;
   /** Identity that the Job takes on; `{project}` is filled in. Empty: its own. */
   readonly impersonate: string;
   /** How the Job gets the pull secret. @default {'file'} */
@@ -35,8 +33,6 @@ export interface AdapterSettings {
   readonly kmsKey: string;
   /** Older versions that stay enabled while both credentials are in use. @default {1} */
   readonly keepVersions: number;
-  /** An older version that is no longer kept is disabled, and destroyed after so many seconds; 0: it stays disabled. @default {0} */
-  readonly destroyAfterSeconds: number;
   /** What deletion does to the secret in the customer's project. @default {'delete'} */
   readonly onDeletion: 'delete' | 'retain';
   /** Take over secrets that carry no owner's label. @default {false} */
@@ -54,8 +50,6 @@ export interface AdapterSettings {
   readonly tenants: TenantProjects | undefined;
   /** Where a cluster's document names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
   readonly tenantKey: string;
-  /** Label that the customer sets on the project: the Job looks for it before it touches the project. Empty: none. @default {''} */
-  readonly projectChallenge: string;
   /** Further environment of the Job, such as endpoints in a test. */
   readonly jobEnv: Readonly<Record<string, string>>;
 }
@@ -67,7 +61,6 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   managementNamespace: 'clusters-{id}',
   pullSecretName: 'pull-secret',
   gcpSecretName: 'hyperfleet-{id}-pull-secret',
-  location: '',
   impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
   passAs: 'file',
   image: 'quay.io/pullwright/pullwright:v0.1.0',
@@ -76,7 +69,6 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,
-  destroyAfterSeconds: 0,
   onDeletion: 'delete',
   adopt: false,
   jobTtlSeconds: 3600,
@@ -86,6 +78,5 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   repeatSeconds: 10,
   tenants: undefined,
   tenantKey: 'created_by',
-  projectChallenge: '',
   jobEnv: {},
 };

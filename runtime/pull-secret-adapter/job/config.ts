@@ -93,9 +93,8 @@ function placesOf(env: Env): readonly Place[] {
   const project = env['GCP_PROJECT_ID'] ?? '';
   const namespace = env['MANAGEMENT_NAMESPACE'] ?? '';
   const name = env['MANAGEMENT_SECRET_NAME'] ?? 'pull-secret';
-  const location = (env['GCP_LOCATION'] ?? '') === '' ? '' : `/locations/${env['GCP_LOCATION'] ?? ''}`;
   const named = [
-    ...(project === '' ? [] : [`projects/${project}${location}/secrets/${secretNameOf(env)}`]),
+    ...(project === '' ? [] : [`projects/${project}/secrets/${secretNameOf(env)}`]),
     ...(namespace === '' ? [] : [`namespaces/${namespace}/secrets/${name}`]),
   ];
   return (given.length > 0 ? given : named).map((text) => {

@@ -96,6 +96,68 @@ export function statusOfHttp(http: number): string {
   return known[http] ?? (http >= 500 ? 'UNAVAILABLE' : 'UNKNOWN');
 }
 
+/**
+ * What the reasons of google.rpc.ErrorInfo mean, and what helps. Source: Google's documentation of `google.api.ErrorReason`, of VPC Service
+ * Controls and of organization policies.
+ */
+const REMEDIES: Readonly<Record<string, readonly [reason: OutcomeReason, state: string, todo: string]>> = {
+  SERVICE_DISABLED: [
+    'ApiDisabled',
+    'the Secret Manager API is disabled',
+    'enable secretmanager.googleapis.com in project "{project}"',
+  ],
+  BILLING_DISABLED: [
+    'BillingDisabled',
+    'billing is disabled',
+    'link a billing account to project "{project}"; no permission helps',
+  ],
+  CONSUMER_SUSPENDED: [
+    'PolicyDenied',
+    'Google has suspended the project',
+    'the owner of project "{project}" has to speak with Google',
+  ],
+  CONSUMER_INVALID: [
+    'InvalidConfiguration',
+    'the project is not there, or is being deleted',
+    'look at spec.gcp.projectId, or restore project "{project}"',
+  ],
+  USER_PROJECT_DENIED: [
+    'IamPermissionDenied',
+    'the identity of the Job may not use the project for quota',
+    'grant roles/serviceusage.serviceUsageConsumer in project "{project}" to the identity of the Job',
+  ],
+  SECURITY_POLICY_VIOLATED: [
+    'PolicyDenied',
+    'a perimeter of VPC Service Controls refuses it',
+    'let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
+  ],
+  RESOURCE_USAGE_RESTRICTION_VIOLATED: [
+    'PolicyDenied',
+    'an organization policy restricts the use of the service',
+    'allow secretmanager.googleapis.com by gcp.restrictServiceUsage for project "{project}"',
+  ],
+  LOCATION_POLICY_VIOLATED: [
+    'PolicyDenied',
+    'an organization policy restricts locations',
+    'set --replication to locations that gcp.resourceLocations allows for project "{project}"',
+  ],
+  ORG_RESTRICTION_VIOLATION: [
+    'PolicyDenied',
+    'an organization restriction refuses it',
+    'add the organization of project "{project}" to the header that the proxy sets',
+  ],
+  ACCESS_TOKEN_SCOPE_INSUFFICIENT: [
+    'IamPermissionDenied',
+    'the token has too narrow scopes',
+    'give the node pool, or the key, the scope cloud-platform',
+  ],
+  RATE_LIMIT_EXCEEDED: [
+    'QuotaExceeded',
+    'the quota of project "{project}" is used up',
+    'raise the quota of Secret Manager, or wait',
+  ],
+};
+
 /** What a call that failed for good means, in words that say what to do. */
 export function explainGcpError(error: GcpError, project: string): JobError {
   const { call, status } = error;
@@ -106,10 +168,8 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  if (error.info === 'SERVICE_DISABLED') {
-    const todo = `enable secretmanager.googleapis.com in project "${project}"`;
-    return new JobError('ApiDisabled', `Cannot ${call}: the Secret Manager API is disabled; ${todo}`, error);
-  }
+  const remedy = remedyOf(error, project);
+  if (remedy !== undefined) return remedy;
   if (status === 'PERMISSION_DENIED') {
     const todo = `grant ${permissionOf(call)} in project "${project}" to the identity of the Job (roles/secretmanager.admin has it)`;
     return new JobError('IamPermissionDenied', `Cannot ${call}: permission denied; ${todo}`, error);
@@ -131,14 +191,26 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  if (status === 'INVALID_ARGUMENT' || status === 'FAILED_PRECONDITION') {
-    const text = `Cannot ${call}: the request was refused with ${status}`;
-    return new JobError(
-      status === 'INVALID_ARGUMENT' ? 'InvalidConfiguration' : 'SecretManagerUnavailable',
-      text,
-      error,
-    );
-  }
+  if (status === 'INVALID_ARGUMENT' || status === 'FAILED_PRECONDITION') return refusedFor(error, project);
   const text = error.text === undefined ? '' : ` (${error.text})`;
   return new JobError('SecretManagerUnavailable', `Cannot ${call}: ${status}${text}`, error);
+}
+
+/** What Google says is the matter, where it does. */
+function remedyOf(error: GcpError, project: string): JobError | undefined {
+  const known = error.info === undefined ? undefined : REMEDIES[error.info];
+  if (known === undefined) return undefined;
+  const [reason, state, todo] = known;
+  const text = `${state}; ${todo}`.replaceAll('{project}', () => project);
+  return new JobError(reason, `Cannot ${error.call}: ${text}`, error);
+}
+
+function refusedFor(error: GcpError, project: string): JobError {
+  const { call, status } = error;
+  const text = `Cannot ${call}: the request was refused with ${status}`;
+  if (status === 'INVALID_ARGUMENT') return new JobError('InvalidConfiguration', text, error);
+  if (call !== 'CreateSecret') return new JobError('SecretManagerUnavailable', text, error);
+  // Nothing is there yet that could be in a wrong state: a constraint of the organization speaks, such as on locations.
+  const todo = `look at the organization policies of project "${project}": gcp.resourceLocations has to allow what --replication says`;
+  return new JobError('PolicyDenied', `${text}; ${todo}`, error);
 }

@@ -88,7 +88,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   if (missing !== '')
     log('info', 'permissions', `Labels and older versions stay as they are without ${missing}`);
   const { management } = shell;
-  if (management !== undefined && stored.reason !== 'SupersededByNewer') {
+  if (management !== undefined) {
     await retried(shell, () => writeManagementSecret(management, config.pullSecret));
     log(
       'info',
@@ -102,13 +102,9 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
     ...(missing === '' ? {} : { missingPermissions: missing }),
     ...(management === undefined ? {} : { managementSecret: `${management.namespace}/${management.name}` }),
   };
-  const text =
-    stored.reason === 'SupersededByNewer'
-      ? 'was written for a newer generation already'
-      : 'holds the pull secret';
   return done(
     stored.reason,
-    `Secret "${config.secretName}" in project "${config.gcpProjectId}" ${text}`,
+    `Secret "${config.secretName}" in project "${config.gcpProjectId}" holds the pull secret`,
     details,
   );
 }
@@ -118,7 +114,7 @@ function storedDetails(config: JobConfig, stored: StoreResult): JobResult['detai
   const { version, createdAt, enabledVersions, replication } = stored;
   return {
     secretName: config.secretName,
-    ...(version === '' ? {} : { secretVersion: versionNumber(version) }),
+    secretVersion: versionNumber(version),
     ...(createdAt === undefined ? {} : { versionCreatedTime: createdAt }),
     ...(enabledVersions === undefined ? {} : { enabledVersions }),
     gcpProject: config.gcpProjectId,

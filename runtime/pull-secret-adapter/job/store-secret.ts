@@ -48,8 +48,8 @@ export interface StoreInput {
 }
 
 export interface StoreResult {
-  readonly reason: Extract<OutcomeReason, 'SecretStored' | 'SecretUnchanged' | 'SupersededByNewer'>;
-  /** Full name of the version that holds the content; empty when a newer generation has written. */
+  readonly reason: Extract<OutcomeReason, 'SecretStored' | 'SecretUnchanged'>;
+  /** Full name of the version that holds the content. */
   readonly version: string;
   /** When that version was made, RFC 3339; undefined for one of another program. */
   readonly createdAt: string | undefined;
@@ -101,19 +101,12 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
   let secret = first;
   for (;;) {
     assertOurs(input, secret);
-    const { annotations = {}, replication } = secret;
-    if (Number(annotations[GENERATION_KEY] ?? 0) > input.generation) {
-      return {
-        reason: 'SupersededByNewer',
-        version: '',
-        createdAt: undefined,
-        enabledVersions: undefined,
-        replication,
-      };
-    }
+    const { annotations = {} } = secret;
     const present = await readNewest(input);
     if (present !== undefined && sameSecret(present.text, input.content))
       return unchanged(input, secret, present);
+    const newest = Number(annotations[GENERATION_KEY] ?? 0);
+    if (newest > input.generation) throw superseded(input, newest);
     const held = isHeld(input, secret, present) ? undefined : await takeHold(input, secret);
     if (held !== undefined) {
       const added = await addAndVerify(input, held);
@@ -124,6 +117,14 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
     if (again === undefined) throw new GcpError('GetSecret', 'ABORTED');
     secret = again;
   }
+}
+
+/** What is stored is newer than this run, and something else: nothing is concluded from the numbers alone. */
+function superseded({ secretName, generation }: StoreInput, newest: number): JobError {
+  return new JobError(
+    'SupersededByNewer',
+    `Cannot store pull secret "${secretName}": it holds other content of the newer generation ${newest}, and this run is for generation ${generation}; when the API was restored from a backup, remove the annotation ${GENERATION_KEY} of the secret`,
+  );
 }
 
 async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPayload): Promise<StoreResult> {
