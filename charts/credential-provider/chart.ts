@@ -240,10 +240,12 @@ function mistakes(
   ];
 }
 
-function optionsOf({ mode, secretAnnotation }: CredentialProviderInput): Readonly<Record<string, unknown>> {
+function optionsOf(config: CredentialProviderInput): Readonly<Record<string, unknown>> {
+  const { mode, secretAnnotation, installer } = config;
   return {
     ...(mode === undefined ? {} : { mode }),
     ...(secretAnnotation === undefined ? {} : { secretAnnotation }),
+    ...(installer === undefined || installer.uninstall === true ? {} : { installer: true }),
   };
 }
 

@@ -272,6 +272,18 @@ test('no pool: the condition says what to do instead', () => {
   assert.equal(conditions.get('MachineConfigRendered')?.reason, 'NoMachineConfigPool');
 });
 
+test('no pool, and the fleet has the installer: nothing wants attention, and it is said who brings the provider', () => {
+  const { conditions, reported } = reconcile({ pools: [] }, { installer: true });
+  assert.equal(conditions.get('MachineConfigRendered')?.status, 'False');
+  assert.match(conditions.get('MachineConfigRendered')?.message ?? '', /credential-provider-installer/);
+  const { status, reason } = reported.get('Ready') ?? {};
+  assert.deepEqual([status, reason], ['True', 'InstalledByDaemonSet']);
+  const alone = reconcile({ pools: [] }).reported.get('Ready');
+  assert.deepEqual([alone?.status, alone?.reason], ['False', 'NoMachineConfigPool']);
+  const withPool = reconcile({ pools: ['worker'] }, { installer: true }).reported.get('Ready');
+  assert.notEqual(withPool?.reason, 'InstalledByDaemonSet');
+});
+
 test('options that do not exist are named', () => {
   assert.throws(
     () => parseReconcilerOptions({ mode: 'mine', colour: 1 }),

@@ -8,6 +8,8 @@ export interface ReconcilerOptions {
   readonly platform?: string;
   /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. @default {false} */
   readonly secretAnnotation: boolean;
+  /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. @default {false} */
+  readonly installer?: boolean;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
   readonly clusters?: ReadonlyMap<string, ReconcilerOptions>;
 }
@@ -45,10 +47,16 @@ export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): 
   return { ...options, clusters: new Map(own) };
 }
 
-function made({ mode = 'auto', platform, secretAnnotation = false }: Fields): ReconcilerOptions {
+function made({
+  mode = 'auto',
+  platform,
+  secretAnnotation = false,
+  installer = false,
+}: Fields): ReconcilerOptions {
   return {
     mode: mode as ReconcilerOptions['mode'],
     secretAnnotation: secretAnnotation === true,
+    ...(installer === true ? { installer } : {}),
     ...(typeof platform === 'string' ? { platform } : {}),
   };
 }
@@ -57,12 +65,15 @@ interface Fields {
   readonly mode?: unknown;
   readonly platform?: unknown;
   readonly secretAnnotation?: unknown;
+  readonly installer?: unknown;
 }
 
 function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readonly string[] {
-  const { mode = 'auto', platform = 'None', secretAnnotation = false, ...others } = raw;
+  const { mode = 'auto', platform = 'None', secretAnnotation = false, installer = false, ...others } = raw;
   const wanted =
-    prefix === '' ? 'mode, platform, secretAnnotation or clusters' : 'mode, platform or secretAnnotation';
+    prefix === ''
+      ? 'mode, platform, secretAnnotation, installer or clusters'
+      : 'mode, platform, secretAnnotation or installer';
   return [
     ...Object.keys(others).map((field) => `${prefix}${field}: no such option, wanted ${wanted}`),
     ...(mode === 'auto' || mode === 'own' || mode === 'observe'
@@ -71,7 +82,9 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
     ...(typeof platform === 'string' && platform !== ''
       ? []
       : [`${prefix}platform: wanted a platform type such as AWS`]),
-    ...(typeof secretAnnotation === 'boolean' ? [] : [`${prefix}secretAnnotation: wanted true or false`]),
+    ...Object.entries({ secretAnnotation, installer }).flatMap(([field, value]) =>
+      typeof value === 'boolean' ? [] : [`${prefix}${field}: wanted true or false`],
+    ),
   ];
 }
 

@@ -18,7 +18,7 @@ import type { PoolState, ReportInput } from './report.ts';
 
 /** The object to apply, its status, and what that is the status of. */
 export function pullReport(
-  { world, object, states, elsewhere }: ReportInput,
+  { world, object, states, elsewhere, installer }: ReportInput,
   own: readonly ConditionInput[],
   entries: readonly MatchImageVerdict[],
 ): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>>; readonly ref: Ref } {
@@ -35,7 +35,7 @@ export function pullReport(
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
-      ...readinessOf(states, own),
+      ...readinessOf(states, own, installer),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
       ...contestedConditions(object, states),
     ],
@@ -51,11 +51,18 @@ export function pullReport(
   return { ...made, ref };
 }
 
+/** Nothing is rendered, because the cluster has no nodes of the Machine Config Operator. */
+export const NO_POOL = 'NoMachineConfigPool';
+export const BY_DAEMON_SET =
+  'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
+
 function readinessOf(
   states: readonly PoolState[],
   own: readonly ConditionInput[],
+  installer: boolean,
 ): readonly ConditionInput[] {
-  const failed = own.find(({ status }) => status === 'False');
+  const isInstalled = installer && own.some(({ reason }) => reason === NO_POOL);
+  const failed = own.find(({ status, reason }) => status === 'False' && !(isInstalled && reason === NO_POOL));
   const needed = states.filter(({ files }) => files.length > 0);
   const unreferred = needed.flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
   const waiting = needed.filter(({ pool }) => pool.rollout !== 'Done');
@@ -68,7 +75,9 @@ function readinessOf(
           message: `not in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: the verdicts say what to set`,
         });
   return readiness({
-    ready: { reason: 'RolledOut', message: 'every pool has the configuration' },
+    ready: isInstalled
+      ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET }
+      : { reason: 'RolledOut', message: 'every pool has the configuration' },
     ...(stalled === undefined ? {} : { stalled: { reason: stalled.reason, message: stalled.message } }),
     ...(waiting.length === 0
       ? {}

@@ -152,6 +152,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
     faults: input.faults,
     elsewhere,
     isServed: targets.length > 0,
+    installer: options.installer === true,
     // What another program looks after is not ours to prune either.
     ...(elsewhere === undefined
       ? {

@@ -8,7 +8,7 @@ import type { Pool } from '../pools.ts';
 import { conditionOf, validated } from './conditions.ts';
 import { statusWriter } from './managed.ts';
 import { howToRefer, type NodePool } from './node-pools.ts';
-import { listed, pullReport } from './pull-report.ts';
+import { BY_DAEMON_SET, listed, NO_POOL, pullReport } from './pull-report.ts';
 
 /** Why a pool is not rendered, and what is rendered stays. */
 export interface Hold {
@@ -43,6 +43,8 @@ export interface ReportInput {
   readonly elsewhere: string | undefined;
   /** Whether there is anything to render for. */
   readonly isServed: boolean;
+  /** Whether a DaemonSet installs the provider where there is nothing to render for. */
+  readonly installer: boolean;
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[] | 'all';
 }
@@ -80,10 +82,11 @@ function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] 
   return [...worst.values()];
 }
 
-function renderedCondition({ states, isServed }: ReportInput): ConditionInput {
+function renderedCondition({ states, isServed, installer }: ReportInput): ConditionInput {
+  if (!isServed && installer) return conditionOf({ reason: NO_POOL, message: BY_DAEMON_SET });
   if (!isServed) {
     return conditionOf({
-      reason: 'NoMachineConfigPool',
+      reason: NO_POOL,
       message:
         'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
     });

@@ -1,0 +1,144 @@
+// deadline: 600 s
+/**
+ * The journey of a tenant's pull secret on a real node of kubeadm: the image, the rendered objects and the commands as users
+ * get them, up to the pod that runs, and the way out.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import { missingNode } from './machine/build.ts';
+import { machineFolder, runInside } from './machine/namespaces.ts';
+import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
+import { IMAGE, pushProduct, shell } from './machine/product.ts';
+
+const CONFIG = '/var/lib/kubelet/config.json';
+const SYNCER: TestObject = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+};
+const FLEET = `
+image: ${IMAGE}
+clusters:
+  - name: prod
+    systems:
+      global-pull-secret:
+        createConfigNamespace: true
+        agent:
+          restartWindow: 0s
+          report: true
+          alsoNodes: [{ kubernetes.io/os: linux }]
+`;
+
+function pullSecret(namespace: string, name: string, config: string): TestObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name, namespace },
+    data: { '.dockerconfigjson': btoa(config) },
+  };
+}
+
+const missing = missingNode();
+if (missing === undefined && machineFolder() === undefined)
+  process.exitCode = await runInside(import.meta.filename);
+else {
+  const test = suite('global pull secret on a node');
+  if (missing !== undefined) test.skip('the journey', missing);
+  else await journey(test);
+  test.run();
+}
+
+async function journey(test: ReturnType<typeof suite>): Promise<void> {
+  const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });
+  const { plane } = node;
+  const platform = node.registry('registry.example.com');
+  const tenant = node.registry('quay.example.com');
+  const image = node.image('quay.example.com', 'acme/web', '1');
+  const within = <T>(check: () => Promise<T>, withinMs = 180_000): Promise<T> =>
+    eventually(check, { withinMs, everyMs: 250 });
+  const keys = (): readonly string[] =>
+    Object.keys((JSON.parse(readFileSync(CONFIG, 'utf8')) as { auths: object }).auths).sort();
+  const podState = async (name: string): Promise<string> =>
+    JSON.stringify((await plane.get(podOf(name, image)))?.['status'] ?? {});
+  const ok = async (lines: string): Promise<string> => {
+    const ran = await shell(node, lines);
+    assert.equal(ran.code, 0, `${lines}\n${ran.stdout.slice(-1000)}\n${ran.stderr.slice(-2000)}`);
+    return ran.stdout;
+  };
+
+  test('installed as the page says, every pod of ours runs, and the agent runs as root', async () => {
+    await pushProduct(node);
+    // What an administrator put there so that nodes can pull from the platform's registry at all.
+    await ok(`printf %s '${platform.config()}' > platform.json && install -m 0600 platform.json ${CONFIG}`);
+    await ok(`cat > fleet.yaml <<'X'${FLEET}X
+      pullwright validate fleet.yaml
+      pullwright synth --fleet fleet.yaml --to manifests
+      kubectl apply --server-side -k manifests/prod`);
+    await plane.apply(pullSecret('openshift-config', 'pull-secret', platform.config()));
+    await within(async () => {
+      const { numberReady } = ((await plane.get(SYNCER))?.['status'] ?? {}) as { numberReady?: number };
+      assert.equal(
+        numberReady,
+        1,
+        (await ok('kubectl get pods -A -o wide; kubectl get events -A')).slice(-3000),
+      );
+    });
+    const uids = node
+      .run('/bin/sh', '-c', 'stat -c %u $(ls -d /proc/[0-9]*) 2>/dev/null; ps -eo uid,args')
+      .split('\n');
+    const agents = uids.filter((line) => line.includes('/usr/bin/pullwright agent'));
+    assert.deepEqual(
+      agents.map((line) => line.trim().split(/\s+/)[0]),
+      ['0'],
+    );
+  });
+
+  test('before there is a secret, the pod of the tenant does not run', async () => {
+    await within(() => plane.apply(podOf('web', image)));
+    await within(async () => assert.match(await podState('web'), /ErrImagePull|ImagePullBackOff/));
+  });
+
+  test('with the secret it runs: file, owners, kubelet, PullStatus and status agree', async () => {
+    const before = node.invocation();
+    await plane.apply(pullSecret('kube-system', 'additional-pull-secret', tenant.config()));
+    await within(async () => assert.match(await podState('web'), /"running"/, node.logs()), 400_000);
+    assert.deepEqual(keys(), ['quay.example.com', 'registry.example.com']);
+    const { uid, gid, mode } = statSync(CONFIG);
+    assert.deepEqual([uid, gid, mode & 0o777], [0, 0, 0o600]);
+    assert.notEqual(node.invocation(), before);
+    await within(async () => {
+      const reports = await ok('kubectl get pullstatuses -A -o json');
+      const { items } = JSON.parse(reports) as {
+        items: readonly {
+          metadata: { name: string };
+          status?: { conditions?: readonly { type: string; status: string }[] };
+        }[];
+      };
+      const own = items.find(({ metadata }) => metadata.name.includes(NODE_NAME));
+      assert.equal(
+        own?.status?.conditions?.find(({ type }) => type === 'Ready')?.status,
+        'True',
+        reports.slice(0, 3000),
+      );
+    });
+    await within(async () => void (await ok('pullwright status')), 60_000);
+  });
+
+  test('the way out leaves the node with its file and nothing of ours', async () => {
+    await ok('pullwright uninstall --yes');
+    assert.equal(existsSync('/var/lib/kubelet/.pullwright'), false);
+    assert.deepEqual(keys(), ['quay.example.com', 'registry.example.com']);
+    await node.ready();
+    const left = await ok(
+      'kubectl get all,roles,rolebindings,clusterroles,clusterrolebindings,crds -A -l app.kubernetes.io/part-of=pullwright -o name',
+    );
+    assert.equal(left, '');
+    assert.match(await podState('web'), /"running"/);
+  });
+
+  test.lastly('the machine stops', () => node.stop());
+}
