@@ -1,20 +1,24 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
 import { parseArgs } from 'node:util';
 import { parse as parseToml } from 'smol-toml';
+import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { type ProbeResult, probeAll } from '../registry/probe.ts';
 import {
   fullImage,
+  MIRROR_KINDS,
   type MirrorLine,
   type MirrorReport,
   mirrorReports,
   mirrorText,
 } from '../registry-overrides/mirror-report.ts';
 import { PLANES, type Plane, planeResolver } from '../registry-overrides/planes.ts';
+import { type WhatIf, whatIf } from '../registry-overrides/what-if.ts';
 import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { UsageError } from '../rules/errors.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
+import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { renderNodeFiles } from '../rules/node-registries/render.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -42,6 +46,7 @@ ${INPUT_HELP}
   --registries-conf FILE   registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror
                            sets say otherwise, that is said; may be given more than once
   --registry-overrides S=D,...  targets that replace sources for the control plane, as the flag of HyperShift's operator
+  --what-if FILE           answer as if this file (or folder) of mirror sets were applied, and say what nodes would do
   --probe                  ask every place for the manifest, in parallel, with the credential that CRI-O would use
   --output text|json|yaml  default text
 ${ACCESS_HELP}
@@ -57,7 +62,7 @@ export const command: Command = {
   summary: 'Show where an image is pulled from, in order, and why',
   help: HELP,
   permissions: {
-    reads: ['<--from>', '<--registries-conf>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
+    reads: ['<--from>', '<--registries-conf>', '<--what-if>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
     writes: [],
     hosts: [
       'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
@@ -72,6 +77,7 @@ const OPTIONS = {
   as: { type: 'string', multiple: true },
   'registries-conf': { type: 'string', multiple: true },
   'registry-overrides': { type: 'string', default: '' },
+  'what-if': { type: 'string' },
   output: { type: 'string', default: 'text' },
   probe: { type: 'boolean', default: false },
   ...ACCESS_FLAGS,
@@ -91,10 +97,11 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     );
   const conf = await readNodeConf(values['registries-conf']);
   const input = await readMirrorInput(values, io);
-  const { cluster } = input;
+  const supposed = await supposedBy(values['what-if'], input);
+  const cluster = supposed?.cluster ?? input.cluster;
   const resolve = planeResolver({ cluster, parseToml, conf, registryOverrides });
   const resolved = positionals.flatMap((written) =>
-    namesOf(written, input, conf).flatMap(({ image, short }) =>
+    namesOf(written, cluster, conf).flatMap(({ image, short }) =>
       mirrorReports(image, planes, cluster, resolve).map((report) =>
         short ? { ...report, written } : report,
       ),
@@ -105,7 +112,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
     );
   const reports = values.probe ? await probed(resolved, values, io) : resolved;
-  io.stdout.write(render(cluster.name, reports, values.output, io.stdout.columns));
+  io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
   for (const problem of new Set([...input.problems, ...reports.flatMap((report) => report.problems)]))
     io.stderr.write(`${problem}\n`);
   return reports.every(isUsable) ? 0 : 1;
@@ -130,7 +137,7 @@ function planesOf(names: readonly string[] | undefined): readonly Plane[] {
 /** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */
 function namesOf(
   written: string,
-  { cluster }: MirrorInput,
+  cluster: ClusterObjects,
   conf: NodeConf | undefined,
 ): readonly { readonly image: string; readonly short: boolean }[] {
   if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
@@ -178,13 +185,27 @@ function imageOf(text: string): ImageReference {
   throw new UsageError(`Cannot read image "${text}": ${parsed.goText}${hint}`);
 }
 
-function render(
-  cluster: string,
-  reports: readonly MirrorReport[],
-  output: string,
-  columns: number | undefined,
-): string {
-  if (output === 'text') return reports.map((report) => mirrorText(report, columns)).join('\n');
-  const document = { cluster, reports };
+async function supposedBy(path: string | undefined, { cluster }: MirrorInput): Promise<WhatIf | undefined> {
+  if (path === undefined) return undefined;
+  const { manifests } = await readFolder(path, MIRROR_KINDS);
+  return whatIf(
+    cluster,
+    manifests.map(({ object }) => object),
+  );
+}
+
+interface Answer {
+  readonly cluster: string;
+  readonly supposed: WhatIf | undefined;
+  readonly reports: readonly MirrorReport[];
+}
+
+function render({ cluster, supposed, reports }: Answer, output: string, columns: number | undefined): string {
+  if (output === 'text') {
+    const head = supposed === undefined ? [] : [`change ${supposed.summary}\n`];
+    return [...head, ...reports.map((report) => mirrorText(report, columns))].join('\n');
+  }
+  const change = supposed && { summary: supposed.summary, ...supposed.disruption };
+  const document = { cluster, ...(change === undefined ? {} : { change }), reports };
   return output === 'json' ? `${JSON.stringify(document, null, 2)}\n` : toYaml(document);
 }

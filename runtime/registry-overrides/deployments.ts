@@ -6,7 +6,11 @@ import type { Apply, Ref, World } from '../controller/contract.ts';
 import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
-import { OVERRIDES_ENV } from '../rules/registry-overrides/registry-overrides.ts';
+import {
+  formatImageOverrides,
+  OVERRIDES_ENV,
+  parseImageOverrides,
+} from '../rules/registry-overrides/registry-overrides.ts';
 
 /** Deployments that get the variable; each has a container of its own name. */
 export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];
@@ -174,7 +178,7 @@ interface Observed {
 }
 
 function observe({ input, deployment, part, present, subject, operator }: Observed): DeploymentPlan {
-  const same = (present ?? '') === input.upstream || (present === undefined && input.upstream === '=');
+  const same = meaningOf(present ?? '') === meaningOf(input.upstream);
   const message = same
     ? `${operator} keeps ${OVERRIDES_ENV} as the mirror sets say`
     : `${operator} keeps ${OVERRIDES_ENV}, and it is not what the mirror sets say: restart ${operator}, or choose mode "own"`;
@@ -187,6 +191,11 @@ function observe({ input, deployment, part, present, subject, operator }: Observ
     ],
     observed: operator,
   };
+}
+
+/** Whatever order the operator writes mirrors in: it has sorted them only since mid-2026. */
+function meaningOf(text: string): string {
+  return formatImageOverrides(parseImageOverrides(text));
 }
 
 const NO_CONTAINER = '\u0000';

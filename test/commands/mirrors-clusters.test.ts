@@ -285,4 +285,14 @@ test('the files of a node decide, aliases too', async () => {
   assert.match(ran.stdout, /The rule for "quay\.io" forbids/);
 });
 
+test('--what-if says what nodes would do', async () => {
+  const file = join(work, 'tags.json');
+  const entry = { source: 'quay.io/a', mirrors: ['m.example.com/a'] };
+  writeFileSync(file, JSON.stringify(set('ImageTagMirrorSet', 'tags', [entry])));
+  const text = JSON.stringify(idms('release', 'quay.io/a', 'm.example.com/a'));
+  const ran = await cli(text, 'quay.io/a/x:1', '--from', '-', '--as', 'node', '--what-if', file);
+  assert.match(ran.stdout, /^change every node drains and reloads CRI-O: "quay\.io\/a" gets the mirror/);
+  assert.match(ran.stdout, /1 {2}m\.example\.com\/a\/x:1/);
+});
+
 test.run();

@@ -189,9 +189,13 @@ function overriddenRepositories(
 /** What a look-up of a catalog's digest said. `failed`: it is not known whether the image is there. */
 export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
 
-/** Whether an error of a registry means that an image is not there (else that nothing is known about it). */
+/**
+ * Whether an error of a registry means that an image is not there (else that nothing is known about it). A registry that refuses to
+ * say has it for nobody with this secret; a HEAD request has no text, so that the verdict in front of the message counts.
+ */
 export function absenceFromError(message: string): boolean {
   return (
+    /^(?:NotFound|Invalid|Forbidden): /.test(message) ||
     message.includes('manifest unknown') ||
     message.includes('access to the requested resource is not authorized')
   );
