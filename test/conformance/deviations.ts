@@ -9,6 +9,7 @@ import { platformFile } from '../../runtime/rules/credential-provider/platform.t
 import { scopesConflict } from '../credential-provider/support/scope-rule.ts';
 import { ADAPTER_DEVIATIONS } from './adapter-deviations.ts';
 import { GLOBALPS_DEVIATIONS } from './globalps-deviations.ts';
+import { KRUISE_DEVIATIONS } from './kruise-deviations.ts';
 import { OVERRIDES_DEVIATIONS } from './overrides-deviations.ts';
 import type { Deviation } from './suite.ts';
 
@@ -29,6 +30,7 @@ const CONFLICT_RULE =
 export const DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   ...ADAPTER_DEVIATIONS,
   ...GLOBALPS_DEVIATIONS,
+  ...KRUISE_DEVIATIONS,
   ...OVERRIDES_DEVIATIONS,
   'mco/rendered-machineconfigs': [
     {

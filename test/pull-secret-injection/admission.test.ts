@@ -150,6 +150,8 @@ else {
     readonly pod: readonly string[] | null;
     readonly serviceAccount: readonly string[];
     readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
+    readonly annotations?: object;
+    readonly noPolicy?: boolean;
     readonly expected?: readonly string[];
     readonly expectedError?: string;
   }
@@ -159,7 +161,10 @@ else {
 
   /** The recorded cases, through whatever is at work in the cluster now. */
   const recorded = async (account: string): Promise<void> => {
-    for (const [index, one] of live.cases.entries()) {
+    const cases = live.cases.filter(
+      ({ noPolicy, annotations }) => noPolicy !== true && annotations === undefined,
+    );
+    for (const [index, one] of cases.entries()) {
       const name = `${account}-${index}`;
       await plane.apply({
         apiVersion: 'v1',

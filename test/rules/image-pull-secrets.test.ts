@@ -4,8 +4,6 @@ import {
   mergeImagePullSecrets,
   patchImagePullSecrets,
 } from '../../runtime/rules/injection/image-pull-secrets.ts';
-import { readSidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
-import { injectSidecarSets } from '../../runtime/rules/injection/sidecar-set-injection.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('imagePullSecrets');
@@ -45,68 +43,6 @@ test('patchImagePullSecrets() keeps fields that it does not know', () => {
   assert.deepEqual(patchImagePullSecrets(pod, mergeImagePullSecrets(pod, ['b'])), [
     { op: 'add', path: '/spec/imagePullSecrets', value: [{ name: 'a', future: 1 }, { name: 'b' }] },
   ]);
-});
-
-const pod = { labels: { app: 'web' }, namespaceLabels: {}, imagePullSecrets: [] };
-const set = (name: string, spec: object): ReturnType<typeof readSidecarSet> =>
-  readSidecarSet({
-    metadata: { name },
-    spec: { selector: { matchLabels: { app: 'web' } }, imagePullSecrets: references([name]), ...spec },
-  });
-
-test('injectSidecarSets() gives the same order whatever order the sets come in', () => {
-  const sets = ['d', 'b', 'a', 'c'].map((name) => set(name, { containers: [{}] }));
-  fc.assert(
-    fc.property(fc.shuffledSubarray(sets, { minLength: 4 }), (shuffled) => {
-      const injection = injectSidecarSets(pod, shuffled, []);
-      assert.ok(injection.outcome === 'injected');
-      assert.deepEqual(injection.pullSecrets.merged, ['a', 'b', 'c', 'd']);
-    }),
-  );
-});
-
-test('injectSidecarSets() injects without containers only when asked to', () => {
-  assert.equal(injectSidecarSets(pod, [set('a', {})], []).outcome, 'skipped');
-  assert.equal(injectSidecarSets(pod, [set('a', {})], [], { withoutContainers: true }).outcome, 'injected');
-});
-
-const pinned = set('a', {
-  containers: [{}],
-  injectionStrategy: { revision: { customVersion: 'v1', policy: 'Partial' } },
-  updateStrategy: { partition: '40%' },
-});
-const v1 = {
-  name: 'a-1',
-  sidecarSet: 'a',
-  customVersion: 'v1',
-  revision: 1,
-  containers: 1,
-  imagePullSecrets: ['old'],
-};
-
-test('injectSidecarSets() draws between the pinned and the current content', () => {
-  const merged = (draw: number): readonly string[] => {
-    const injection = injectSidecarSets(pod, [pinned], [v1], { draw: () => draw });
-    assert.ok(injection.outcome === 'injected');
-    return injection.pullSecrets.merged;
-  };
-  assert.deepEqual(merged(39.9), ['old']);
-  assert.deepEqual(merged(40), ['a']);
-});
-
-test('injectSidecarSets() refuses a missing revision as upstream does, or falls back when told to', () => {
-  const refused = injectSidecarSets(pod, [pinned], []);
-  assert.ok(refused.outcome === 'failed' && refused.problem.includes('version v1'));
-  assert.equal(injectSidecarSets(pod, [pinned], [], { missingRevision: 'current' }).outcome, 'injected');
-});
-
-test('readSidecarSet() is total', () => {
-  fc.assert(
-    fc.property(fc.jsonValue(), (spec) => {
-      const read = readSidecarSet({ metadata: { name: 'x' }, spec });
-      assert.ok(['skipped', 'failed', 'injected'].includes(injectSidecarSets(pod, [read], []).outcome));
-    }),
-  );
 });
 
 test.run();

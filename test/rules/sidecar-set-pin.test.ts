@@ -6,7 +6,7 @@ import {
   type SidecarSet,
   type SidecarSetRevision,
 } from '../../runtime/rules/injection/sidecar-set.ts';
-import { pinContent, pinVariants } from '../../runtime/rules/injection/sidecar-set-injection.ts';
+import { pinVariants } from '../../runtime/rules/injection/sidecar-set-injection.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('pinned revisions of a SidecarSet');
@@ -88,7 +88,10 @@ const ROWS: readonly Row[] = [
 
 table(test, ROWS, ({ set, injects }) => {
   for (const revisions of [REVISIONS, REVISIONS.toReversed()])
-    assert.deepEqual(pinContent(set, revisions)?.imagePullSecrets, injects);
+    assert.deepEqual(
+      pinVariants(set, revisions).find(({ only }) => only === undefined || only.meeting)?.imagePullSecrets,
+      injects,
+    );
 });
 
 const current = readSidecarSet({

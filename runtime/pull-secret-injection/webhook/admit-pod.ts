@@ -14,6 +14,7 @@ import {
 } from '../../rules/injection/service-account-pull-secrets.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { AdmissionRequest } from '../../webhook/admission-review.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { secretRef } from '../reconciler/names.ts';
 import { policyVersion } from '../reconciler/policy-plan.ts';
@@ -29,6 +30,19 @@ export interface AdmittedPod {
     readonly imagePullSecrets?: readonly LocalObjectReference[];
     readonly serviceAccountName?: string;
   };
+  readonly status?: { readonly phase?: string };
+}
+
+/** Whether a request is for a pod that is being made: nothing else is looked at. */
+export function isNewPod({ operation, resource, subResource }: AdmissionRequest): boolean {
+  return operation === 'CREATE' && resource.resource === 'pods' && (subResource ?? '') === '';
+}
+
+/** A pod that is over, or is going, pulls nothing. */
+function isOver({ metadata, status }: AdmittedPod): boolean {
+  return (
+    metadata?.deletionTimestamp !== undefined || status?.phase === 'Succeeded' || status?.phase === 'Failed'
+  );
 }
 
 export interface AdmissionInput {
@@ -65,8 +79,7 @@ export function admitPod(world: World, input: AdmissionInput): PodAnswer {
   const { metadata = {}, spec = {} } = input.pod;
   const { labels = {}, annotations = {} } = metadata;
   const seen = { namespace, namespaceLabels, labels, annotations };
-  const leaving = metadata.deletionTimestamp !== undefined;
-  if (leaving || exemption(seen, excludedNamespaces(options)) !== undefined) return SKIPPED;
+  if (isOver(input.pod) || exemption(seen, excludedNamespaces(options)) !== undefined) return SKIPPED;
   const { names } = planInjection(plan, seen);
   if (names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
   return inject(world, namespace, spec, names);

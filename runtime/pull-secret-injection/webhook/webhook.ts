@@ -12,7 +12,7 @@ import type { AdmissionAnswer, AdmissionRequest } from '../../webhook/admission-
 import type { InjectionOptions } from '../options.ts';
 import { pullSecretInjection } from '../reconciler/reconciler.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
-import { admitPod, policyInjects } from './admit-pod.ts';
+import { admitPod, isNewPod, policyInjects } from './admit-pod.ts';
 
 /** A namespace that was made a moment ago is asked for; no pod waits longer than this for the answer. */
 const LOOKUP_MS = 1000;
@@ -77,11 +77,7 @@ export class InjectionWebhook {
 
   /** Answers one request. */
   async admit(request: AdmissionRequest): Promise<AdmissionAnswer> {
-    const isNewPod =
-      request.operation === 'CREATE' &&
-      request.resource.resource === 'pods' &&
-      (request.subResource ?? '') === '';
-    if (!isNewPod || policyInjects(this.#world)) return { outcome: 'skipped' };
+    if (!isNewPod(request) || policyInjects(this.#world)) return { outcome: 'skipped' };
     this.#plan ??= planIn(this.#world, this.#options);
     const namespace = request.namespace ?? 'default';
     return admitPod(this.#world, {

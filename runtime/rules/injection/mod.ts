@@ -9,10 +9,8 @@
  *   and 1.35 with the feature gate)
  * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
  * - `pull-secret-grant.ts`: `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced)
- * - `service-account-pull-secrets.ts`: What the API server makes of a pod's `imagePullSecrets` when injection
- *   is at work
- * - `sidecar-set-injection.ts`: Which secrets the SidecarSets of a cluster inject into a pod that is being
- *   created
+ * - `service-account-pull-secrets.ts`: What a service account has to do with the pull secrets of its pods
+ * - `sidecar-set-injection.ts`: Which content of a SidecarSet counts where the decision is made once for all pods
  * - `sidecar-set.ts`: OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), as far as
  *   `imagePullSecrets` go
  *

@@ -1,14 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
+import { ObjectStore } from '../../../../runtime/controller/store.ts';
+import { DEFAULT_OPTIONS } from '../../../../runtime/pull-secret-injection/options.ts';
+import { namespaceLabels, planIn } from '../../../../runtime/pull-secret-injection/reconciler/view.ts';
 import {
-  readContent,
-  readSidecarSet,
-  type SidecarSetRevision,
-} from '../../../../runtime/rules/injection/sidecar-set.ts';
-import {
-  injectSidecarSets,
-  type SidecarSetPod,
-} from '../../../../runtime/rules/injection/sidecar-set-injection.ts';
+  type AdmittedPod,
+  admitPod,
+  isNewPod,
+} from '../../../../runtime/pull-secret-injection/webhook/admit-pod.ts';
+import { planInjection } from '../../../../runtime/rules/injection/profile-plan.ts';
 import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
+import { worldOf } from '../../../pull-secret-injection/scene.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Expected {
@@ -34,9 +35,13 @@ interface AdmissionCase {
     readonly status?: { phase?: string };
   };
   readonly sidecarSets: readonly KubeObject[];
-  readonly controllerRevisions?: readonly (Omit<SidecarSetRevision, 'containers' | 'imagePullSecrets'> & {
-    spec: unknown;
-  })[];
+  readonly controllerRevisions?: readonly {
+    readonly name: string;
+    readonly sidecarSet: string;
+    readonly customVersion?: string;
+    readonly revision: number;
+    readonly spec: unknown;
+  }[];
 }
 
 export const suite: ConformanceSuite<AdmissionCase, Expected> = {
@@ -60,42 +65,67 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
   },
   loosens: ['orderUndefinedAmongSets', 'imagePullSecretsAnyOf'],
   mutation: {
-    file: 'runtime/rules/injection/sidecar-set-injection.ts',
-    replace: 'containers === 0 && options.withoutContainers !== true',
-    by: 'containers < 0',
+    file: 'runtime/pull-secret-injection/webhook/admit-pod.ts',
+    replace: 'if (names.length === 0) return',
+    by: 'if (names.length > 0) return',
   },
 };
 
+/** What the webhook answers, with the plan that the policy is compiled from too. */
 function admit(input: AdmissionCase): Expected {
-  const own = input.pod.spec.imagePullSecrets ?? [];
-  const untouched = {
-    mutated: false,
-    imagePullSecrets: own.map((reference) => reference.name ?? ''),
-    injectedSidecarSets: [],
-  };
-  // What the webhook configuration and the policy's match constraints keep away.
-  if (input.operation !== 'CREATE' || (input.subResource ?? '') !== '') return untouched;
-  const injection = injectSidecarSets(
-    podOf(input),
-    input.sidecarSets.map(readSidecarSet),
-    (input.controllerRevisions ?? []).map(({ spec, ...revision }) => ({ ...revision, ...readContent(spec) })),
-  );
-  if (injection.outcome === 'skipped') return untouched;
-  if (injection.outcome === 'failed') return { error: 'internal', ...untouched };
+  const own = (input.pod.spec.imagePullSecrets ?? []).map(({ name }) => name ?? '');
+  const untouched = { mutated: false, imagePullSecrets: own, injectedSidecarSets: [] };
+  const { operation, subResource = '', requestNamespace, pod } = input;
+  const resource = { group: '', version: 'v1', resource: 'pods' };
+  if (!isNewPod({ uid: 'u', operation, resource, subResource, object: {} })) return untouched;
+  const store = storeOf(input);
+  const world = worldOf(store);
+  const options = { ...DEFAULT_OPTIONS, excludedNamespaces: [] };
+  const plan = planIn(world, options);
+  const name = pod.metadata.namespace ?? requestNamespace;
+  const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name });
+  const labels = found === undefined ? undefined : namespaceLabels(found);
+  const answer = admitPod(world, {
+    pod: pod as AdmittedPod,
+    namespace: name,
+    namespaceLabels: labels,
+    plan,
+    options,
+  });
+  if (answer.outcome === 'skipped') return untouched;
+  const { by } = planInjection(plan, { labels: pod.metadata.labels ?? {}, namespaceLabels: labels });
+  const sets = by.map(({ source }) => source.replace(/^sidecarset\//i, '')).sort();
+  const [patch] = answer.patch;
   return {
-    mutated: true,
-    imagePullSecrets: injection.pullSecrets.merged,
-    injectedSidecarSets: injection.sets,
+    mutated: sets.length > 0,
+    imagePullSecrets: patch === undefined ? own : patch.value.map((reference) => reference.name ?? ''),
+    injectedSidecarSets: sets,
   };
 }
 
-function podOf({ pod, requestNamespace, namespaces }: AdmissionCase): SidecarSetPod {
-  const namespace = pod.metadata.namespace ?? requestNamespace;
-  return {
-    labels: pod.metadata.labels ?? {},
-    namespaceLabels: namespaces.find(({ name }) => name === namespace)?.labels,
-    imagePullSecrets: pod.spec.imagePullSecrets ?? [],
-    phase: pod.status?.phase ?? '',
-    deleting: pod.metadata.deletionTimestamp !== undefined,
-  };
+/** The cluster of the case, with the revisions as Kruise keeps them. */
+function storeOf({ namespaces, sidecarSets, controllerRevisions = [] }: AdmissionCase): ObjectStore {
+  const store = new ObjectStore();
+  for (const { name, labels = {} } of namespaces)
+    store.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+  for (const set of sidecarSets)
+    store.set({ ...set, apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet' });
+  for (const { name, sidecarSet, customVersion, revision, spec } of controllerRevisions)
+    store.set({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: {
+        name,
+        namespace: 'kruise-system',
+        labels: {
+          'kruise.io/sidecarset-name': sidecarSet,
+          ...(customVersion === undefined
+            ? {}
+            : { 'apps.kruise.io/sidecarset-custom-version': customVersion }),
+        },
+      },
+      revision,
+      data: { spec },
+    } as KubeObject);
+  return store;
 }

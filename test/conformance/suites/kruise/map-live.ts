@@ -1,14 +1,18 @@
-import { isDeepStrictEqual } from 'node:util';
-import {
-  admitPullSecrets,
-  ENFORCE_MOUNTABLE_SECRETS,
-} from '../../../../runtime/rules/injection/service-account-pull-secrets.ts';
+/** The compiled policy on a real API server: pods are created, and what is stored of them counts. */
+import { readProfile } from '../../../../runtime/rules/injection/profile.ts';
+import { INJECT_LABEL, injectionPlan } from '../../../../runtime/rules/injection/profile-plan.ts';
+import { compileInjectionPolicy } from '../../../../runtime/rules/injection/profile-policy.ts';
+import { type ControlPlane, missingControlPlane } from '../../../control-plane/control-plane.ts';
+import { eventually } from '../../../control-plane/eventually.ts';
+import { createPod, readyNamespace, startPlane } from '../../../pull-secret-injection/live.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface LiveCase {
   readonly pod: readonly string[] | null;
   readonly serviceAccount: readonly string[] | null;
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly noPolicy?: boolean;
   readonly expected?: readonly string[];
   readonly expectedError?: string;
 }
@@ -19,7 +23,12 @@ interface LiveInput extends LiveCase {
 
 type Answer = { readonly imagePullSecrets: readonly string[] } | { readonly error: string };
 
+const NAMESPACE = 'live';
+let plane: Promise<ControlPlane> | undefined;
+let count = 0;
+
 export const suite: ConformanceSuite<LiveInput, Answer> = {
+  missing: missingControlPlane,
   cases: (document) => {
     const { add, cases } = document as { add: readonly string[]; cases: readonly LiveCase[] };
     return cases.map((one) => ({
@@ -28,20 +37,22 @@ export const suite: ConformanceSuite<LiveInput, Answer> = {
       expected: expectedOf(one),
     }));
   },
-  answer: ({ pod, serviceAccount, serviceAccountAnnotations, add }) => {
-    const account = {
-      name: 'account',
-      imagePullSecrets: references(serviceAccount),
-      enforceMountable: serviceAccountAnnotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
-    };
-    const admitted = admitPullSecrets(references(pod), account, add);
-    return admitted.ok ? { imagePullSecrets: admitted.imagePullSecrets } : { error: admitted.error };
+  answer: async (input) => {
+    plane ??= withPolicy(input.add);
+    return admit(await plane, input);
   },
-  accepts: (actual, expected) => isDeepStrictEqual(withoutAccount(actual), withoutAccount(expected)),
+  accepts: (actual, expected) =>
+    'error' in expected
+      ? 'error' in actual && withoutAccount(actual.error).includes(withoutAccount(expected.error))
+      : JSON.stringify(actual) === JSON.stringify(expected),
   mutation: {
-    file: 'runtime/rules/injection/service-account-pull-secrets.ts',
-    replace: 'pod.length > 0 ? pod :',
-    by: 'pod.length < 0 ? pod :',
+    file: 'runtime/rules/injection/profile-policy.ts',
+    replace: '(variables.have + variables.add)',
+    by: '(variables.add + variables.have)',
+  },
+  finish: async () => {
+    await (await plane)?.stop();
+    plane = undefined;
   },
 };
 
@@ -51,13 +62,55 @@ function expectedOf({ expected, expectedError }: LiveCase): Answer {
   return { imagePullSecrets: expected };
 }
 
-function references(names: readonly string[] | null): readonly { name: string }[] {
-  return (names ?? []).map((name) => ({ name }));
+async function withPolicy(add: readonly string[]): Promise<ControlPlane> {
+  const started = await startPlane();
+  await readyNamespace(started, NAMESPACE);
+  const spec = { namespaceSelector: {}, secrets: add.map((name) => ({ name })) };
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name: 'all' }, spec });
+  if (!read.ok) throw new Error(read.problems.join());
+  const compiled = compileInjectionPolicy(injectionPlan([read.profile]), {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    excludedNamespaces: [],
+  });
+  if (!compiled.ok) throw new Error('the policy does not compile');
+  for (const object of [compiled.policy, compiled.binding]) await started.apply(object);
+  await eventually(async () => {
+    const created = await createPod(started, { name: `probe-${Date.now()}`, namespace: NAMESPACE });
+    if (!('names' in created) || created.names.length === 0) throw new Error('the policy is not at work yet');
+  });
+  return started;
+}
+
+async function admit(on: ControlPlane, input: LiveInput): Promise<Answer> {
+  count += 1;
+  const account = `account-${count}`;
+  await on.apply({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: {
+      name: account,
+      namespace: NAMESPACE,
+      annotations: input.serviceAccountAnnotations ?? {},
+    },
+    imagePullSecrets: (input.serviceAccount ?? []).map((name) => ({ name })),
+  });
+  const created = await createPod(on, {
+    name: `pod-${count}`,
+    namespace: NAMESPACE,
+    ...identity(input, account),
+    ...(input.pod === null ? {} : { own: input.pod }),
+    labels: input.noPolicy === true ? { [INJECT_LABEL]: 'false' } : {},
+  });
+  return 'refused' in created ? { error: created.refused } : { imagePullSecrets: created.names };
+}
+
+/** A mirror pod stands on a node and has no account. */
+function identity({ annotations }: LiveInput, account: string): object {
+  if (annotations === undefined) return { account };
+  return { annotations: { 'kubernetes.io/config.hash': 'x', ...annotations }, nodeName: 'node' };
 }
 
 /** The case does not say how the account is called. */
-function withoutAccount(answer: Answer): Answer {
-  return 'error' in answer
-    ? { error: answer.error.replace(/service account \S+/, 'service account') }
-    : answer;
+function withoutAccount(error: string): string {
+  return error.replace(/service account \S+/, 'service account');
 }
