@@ -116,8 +116,9 @@ async function withPlane(): Promise<void> {
     assert.equal(refused.code, 1);
     const list = /kubectl apply -f - <<< '(.*)'$/m.exec(refused.stderr)?.[1];
     assert.ok(list !== undefined, refused.stderr);
-    for (const object of JSON.parse(list).items) await plane.apply(object);
-    const ran = await run(token);
+    for (const object of JSON.parse(list.replace('NAME-OF-THE-PULL-SECRET', 'a')).items)
+      await plane.apply(object);
+    const ran = await run(token, { 'pullwright.dev/image-pull-secrets': 'a' });
     assert.equal(ran.code, 0, ran.stderr);
     assert.equal(credential(node, 'roleless'), 'u:a');
   });

@@ -27,7 +27,35 @@ const troubles: readonly Trouble[] = [
     reason: 'the line holds the Role to apply',
     setup: { api: { mode: 403 } },
     exitCode: 1,
-    says: /kubectl apply -f - .*"kind":"Role".*"verbs":\["get","list"\].*"name":"app"/,
+    says: /kubectl apply -f - .*"kind":"Role".*"resourceNames":\["NAME-OF-THE-PULL-SECRET"\],"verbs":\["get"\].*"name":"app"/,
+  },
+  {
+    name: 'no right, and the pod names its secrets',
+    reason: 'the Role has their names and nothing else',
+    setup: {
+      api: { mode: 'forbid-secrets', pods: { 'web-0': ['mirror'] }, serviceAccounts: { app: ['b'] } },
+    },
+    exitCode: 1,
+    says: /"rules":\[\{"apiGroups":\[""\],"resources":\["secrets"\],"resourceNames":\["mirror","b"\],"verbs":\["get"\]\}\]/,
+  },
+  {
+    name: 'a request of another kind',
+    reason: 'one line says what is wanted',
+    setup: {
+      stdin:
+        '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","image":"docker.io/library/nginx"}',
+    },
+    exitCode: 1,
+    says: /apiVersion "admission\.k8s\.io\/v1", kind "AdmissionReview": must be credentialprovider\.kubelet\.k8s\.io\/v1/,
+  },
+  {
+    name: 'a request of a version to come',
+    reason: 'its answer would be refused',
+    setup: {
+      stdin: requestFor(IMAGE, undefined).replace('k8s.io/v1"', 'k8s.io/v2"'),
+    },
+    exitCode: 1,
+    says: /apiVersion "credentialprovider\.kubelet\.k8s\.io\/v2"/,
   },
   {
     name: 'no right, but the node can pull',

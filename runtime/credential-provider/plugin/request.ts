@@ -15,6 +15,7 @@ export interface ProviderRequest {
 const VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1'].map(
   (version) => `credentialprovider.kubelet.k8s.io/${version}`,
 );
+const KIND = 'CredentialProviderRequest';
 const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
 /**
@@ -36,9 +37,12 @@ export function parseRequest(text: string): ProviderRequest {
     throw unreadable('it is no JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field as unknown]));
   const token = textField(fields, 'serviceAccountToken');
-  const apiVersion = textField(fields, 'apiVersion');
+  // What names neither is taken for one: a person may write it by hand.
+  const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;
+  const kind = textField(fields, 'kind') || KIND;
+  if (kind !== KIND || !VERSIONS.includes(apiVersion)) throw notARequest(kind, apiVersion);
   return {
-    apiVersion: VERSIONS.includes(apiVersion) ? apiVersion : DEFAULT_VERSION,
+    apiVersion,
     image: textField(fields, 'image'),
     token: token === '' ? undefined : redact(token),
     annotations: annotationsOf(fields.get('serviceaccountannotations')),
@@ -77,6 +81,18 @@ function endOfObject(text: string): number {
     if (part === '}' && depth === 0) return index + 1 === text.length ? -1 : index + 1;
   }
   return -1;
+}
+
+function notARequest(kind: string, apiVersion: string): PullwrightError {
+  const found = `${JSON.stringify(apiVersion.slice(0, 100))}, kind ${JSON.stringify(kind.slice(0, 100))}`;
+  return new PullwrightError(
+    `unable to parse credential provider request from stdin: apiVersion ${found}: must be ${VERSIONS.join(', ')} and ${KIND}`,
+    {
+      code: 'RequestUnreadable',
+      disposition: 'terminal',
+      hint: "Set apiVersion of the provider in the kubelet's file to credentialprovider.kubelet.k8s.io/v1",
+    },
+  );
 }
 
 function unreadable(state: string, cause?: unknown): PullwrightError {

@@ -97,12 +97,13 @@ async function readNamed(
   const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isSecretName);
   const names = listed.length > 0 ? unique(listed) : await referencedSecrets(client, puller);
   if (names === undefined || (names.length === 0 && forbidden !== undefined))
-    throw needsRole(puller, forbidden);
+    throw needsRole(puller, names ?? [], forbidden);
   const answers = await Promise.all(
     names.map((name) => client.get(`/api/v1/namespaces/${puller.namespace}/secrets/${name}`)),
   );
   const refused = answers.filter((answer) => answer.code === 403);
-  if (names.length > 0 && refused.length === names.length) throw needsRole(puller, refused[0] as never);
+  if (names.length > 0 && refused.length === names.length)
+    throw needsRole(puller, names, refused[0] as never);
   return {
     secrets: answers.flatMap((answer) => ('body' in answer ? [secretOf(answer.body)] : [])),
     order: names,
@@ -153,26 +154,46 @@ function notRead(answer: { readonly code: number; readonly message: string }): P
   );
 }
 
-/** Says in one line what to apply. */
-function needsRole(puller: Puller, answer: { readonly message?: string } | undefined): PullwrightError {
+/** Stands in the printed Role where nothing says which secrets the pod uses. */
+const ANY_NAME = 'NAME-OF-THE-PULL-SECRET';
+
+/**
+ * Says in one line what to apply: the least Role, with the names of the pod's own imagePullSecrets. Where pod and ServiceAccount
+ * may not be read, the Role lets them be read too, because the names must come from somewhere.
+ */
+function needsRole(
+  puller: Puller,
+  names: readonly string[],
+  answer: { readonly message?: string } | undefined,
+): PullwrightError {
   const account = puller.serviceAccount ?? '<service account>';
-  const role = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    metadata: { name: 'credential-provider-secret-access', namespace: puller.namespace },
-  };
+  const metadata = { name: 'credential-provider-secret-access', namespace: puller.namespace };
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata };
+  const get = (resource: string, resourceNames?: readonly string[]) => ({
+    apiGroups: [''],
+    resources: [resource],
+    ...(resourceNames === undefined ? {} : { resourceNames }),
+    verbs: ['get'],
+  });
+  const isKnown = names.length > 0;
+  const rules = [
+    get('secrets', isKnown ? names : [ANY_NAME]),
+    ...(isKnown ? [] : [get('pods'), get('serviceaccounts', [account])]),
+  ];
   const yaml = [
-    { ...role, kind: 'Role', rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }] },
+    { ...role, kind: 'Role', rules },
     {
       ...role,
       kind: 'RoleBinding',
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.metadata.name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
       subjects: [{ kind: 'ServiceAccount', name: account, namespace: puller.namespace }],
     },
   ];
   const state = answer?.message ?? 'no secret is named for the pod';
+  const first = isKnown ? '' : ` (with the pod's imagePullSecrets for ${ANY_NAME})`;
   return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
     code: 'SecretsForbidden',
     disposition: 'terminal',
-    hint: `Let the ServiceAccount read them: kubectl apply -f - <<< '${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml })}'`,
+    hint: `Let the ServiceAccount read them${first}: kubectl apply -f - <<< '${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml })}'`,
   });
 }

@@ -13,7 +13,7 @@ export interface ApiState {
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   readonly serviceAccounts?: Readonly<Record<string, readonly string[]>>;
   /**
-   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the
+   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `forbid-secrets`, `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the
    * connection breaks within the answer) or `drip` (the answer comes in small pieces).
    */
   readonly mode?: number | string;
@@ -90,6 +90,8 @@ function serve(state: ApiState, url: URL, response: ServerResponse): void {
     ({ metadata }) => metadata.namespace === undefined || metadata.namespace === namespace,
   );
   if (kind === 'secrets' && name === undefined) return list(state, own, url, response);
+  if (kind === 'secrets' && state.mode === 'forbid-secrets')
+    return send(response, 403, STATUS_TEXT[403] ?? '');
   const secret = own.find(({ metadata }) => metadata.name === name);
   const found = kind === 'secrets' ? secret : referring(state, kind, String(name));
   if (found !== undefined) json(response, { apiVersion: 'v1', ...found });
@@ -118,7 +120,8 @@ function fails(
 }
 
 function list(state: ApiState, own: readonly SecretLike[], url: URL, response: ServerResponse): void {
-  if (state.mode === 'forbid-list') return send(response, 403, STATUS_TEXT[403] ?? '');
+  if (state.mode === 'forbid-list' || state.mode === 'forbid-secrets')
+    return send(response, 403, STATUS_TEXT[403] ?? '');
   const selector = state.ignoresSelector === true ? '' : (url.searchParams.get('fieldSelector') ?? '');
   const items = own.filter((secret) => selects(selector, secret));
   const body = { kind: 'SecretList', apiVersion: 'v1', items };
