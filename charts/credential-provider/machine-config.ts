@@ -108,14 +108,3 @@ export function variableDropIn(flags: string): string {
     '',
   ].join('\n');
 }
-
-/** For kubelet units that do not know the variable: the unit's own command line with the flags at its end. */
-export function commandDropIn(flags: string, execStart: string): string {
-  return [
-    '[Service]',
-    '# The unit has no place for more flags, so its command is repeated here; it is rendered anew when the unit changes',
-    'ExecStart=',
-    `ExecStart=${execStart} ${flags}`,
-    '',
-  ].join('\n');
-}

@@ -1,11 +1,8 @@
 /** The files that a pool's nodes need: the kubelet's file and, where the kubelet does not know it yet, a drop-in. */
-import {
-  commandDropIn,
-  type NodeFile,
-  variableDropIn,
-} from '../../charts/credential-provider/machine-config.ts';
+import { type NodeFile, variableDropIn } from '../../charts/credential-provider/machine-config.ts';
 import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from '../rules/credential-provider/config.ts';
+import { flagVariable, serviceSettings } from '../rules/credential-provider/kubelet-unit.ts';
 import {
   CREDENTIAL_PROVIDER,
   kubeletFlags,
@@ -24,26 +21,18 @@ export type KubeletUnit = string | undefined;
 export function poolFiles(
   platform: PlatformFile,
   config: CredentialProviderConfig | undefined,
-  unit: KubeletUnit,
 ): readonly NodeFile[] {
   if (config === undefined) return [];
   const file = { path: platform.path, text: configText(config) };
   if (platform.isKnownToKubelet) return [file];
-  return [file, { path: CREDENTIAL_PROVIDER.dropIn, text: dropIn(kubeletFlags(platform.path), unit) }];
+  return [file, { path: CREDENTIAL_PROVIDER.dropIn, text: variableDropIn(kubeletFlags(platform.path)) }];
 }
 
-/** Drop-in that brings flags to the kubelet, by the variable that its unit knows or by its whole command line. */
-export function dropIn(flags: string, unit: KubeletUnit): string {
-  const command =
-    unit === undefined || unit.includes(CREDENTIAL_PROVIDER.dropInVariable) ? undefined : execStart(unit);
-  return command === undefined ? variableDropIn(flags) : commandDropIn(flags, command);
-}
-
-/** The command of the last `ExecStart=` that sets one, on one line. */
-function execStart(unit: string): string | undefined {
-  const joined = unit.replace(/\\\n\s*/g, ' ');
-  const commands = [...joined.matchAll(/^[ \t]*ExecStart=(.+)$/gm)].map(
-    ([, command]) => command?.trim() ?? '',
-  );
-  return commands.at(-1)?.replace(/\s+/g, ' ');
+/**
+ * Whether the kubelet reads the platform's file, or the variable that points it there. A unit that was not found is taken to
+ * be as the platform is known to make it.
+ */
+export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit): boolean {
+  if (isKnownToKubelet || unit === undefined) return true;
+  return flagVariable(serviceSettings([unit]), [])?.name === CREDENTIAL_PROVIDER.dropInVariable;
 }

@@ -6,6 +6,7 @@ import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installe
 import {
   type InstallInput,
   kubeletPointers,
+  ownPointers,
   planInstall,
   planUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
@@ -59,7 +60,7 @@ const test = suite('plan of the installer');
 const pointed = { config: '/etc/ecr.yaml', binDir: '/opt/plugins' };
 const late = {
   path: '/etc/systemd/system/kubelet.service.d/90-mine.conf',
-  text: '[Service]\nExecStart=\nExecStart=/usr/bin/kubelet --v=2\n',
+  text: '[Service]\nEnvironment=KUBELET_EXTRA_ARGS=--v=2\n',
 };
 
 table(
@@ -196,18 +197,51 @@ test('what is installed can be taken back whatever the node runs', () => {
   assert.equal(planUninstall(FOREIGN, '/p', true).dropIn, NEUTRAL);
 });
 
-test('the file has its digest in its name, the kubelet takes it, and the drop-in is the whole command line', () => {
+test('the file has its digest in its name, the kubelet takes it, and the drop-in adds to a variable', () => {
   const plan = planInstall(input());
   assert.ok(plan.ok);
   assert.match(plan.config?.path ?? '', /^\/etc\/p\/pullwright-[0-9a-f]{16}\.yaml$/);
   assert.equal(kubeletRefusal(plan.config?.text ?? '', parse), undefined);
   assert.match(
     plan.dropIn,
-    /\nExecStart=\nExecStart=\/usr\/bin\/kubelet \$KUBELET_EXTRA_ARGS --image-credential-provider-bin-dir=\/usr\/libexec\/\S+ --image-credential-provider-config=\/etc\/p\/pullwright-/,
+    /\nEnvironment="KUBELET_EXTRA_ARGS=--image-credential-provider-bin-dir=\/usr\/libexec\/\S+ --image-credential-provider-config=\/etc\/p\/pullwright-\S+\.yaml"\n$/,
   );
+  assert.doesNotMatch(plan.dropIn, /ExecStart/);
+  assert.equal(ownPointers(plan.dropIn).config, plan.config?.path);
   assert.deepEqual(planInstall(input()), plan);
   const other = planInstall(input({ matchImages: ['quay.io'] }));
   assert.ok(other.ok && other.config?.path !== plan.config?.path);
+});
+
+test('a variable that a file sets is set again by a file of ours, with what it held', () => {
+  const environment = ['KUBELET_KUBEADM_ARGS="--a"\n', 'KUBELET_EXTRA_ARGS=--node-ip=10.0.0.1 \\\n  --v=4\n'];
+  const plan = planInstall(input({ environment }));
+  assert.ok(plan.ok && plan.environment !== undefined);
+  assert.match(plan.environment.path, /^\/etc\/p\/pullwright-[0-9a-f]{16}\.env$/);
+  assert.match(
+    plan.environment.text,
+    /^KUBELET_EXTRA_ARGS="--node-ip=10\.0\.0\.1 --v=4 --image-credential-provider-bin-dir=\S+ --image-credential-provider-config=\S+\.yaml"\n$/,
+  );
+  assert.ok(plan.dropIn.endsWith(`\nEnvironmentFile=-${plan.environment.path}\n`));
+  assert.ok(isOwnDropIn(plan.dropIn));
+  assert.equal(ownPointers(plan.dropIn).config, plan.config?.path);
+  // Empty is set, too.
+  assert.ok((planInstall(input({ environment: ['KUBELET_EXTRA_ARGS=\n'] })) as typeof plan).environment);
+});
+
+test('a command without a variable of its own is never repeated', () => {
+  for (const command of [
+    '/usr/bin/kubelet --v=2',
+    '/bin/sh -c "exec /usr/bin/kubelet $KUBELET_EXTRA_ARGS"',
+    '/usr/bin/kubelet ${KUBELET_EXTRA_ARGS}',
+    '/usr/bin/kubelet --x=$KUBELET_EXTRA_ARGS',
+    '/usr/bin/kubelet \\\n  # $KUBELET_EXTRA_ARGS\n  --v=2',
+    '/usr/bin/kubelet $KUBELET_EXTRA_ARGS --image-credential-provider-config=/etc/ecr.yaml',
+    '/usr/bin/start $KUBELET_EXTRA_ARGS',
+  ]) {
+    const plan = planInstall(input({ unit: [{ ...UNIT, text: `[Service]\nExecStart=${command}\n` }] }));
+    assert.equal(plan.ok ? plan.dropIn : plan.code, 'NoPlaceForFlags', command);
+  }
 });
 
 test('providers that are there stay, in their folder; what they serve is left out', () => {

@@ -86,7 +86,10 @@ const rows: readonly Row[] = [
   {
     name: 'a cloud whose unit lacks the flag',
     reason: 'else the file would never be read',
-    shape: { platform: 'GCP', more: [unit('/usr/bin/kubelet --v=2')] },
+    shape: {
+      platform: 'GCP',
+      more: [unit('/usr/bin/kubelet --v=2 $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS')],
+    },
     paths: [`${FOLDER}/gcr-credential-provider.yaml`, DROP_IN],
   },
   {

@@ -194,17 +194,21 @@ test("the file of the pool's own rendering is merged into, not the known templat
   assert.doesNotMatch(made, /ecr-credential-provider|old\.example\.com/);
 });
 
-test('a unit that does not know the variable gets its own command with the flags', () => {
-  const contents =
-    '[Service]\nExecStart=/usr/local/bin/kubenswrapper \\\n    /usr/bin/kubelet \\\n      --config=/etc/kubernetes/kubelet.conf\n';
-  const { configs } = reconcile({
-    pools: ['worker'],
-    more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
-  });
-  assert.match(
-    filesOf(configs[0]).get(DROP_IN) ?? '',
-    /^ExecStart=\nExecStart=\/usr\/local\/bin\/kubenswrapper \/usr\/bin\/kubelet --config=\/etc\/kubernetes\/kubelet\.conf --image-credential-provider-bin-dir=\S+ --image-credential-provider-config=\S+generic-credential-provider\.yaml$/m,
-  );
+test('a unit that does not read the variable gets nothing, and what was rendered for it goes', () => {
+  for (const command of [
+    '/usr/local/bin/kubenswrapper \\\n    /usr/bin/kubelet \\\n      --config=/etc/kubernetes/kubelet.conf',
+    '/bin/sh -c "exec kubelet $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS"',
+  ]) {
+    const contents = `[Service]\nExecStart=${command}\n`;
+    const { configs, conditions } = reconcile({
+      pools: ['worker'],
+      more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
+    });
+    assert.deepEqual([...filesOf(configs[0]).keys()], []);
+    const condition = conditions.get('MachineConfigRendered');
+    assert.equal(condition?.reason, 'NoPlaceForFlags');
+    assert.match(condition.message, /does not start when a release changes it/);
+  }
 });
 
 test('a unit that knows the variable gets the variable', () => {

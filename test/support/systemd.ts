@@ -93,7 +93,7 @@ const DAEMON =
 /** The unit as it is installed; tests replace it to mask or remove it. */
 export const kubeletUnit = (state: string, extra = ''): string =>
   '[Unit]\nDefaultDependencies=no\nStartLimitIntervalSec=0\n' +
-  `[Service]\nType=notify\nNotifyAccess=all\nTimeoutStartSec=2\nTimeoutStopSec=2\n${extra}ExecStart=${state}/kubelet\n`;
+  `[Service]\nType=notify\nNotifyAccess=all\nTimeoutStartSec=2\nTimeoutStopSec=2\n${extra}ExecStart=${state}/kubelet $KUBELET_EXTRA_ARGS\n`;
 
 /** Nothing of them may survive the test. */
 const running = new Set<ChildProcess>();

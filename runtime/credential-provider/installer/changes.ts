@@ -2,7 +2,7 @@
 import { decodeCredentialProviderConfig, type YamlParser } from '../../rules/credential-provider/config.ts';
 import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
 import { isOwnDropIn, NEUTRAL } from './managed.ts';
-import { type InstallPlan, kubeletPointers } from './plan.ts';
+import { type InstallPlan, ownPointers } from './plan.ts';
 
 /** One file as it is; undefined where there is none. */
 type Text = string | undefined;
@@ -53,7 +53,7 @@ export function changesOf(
           } as const,
         ]),
     ...present.configFiles
-      .filter((path) => path !== plan.config?.path)
+      .filter((path) => path !== plan.config?.path && path !== plan.environment?.path)
       .map((path): HostChange => ({ action: 'remove', what: path, details: ['once the kubelet is up'] })),
   ];
 }
@@ -113,7 +113,7 @@ function dropInChange(wanted: string, { dropIn, dropInPath }: PresentState): Hos
 }
 
 function flagChanges(before: string, after: string): readonly string[] {
-  const [old, next] = [kubeletPointers([before]), kubeletPointers([after])];
+  const [old, next] = [ownPointers(before), ownPointers(after)];
   const flags = [
     ['--image-credential-provider-config', old.config, next.config],
     ['--image-credential-provider-bin-dir', old.binDir, next.binDir],
@@ -121,7 +121,7 @@ function flagChanges(before: string, after: string): readonly string[] {
   const changed = flags
     .filter(([, was, is]) => was !== is)
     .map(([flag, was, is]) => `${flag}: ${was ?? 'none'} -> ${is ?? 'none'}`);
-  return changed.length > 0 ? changed : ["the rest of the kubelet's command line, as its unit has it now"];
+  return changed.length > 0 ? changed : ['the other flags in the variable, as they are now'];
 }
 
 /** Where the executable goes by a plan. */

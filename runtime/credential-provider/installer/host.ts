@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
 import { errnoOf, fileError } from '../../host/file-errors.ts';
+import { environmentFiles, serviceSettings } from '../../rules/credential-provider/kubelet-unit.ts';
 
 /** Where units are, most important first, as systemd has them. */
 export interface UnitPlace {
@@ -31,8 +32,8 @@ export function readUnit(place: UnitPlace): readonly NodeFile[] {
 
 /** Texts of the environment files that the unit names. */
 export function readEnvironment(root: string, unit: readonly NodeFile[]): readonly string[] {
-  const named = unit.flatMap(({ text }) => [...text.matchAll(/^[ \t]*EnvironmentFile=-?["']?([^\s"']+)/gm)]);
-  return named.flatMap(([, path = '']) => read(root, path)?.text ?? []);
+  const named = environmentFiles(serviceSettings(unit.map(({ text }) => text)));
+  return named.flatMap((path) => read(root, path)?.text ?? []);
 }
 
 /** A file of the host, links followed; undefined when it is not there. */

@@ -45,10 +45,10 @@ export function managedBy({ metadata }: KubeObject, marks: readonly string[]): s
 export const NEUTRAL: string = '# No image pattern is configured\n';
 
 /** Name of the kubelet's file that an installer wrote: its digest is in it. */
-export const OWN_FILE: RegExp = /^pullwright-[0-9a-f]{16}\.yaml$/;
+export const OWN_FILE: RegExp = /^pullwright-[0-9a-f]{16}\.(?:yaml|env)$/;
 
 /** What a killed run left of such a file. */
-export const OWN_LEFTOVER: RegExp = /^\.pullwright-[0-9a-f]{16}\.yaml\.tmp-[0-9a-f-]+$/;
+export const OWN_LEFTOVER: RegExp = /^\.pullwright-[0-9a-f]{16}\.(?:yaml|env)\.tmp-[0-9a-f-]+$/;
 
 /** Whether a drop-in is one that an installer wrote: it points at a file of ours, or has no effect. */
 export function isOwnDropIn(text: string): boolean {

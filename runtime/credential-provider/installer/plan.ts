@@ -13,13 +13,21 @@ import {
 } from '../../rules/credential-provider/config.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
 import {
+  type FlagVariable,
+  fileLine,
+  flagVariable,
+  kubeletCommand,
+  serviceSettings,
+  unitLine,
+} from '../../rules/credential-provider/kubelet-unit.ts';
+import {
   type MatchImageVerdict,
   mergeCredentialProviderConfig,
 } from '../../rules/credential-provider/merge.ts';
 import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { type NodeObject, tooOld } from '../pools.ts';
-import { configText, dropIn } from '../render.ts';
+import { configText } from '../render.ts';
 import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
 
 /** Where a kubelet looks for providers by its present command line. */
@@ -38,6 +46,8 @@ export interface InstallInput {
   readonly args?: readonly string[];
   /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
   readonly unit: readonly NodeFile[];
+  /** Texts of the files of variables that the unit names, in order. @default {[]} */
+  readonly environment?: readonly string[];
   readonly pointers: KubeletPointers;
   /** Text of the file at `pointers.config`. */
   readonly present?: string;
@@ -61,6 +71,8 @@ export type InstallPlan =
       readonly dropIn: string;
       /** To be there before the drop-in; absent when no entry is left. */
       readonly config?: NodeFile;
+      /** Variables for the unit, to be there before the drop-in; absent when the drop-in sets them itself. */
+      readonly environment?: NodeFile;
       /** Where the executable must be before the drop-in. */
       readonly binDir: string;
       /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
@@ -122,8 +134,8 @@ function planEntries(input: InstallInput): InstallPlan {
     );
   const present = presentConfig(input);
   if (!present.ok) return present;
-  const unitProblem = unitFault(input.unit);
-  if (unitProblem !== undefined) return unitProblem;
+  const place = placeOf(input);
+  if ('ok' in place) return place;
   const binDir = binDirOf(input);
   const { config, verdicts } = mergeCredentialProviderConfig(present.config, input.matchImages, {
     ...(input.annotationKeys === undefined ? {} : { optionalAnnotationKeys: input.annotationKeys }),
@@ -138,17 +150,50 @@ function planEntries(input: InstallInput): InstallPlan {
       `the kubelet would refuse the file: ${refusal}`,
       'Correct matchImages of the CRIOCredentialProviderConfig',
     );
-  const path = `${input.configDir}/pullwright-${input.digest(text).slice(0, 16)}.yaml`;
-  const flags = `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
-  const unit = input.unit.map((file) => file.text).join('\n');
+  return filesOf(input, { text, place, binDir, verdicts });
+}
+
+/** The kubelet's file, and what points the kubelet there. */
+function filesOf(
+  input: InstallInput,
+  {
+    text,
+    place,
+    ...rest
+  }: { readonly text: string; readonly place: FlagVariable } & Pick<
+    InstallPlan & { readonly ok: true },
+    'binDir' | 'verdicts'
+  >,
+): InstallPlan {
+  const path = ownFile(input, text, 'yaml');
+  const flags = `--image-credential-provider-bin-dir=${rest.binDir} --image-credential-provider-config=${path}`;
+  const variables = place.isSetByFile ? `${fileLine(place, flags)}\n` : undefined;
+  const environment =
+    variables === undefined ? undefined : { path: ownFile(input, variables, 'env'), text: variables };
+  const setting = environment === undefined ? unitLine(place, flags) : `EnvironmentFile=-${environment.path}`;
   return {
     ok: true,
-    dropIn: dropIn(flags, unit),
+    dropIn: dropInText(flags, setting),
     config: { path, text },
-    binDir,
+    ...(environment === undefined ? {} : { environment }),
     ...(input.pointers.config === undefined ? {} : { pointedAt: input.pointers.config }),
-    verdicts,
+    ...rest,
   };
+}
+
+/** A name with the digest of what is in it: such a file never changes. */
+function ownFile({ configDir, digest }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
+  return `${configDir}/pullwright-${digest(text).slice(0, 16)}.${ending}`;
+}
+
+/** The flags stand in a comment as well, so that the drop-in says in any case what it points at. */
+function dropInText(flags: string, setting: string): string {
+  return `[Service]\n# ${flags}\n${setting}\n`;
+}
+
+/** Where a drop-in of ours points its kubelet. */
+export function ownPointers(dropIn: string): KubeletPointers {
+  return kubeletPointers([dropIn.replace(/^# /gm, '')]);
 }
 
 function binDirOf({ pointers }: InstallInput): string {
@@ -180,21 +225,37 @@ function presentConfig({
   );
 }
 
-function unitFault(unit: readonly NodeFile[]): Refusal | undefined {
-  const command = /^[ \t]*ExecStart=.+$/m;
-  if (!unit.some(({ text }) => command.test(text)))
+/** The variable that takes the flags, or why there is none. */
+function placeOf({ unit, environment = [] }: InstallInput): FlagVariable | Refusal {
+  const settings = serviceSettings(unit.map(({ text }) => text));
+  if (kubeletCommand(settings) === undefined)
     return refused(
       'NoKubeletUnit',
       'there is no unit of the kubelet with an ExecStart line',
       'Set --unit and --unit-path to where it is',
     );
+  const place = flagVariable(settings, environment);
+  if (place === undefined)
+    return refused(
+      'NoPlaceForFlags',
+      "the command of the kubelet's unit takes flags from no variable, and repeating it would leave a kubelet that does not start when the unit changes",
+      'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or give the two flags by hand',
+    );
   const ours = nameOf(CREDENTIAL_PROVIDER.dropIn);
-  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && /^[ \t]*ExecStart=/m.test(text));
-  if (late === undefined) return undefined;
+  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && setsVariable(text, place.name));
+  if (late === undefined) return place;
   return refused(
     'DropInOverridden',
-    `"${late.path}" sets ExecStart after "${ours}" does`,
+    `"${late.path}" sets ${place.name} after "${ours}" does`,
     'Rename that drop-in to a name before it',
+  );
+}
+
+/** Whether a later drop-in takes the variable away again. */
+function setsVariable(text: string, name: string): boolean {
+  return serviceSettings([text]).some(
+    (setting) =>
+      setting.name === 'EnvironmentFile' || (setting.name === 'Environment' && setting.value.includes(name)),
   );
 }
 

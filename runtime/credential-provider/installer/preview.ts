@@ -9,7 +9,7 @@ import type { Policy } from '../../rules/rollout/rollout.ts';
 import { changesOf, executablePath, type HostChange, type PresentState } from './changes.ts';
 import { read } from './host.ts';
 import { OWN_FILE } from './managed.ts';
-import { type InstallPlan, kubeletPointers } from './plan.ts';
+import { type InstallPlan, ownPointers } from './plan.ts';
 import { digestOf, lookAt, type SourceOptions } from './source.ts';
 import { askWanted, dropInFile, type Env } from './wanted.ts';
 
@@ -70,7 +70,7 @@ function presentState(plan: InstallPlan & { ok: true }, options: SourceOptions):
   const { root, configDir } = options;
   const file = dropInFile(options);
   const dropIn = read('', file)?.text;
-  const pointed = dropIn === undefined ? undefined : kubeletPointers([dropIn]).config;
+  const pointed = dropIn === undefined ? undefined : ownPointers(dropIn).config;
   const path = executablePath(plan);
   return {
     dropInPath: file.slice(root.length),

@@ -78,7 +78,7 @@ export class Source {
     if (plan === undefined || plan instanceof PullwrightError || !plan.ok) return;
     try {
       // The plan may be newer than the drop-in: what that points at stays in any case.
-      const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''}`;
+      const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''} ${plan.environment?.path ?? ''}`;
       removeConfigs(
         this.#options.root + this.#options.configDir,
         (name) => OWN_FILE.test(name) && !used.includes(name),
@@ -95,14 +95,17 @@ export class Source {
     if (plan.config === undefined) return;
     const { root } = this.#options;
     this.#copyExecutable(plan.binDir);
-    const path = root + plan.config.path;
-    makeFolder(dirname(path), 0o755);
-    if (read('', path)?.text !== plan.config.text)
-      replaceFile(path, Buffer.from(plan.config.text), { mode: 0o644 });
+    for (const file of [plan.config, plan.environment]) {
+      if (file === undefined) continue;
+      const path = root + file.path;
+      makeFolder(dirname(path), 0o755);
+      if (read('', path)?.text !== file.text) replaceFile(path, Buffer.from(file.text), { mode: 0o644 });
+    }
     const executable = join(root + plan.binDir, CREDENTIAL_PROVIDER.name);
     for (const owned of [
-      dirname(path),
-      path,
+      dirname(root + plan.config.path),
+      root + plan.config.path,
+      ...(plan.environment === undefined ? [] : [root + plan.environment.path]),
       dirname(executable),
       executable,
       this.#options.root + this.#options.dropInDir,

@@ -60,7 +60,8 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   const client = await connect(env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
   const files = readUnit({ root, unit, unitPath, ownDropIn: basename(CREDENTIAL_PROVIDER.dropIn) });
-  const pointers = kubeletPointers([...readEnvironment(root, files), ...files.map(({ text }) => text)]);
+  const environment = readEnvironment(root, files);
+  const pointers = kubeletPointers([...environment, ...files.map(({ text }) => text)]);
   const present = pointers.config === undefined ? undefined : read(root, pointers.config)?.text;
   return planInstall({
     node,
@@ -68,6 +69,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     ...(options.secretAnnotation ? { annotationKeys: [SECRETS_ANNOTATION] } : {}),
     args: options.providerArgs,
     unit: files,
+    environment,
     pointers: {
       binDir: options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
       ...(pointers.config === undefined ? {} : { config: pointers.config }),

@@ -134,11 +134,13 @@ const ROLLOUT: Readonly<Record<Rollout, string>> = {
   Paused: 'the MachineConfigPool is paused (spec.paused), so its nodes stay as they are',
 };
 
-function poolVerdict({ pool, nodePools, files, hold }: PoolState): Verdict {
+function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Verdict {
   const subject = `pool ${pool.name}`;
   if (hold?.reason === 'UnsupportedVersion')
     return { subject, verdict: 'Pending', reason: hold.reason, message: `too old: ${listed(pool.tooOld)}` };
   if (hold !== undefined) return { subject, verdict: 'Rejected', reason: hold.reason, message: hold.message };
+  if (noPlace !== undefined)
+    return { subject, verdict: 'Rejected', reason: 'NoPlaceForFlags', message: noPlace };
   if (files.length === 0)
     return {
       subject,

@@ -34,7 +34,7 @@ import {
   pullStatusName,
 } from '../../rules/kubernetes/pull-status.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
-import { poolFiles } from '../render.ts';
+import { poolFiles, takesFlags } from '../render.ts';
 import { contestedIn, contestedOf } from './contested.ts';
 import { fileText, unitText } from './ignition-files.ts';
 import { managerElsewhere } from './managed.ts';
@@ -184,7 +184,9 @@ function stateOf(
   const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), input.patterns, {
     optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
   });
-  const files = poolFiles(platform, config, unitText(pool.rendered, 'kubelet.service'));
+  const unit = unitText(pool.rendered, 'kubelet.service');
+  const isPlaceless = config !== undefined && target.unclear === undefined && !takesFlags(platform, unit);
+  const files = isPlaceless ? [] : poolFiles(platform, config);
   const wanted = target.make(files, ownerOf(object));
   const hold = holdOf(target, files, contestedOf({ object, present, wanted, contested }));
   const warning = files.length > 0 ? unreachable(world, target) : undefined;
@@ -199,8 +201,11 @@ function stateOf(
     wanted,
     ...(hold === undefined ? {} : { hold }),
     ...(warning === undefined ? {} : { warning }),
+    ...(isPlaceless ? { noPlace: NO_PLACE } : {}),
   };
 }
+
+const NO_PLACE = `its kubelet's unit does not read ${CREDENTIAL_PROVIDER.dropInVariable}, and to repeat the unit's command with two more flags would leave a kubelet that does not start when a release changes it. Let a MachineConfig of your own put $${CREDENTIAL_PROVIDER.dropInVariable} at the end of the command`;
 
 /** Why what is rendered stays as it is; undefined when the files may be written. */
 function holdOf(

@@ -24,6 +24,8 @@ export interface PoolState {
   readonly configName: string;
   readonly verdicts: readonly MatchImageVerdict[];
   readonly hold?: Hold;
+  /** Why nothing can be rendered: the kubelet of the pool cannot be pointed at a file. What was rendered goes. */
+  readonly noPlace?: string;
   /** What may keep the file from its kubelets although it is rendered. */
   readonly warning?: string;
   readonly files: readonly NodeFile[];
@@ -100,6 +102,11 @@ function renderedCondition({ states, isServed, installer }: ReportInput): Condit
       message: `Not rendered: ${said}. What is rendered stays`,
     });
   }
+  const placeless = states.flatMap(({ pool, noPlace }) =>
+    noPlace === undefined ? [] : [`pool ${pool.name}: ${noPlace}`],
+  );
+  if (placeless.length > 0)
+    return conditionOf({ reason: 'NoPlaceForFlags', message: `Not rendered: ${placeless.join('; ')}` });
   if (held.length === 0) return conditionOf({});
   const nodes = held.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
   return conditionOf({

@@ -6,6 +6,7 @@
  * - `config.ts`: `CredentialProviderConfig` of the kubelet, decoded as strictly as the kubelet does it
  * - `glob-algebra.ts`: Whether two `matchImages` patterns of the kubelet can match the same image
  * - `kubeconfig.ts`: What a kubeconfig says about the API server
+ * - `kubelet-unit.ts`: Where the unit of a kubelet takes more flags without its command being repeated
  * - `merge.ts`: `CRIOCredentialProviderConfig` into the kubelet's file
  * - `name.ts`: The name of a `CRIOCredentialProviderConfig`
  * - `namespace-auth-file.ts`: The auth file that the container runtime uses for one pull instead of the node's

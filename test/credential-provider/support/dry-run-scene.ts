@@ -16,7 +16,7 @@ import { type ProcessResult, runProcess } from '../../support/process.ts';
 const root = new URL('../../..', import.meta.url).pathname;
 
 const UNIT =
-  '[Service]\nExecStart=/usr/bin/kubelet --image-credential-provider-config=/etc/ecr.yaml --image-credential-provider-bin-dir=/opt/plugins\n';
+  '[Service]\nExecStart=/usr/bin/kubelet --image-credential-provider-config=/etc/ecr.yaml --image-credential-provider-bin-dir=/opt/plugins $KUBELET_EXTRA_ARGS\n';
 const PRESENT =
   'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n- name: ecr\n  apiVersion: credentialprovider.kubelet.k8s.io/v1\n  matchImages: ["*.dkr.ecr.*.amazonaws.com"]\n  defaultCacheDuration: 12h\n';
 const VERSIONS = { kubeletVersion: 'v1.35.0', containerRuntimeVersion: 'cri-o://1.35.0' };

@@ -31,7 +31,7 @@ export const suite: ConformanceSuite<Input, Rendered> = {
   answer({ platform, matchImages }) {
     const file = platformFile(platform);
     const { config, verdicts } = mergeCredentialProviderConfig(file.template, matchImages);
-    const files = poolFiles(file, config, undefined);
+    const files = poolFiles(file, config);
     const [first, second] = ['master', 'worker'].map((pool) => machineConfig({ pool, files }));
     const overlapped = verdicts.filter(({ verdict }) => verdict === 'Conflict').map(({ pattern }) => pattern);
     return {
