@@ -90,7 +90,9 @@ function shapeOf({ type, properties, items, additionalProperties }: Schema): Sha
   if (additionalProperties !== undefined) return { map: shapeOf(additionalProperties) };
   if (properties !== undefined)
     return {
-      fields: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, shapeOf(value)])),
+      fields: Object.fromEntries(
+        Object.entries(properties).map(([key, value]) => [key, key === 'operator' ? 'any' : shapeOf(value)]),
+      ),
     };
   return type as Shape;
 }

@@ -16,12 +16,12 @@ export type Shape =
   | { readonly map: Shape }
   | { readonly fields: Readonly<Record<string, Shape>> };
 
-/** metav1.LabelSelector. */
+/** metav1.LabelSelector. What an operator may be, the reader of selectors says. */
 export const SELECTOR_SHAPE: Shape = {
   fields: {
     matchLabels: { map: 'string' },
     matchExpressions: {
-      list: { fields: { key: 'string', operator: 'string', values: { list: 'string' } } },
+      list: { fields: { key: 'string', operator: 'any', values: { list: 'string' } } },
     },
   },
 };
