@@ -234,6 +234,17 @@ test('wrong options are all named at once', () => {
   });
 });
 
+test('an additional secret that adds nothing is not Ready without a word', () => {
+  for (const text of ['{"auths":{}}', undefined]) {
+    const one = fleet(PLATFORM);
+    const empty = secret('additional-pull-secret', 'kube-system', {});
+    one.hosted.set(text === undefined ? empty : additional(text));
+    one.reconcile();
+    assert.equal(one.condition('additional'), 'False NothingAdded');
+    assert.equal(one.condition('original'), 'True Copied');
+  }
+});
+
 test('options of the agent are checked before a DaemonSet has them', () => {
   assert.throws(
     () => reconcilers({ agent: { restart: 'sometimes', colour: 'red', healthPort: 0, shape: 'upstream' } }),

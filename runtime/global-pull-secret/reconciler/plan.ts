@@ -94,11 +94,25 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
     global: globalDecision(secrets, merge, additional !== undefined),
     added: addedEntries(entries),
     addedCount: entries.filter(({ source }) => source === 'additional').length,
-    verdicts: additional === undefined ? [] : [...typeVerdict(additional), ...keyVerdict(additional, merge)],
+    verdicts: tenantVerdicts(secrets.additional, merge),
     platformVerdicts: merge.ok ? merge.originalVerdicts : [],
     ...(platform.held === undefined ? {} : { held: platform.held }),
     problems: [],
   };
+}
+
+/** On what the tenant wrote; a Secret without an entry adds nothing, which its owner hardly meant. */
+function tenantVerdicts(additional: KubeObject | undefined, merge: MergeResult): readonly Verdict[] {
+  if (additional === undefined) return [];
+  if (!hasAdditional(additional)) return [nothingAdded('has no data')];
+  const verdicts = keyVerdict(additional, merge);
+  const empty = merge.ok && verdicts.length === 0 ? [nothingAdded('has no entry in "auths"')] : [];
+  return [...typeVerdict(additional), ...verdicts, ...empty];
+}
+
+function nothingAdded(state: string): Verdict {
+  const message = `${state}, so that nothing is added to the platform's pull secret: add an entry, or delete the Secret`;
+  return { subject: NAMES.additional, verdict: 'Pending', reason: 'NothingAdded', message };
 }
 
 function globalDecision(secrets: PullSecrets, merge: MergeResult, wanted: boolean): ValueDecision {
