@@ -1,5 +1,4 @@
 /** `pullwright import`: a dump of what other tools do with pull secrets, as a fleet file. */
-import { parseArgs } from 'node:util';
 import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
@@ -7,31 +6,33 @@ import { importObjects } from '../rules/import/import.ts';
 import type { Imported } from '../rules/import/types.ts';
 import { GRANT_ANNOTATION } from '../rules/injection/profile-grant.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { outputFlag } from './flags/common.ts';
+import { type Flags, folder, several } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Makes a fleet file of what other tools do with pull secrets in a cluster: HyperShift (additional pull secret, mirror sets,
-hosted clusters), Kruise SidecarSets, reflector, replicator and imps. Says what could not be carried over, and which consent
-the owners of Secrets have to give. No value of a Secret is read or written.
-
-Usage: pullwright import --from DIR [--output text|json]
-
-  --from DIR      a folder of manifests, or - for standard input; may be given more than once
-  --output json   fleet, grants and notes for programs
-
-A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml
-
-Exit codes: 0 all was carried over, 1 something was not, or nothing was found, 2 wrong usage.
-
-Example: pullwright import --from dump/ > fleet.yaml && pullwright validate fleet.yaml
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'import',
   summary: 'Make a fleet file of what HyperShift, Kruise, reflector, replicator or imps do',
-  help: HELP,
-  permissions: { reads: ['<--from>'], writes: [], hosts: ['none'], api: [] },
-  run,
-};
+  about: [
+    'Makes a fleet file of what other tools do with pull secrets in a cluster: HyperShift (additional pull secret, mirror sets, hosted clusters), Kruise SidecarSets, reflector, replicator and imps. Says what could not be carried over, and which consent the owners of Secrets have to give. No value of a Secret is read or written.',
+  ],
+  flags: {
+    from: several(folder({ help: 'a folder of manifests, or - for standard input' })),
+    output: outputFlag(
+      ['text', 'json'],
+      'the form of the result; json: fleet, grants and notes for programs',
+    ),
+  },
+  notes: [
+    'A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml',
+  ],
+  exitCodes: '0 all was carried over, 1 something was not, or nothing was found, 2 wrong usage',
+  examples: ['pullwright import --from dump/ > fleet.yaml && pullwright validate fleet.yaml'],
+  permissions: { reads: [], writes: [], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
 
 const KINDS: ReadonlySet<string> = new Set([
   'Namespace',
@@ -50,13 +51,7 @@ const KINDS: ReadonlySet<string> = new Set([
   'ImageContentSourcePolicy',
 ]);
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { from: { type: 'string', multiple: true }, output: { type: 'string', default: 'text' } },
-  });
-  if (values.output !== 'text' && values.output !== 'json')
-    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   if (values.from === undefined)
     throw new UsageError('Cannot import: wanted --from DIR, or --from - for standard input');
   const folders: Folder[] = [];

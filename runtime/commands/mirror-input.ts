@@ -19,29 +19,33 @@ import { type ClusterObjects, clustersIn, type Located } from '../rules/node-reg
 import { CLUSTER_VERSION, IMAGE_CONFIG } from '../rules/node-registries/input.ts';
 import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-mirrors.ts';
 import type { CommandIo } from './command.ts';
+import { type Flag, file, folder, several, text } from './flags/flag.ts';
 import { readObjects } from './object-source.ts';
 
 /** For `parseArgs`. */
-export const INPUT_FLAGS = {
-  from: { type: 'string', multiple: true },
-  kubeconfig: { type: 'string' },
-  context: { type: 'string' },
-  cluster: { type: 'string' },
-} as const;
+export const INPUT_FLAGS: {
+  readonly from: Flag<readonly string[] | undefined>;
+  readonly kubeconfig: Flag<string | undefined>;
+  readonly context: Flag<string | undefined>;
+  readonly cluster: Flag<string | undefined>;
+} = {
+  from: several(
+    folder({
+      help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
+    }),
+  ),
+  kubeconfig: file({ help: 'read them from a cluster instead' }),
+  context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
+  cluster: text({
+    value: 'NAME',
+    help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
+  }),
+};
 
 export interface InputValues extends ClusterChoice {
   readonly from?: readonly string[] | undefined;
   readonly cluster?: string | undefined;
 }
-
-export const INPUT_HELP: string = `
-  --from DIR               folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster
-                           and HostedClusters; may be given more than once
-  --kubeconfig FILE        read them from a cluster instead
-  --context NAME           a context of the kubeconfig
-  --cluster NAME           which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder`.slice(
-  1,
-);
 
 /** Rights on a cluster, for the table of permissions. */
 export const INPUT_API: readonly string[] = [

@@ -1,5 +1,4 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
-import { parseArgs } from 'node:util';
 import { parse as parseToml } from 'smol-toml';
 import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
@@ -12,7 +11,7 @@ import {
   mirrorReports,
   mirrorText,
 } from '../registry-overrides/mirror-report.ts';
-import { PLANES, type Plane, planeResolver } from '../registry-overrides/planes.ts';
+import { PLANES, planeResolver } from '../registry-overrides/planes.ts';
 import { type WhatIf, whatIf } from '../registry-overrides/what-if.ts';
 import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
@@ -22,74 +21,79 @@ import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { renderNodeFiles } from '../rules/node-registries/render.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { outputFlag } from './flags/common.ts';
+import { choice, type Flags, file, several, text, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 import {
   INPUT_API,
   INPUT_FLAGS,
-  INPUT_HELP,
   type MirrorInput,
   type NodeConf,
   readMirrorInput,
   readNodeConf,
 } from './mirror-input.ts';
-import { ACCESS_FLAGS, ACCESS_HELP, type AccessValues, registryClient } from './registry-access.ts';
+import { ACCESS_FLAGS, type AccessValues, registryClient } from './registry-access.ts';
 
-const HELP = `
-Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each,
-and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.
-
-Usage: pullwright mirrors IMAGE... [--from DIR | --kubeconfig FILE] [--cluster NAME] [--as WHO] [--probe] [options]
-
-${INPUT_HELP}
-  --as WHO                 node, control-plane (its pods, on nodes of the management cluster), control-plane-operator,
-                           ignition-server or image-stream (pull-through); may be given more than once; default: all that
-                           the cluster has, together where they agree
-  --registries-conf FILE   registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror
-                           sets say otherwise, that is said; may be given more than once
-  --registry-overrides S=D,...  targets that replace sources for the control plane, as the flag of HyperShift's operator
-  --what-if FILE           answer as if this file (or folder) of mirror sets were applied, and say what nodes would do
-  --probe                  ask every place for the manifest, in parallel, with the credential that CRI-O would use
-  --output text|json|yaml  default text
-${ACCESS_HELP}
-
-Exits 1 when an image has no place left that may be asked, when the Machine Config Operator refuses the mirror sets, or, with --probe,
-when no place answers. Problems of the mirror sets go to stderr.
-
-Example: node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'mirrors',
   summary: 'Show where an image is pulled from, in order, and why',
-  help: HELP,
+  about: [
+    'Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each, and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.',
+  ],
+  args: [{ name: 'IMAGE...', help: 'images' }],
+  flags: {
+    ...INPUT_FLAGS,
+    as: several(
+      choice(PLANES, {
+        value: 'WHO',
+        help: 'node, control-plane (its pods, on nodes of the management cluster), control-plane-operator, ignition-server or image-stream (pull-through); without it all that the cluster has, together where they agree',
+      }),
+    ),
+    'registries-conf': several(
+      file({
+        help: 'registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror sets say otherwise, that is said',
+      }),
+    ),
+    'registry-overrides': text({
+      value: 'S=D,...',
+      default: '',
+      help: "targets that replace sources for the control plane, as the flag of HyperShift's operator",
+    }),
+    'what-if': file({
+      help: 'answer as if this file (or folder) of mirror sets were applied, and say what nodes would do',
+    }),
+    probe: toggle({
+      help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use',
+    }),
+    output: outputFlag(['text', 'json', 'yaml']),
+    ...ACCESS_FLAGS,
+  },
+  notes: ['Problems of the mirror sets go to stderr.'],
+  exitCodes:
+    '0 each image has a place that may be asked, with --probe one that answers, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
+  examples: [
+    'node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management',
+  ],
   permissions: {
-    reads: ['<--from>', '<--registries-conf>', '<--what-if>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: [
       'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
     ],
     api: INPUT_API,
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const OPTIONS = {
-  ...INPUT_FLAGS,
-  as: { type: 'string', multiple: true },
-  'registries-conf': { type: 'string', multiple: true },
-  'registry-overrides': { type: 'string', default: '' },
-  'what-if': { type: 'string' },
-  output: { type: 'string', default: 'text' },
-  probe: { type: 'boolean', default: false },
-  ...ACCESS_FLAGS,
-} as const;
+export const command: Command = defineCommand(TABLE, run);
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
-  if (!['text', 'json', 'yaml'].includes(values.output))
-    throw new UsageError(`Unknown output "${values.output}": wanted text, json or yaml`);
   positionals.forEach(imageOf);
-  const planes = planesOf(values.as);
+  const planes = values.as ?? PLANES;
   const registryOverrides = parseOverridesFlag(values['registry-overrides']);
   if (registryOverrides === undefined)
     throw new UsageError(
@@ -123,15 +127,6 @@ function isUsable(report: MirrorReport): boolean {
   return report.candidates.some(
     (line) => line.skipped === undefined && (line.probe === undefined || line.probe.verdict === 'Valid'),
   );
-}
-
-function planesOf(names: readonly string[] | undefined): readonly Plane[] {
-  return (names ?? PLANES).map((name) => {
-    const found = PLANES.find((plane) => plane === name);
-    if (found === undefined)
-      throw new UsageError(`Unknown --as "${name}": must be one of ${PLANES.join(', ')}`);
-    return found;
-  });
 }
 
 /** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */

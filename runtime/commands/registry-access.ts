@@ -9,43 +9,48 @@ import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
 import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { CommandIo } from './command.ts';
+import { duration, type Flag, file, several, text } from './flags/flag.ts';
 import { takeProxySettings } from './proxy-settings.ts';
 
-/** For `parseArgs`. */
-export const ACCESS_FLAGS: AccessFlags = {
-  authfile: { type: 'string' },
-  'allow-host': { type: 'string', multiple: true },
-  'plain-host': { type: 'string', multiple: true },
-  ca: { type: 'string' },
-  timeout: { type: 'string' },
+/** How registries are reached. */
+export const REACH_FLAGS: {
+  readonly timeout: Flag<number>;
+  readonly ca: Flag<string | undefined>;
+  readonly 'allow-host': Flag<readonly string[] | undefined>;
+  readonly 'plain-host': Flag<readonly string[] | undefined>;
+} = {
+  timeout: duration({
+    default: '15s',
+    least: 1,
+    most: 3_600_000,
+    help: 'how long one answer of a registry may take',
+  }),
+  ca: file({ help: "certificates (PEM) to trust in place of the system's" }),
+  'allow-host': several(
+    text({
+      value: 'HOST[:PORT]',
+      help: 'a host that may have a loopback, link-local or metadata address',
+    }),
+  ),
+  'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to speak to without TLS' })),
 };
 
-interface AccessFlags {
-  readonly authfile: { readonly type: 'string' };
-  readonly 'allow-host': { readonly type: 'string'; readonly multiple: true };
-  readonly 'plain-host': { readonly type: 'string'; readonly multiple: true };
-  readonly ca: { readonly type: 'string' };
-  readonly timeout: { readonly type: 'string' };
-}
+/** The same, with credentials out of a file. */
+export const ACCESS_FLAGS: typeof REACH_FLAGS & { readonly authfile: Flag<string | undefined> } = {
+  authfile: file({
+    help: 'docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does',
+  }),
+  ...REACH_FLAGS,
+};
 
 export interface AccessValues {
   readonly authfile?: string | undefined;
   readonly 'allow-host'?: readonly string[] | undefined;
   readonly 'plain-host'?: readonly string[] | undefined;
   readonly ca?: string | undefined;
-  readonly timeout?: string | undefined;
+  /** Milliseconds. */
+  readonly timeout?: number;
 }
-
-const AUTHFILE_HELP =
-  '  --authfile FILE          docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does';
-
-export const REACH_HELP: string = `
-  --timeout SECONDS        for one answer of a registry; default 15
-  --ca FILE                certificates (PEM) to trust instead of the system's
-  --allow-host HOST[:PORT] a host that may have a loopback, link-local or metadata address; may be given more than once
-  --plain-host HOST:PORT   a host to speak to without TLS; may be given more than once`.slice(1);
-
-export const ACCESS_HELP: string = `${AUTHFILE_HELP}\n${REACH_HELP}`;
 
 /** Makes the client. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
 export async function registryClient(
@@ -64,9 +69,6 @@ export async function registryTransport(
   env: CommandIo['env'] = process.env,
 ): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
   const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
-  const seconds = Number(values.timeout ?? 15);
-  if (!(seconds > 0 && seconds <= 3600))
-    throw new UsageError(`Cannot use --timeout "${values.timeout}": wanted seconds from 1 to 3600`);
   const settings = takeProxySettings(env);
   const transport = new RegistryTransport({
     proxyFor: (url) => {
@@ -77,7 +79,7 @@ export async function registryTransport(
     plainHosts: values['plain-host'] ?? [],
     ...(ca === undefined ? {} : { ca }),
   });
-  return { transport, timeoutMs: seconds * 1000 };
+  return { transport, timeoutMs: values.timeout ?? 15_000 };
 }
 
 async function credentialsIn(path: string): Promise<(repository: string) => RegistryCredentials | undefined> {

@@ -1,5 +1,4 @@
 /** `pullwright release IMAGE`: a release image, found through the mirrors, and the images of its components. */
-import { parseArgs } from 'node:util';
 import { toYaml } from '../kube/yaml.ts';
 import { type Release, readRelease, translateImage } from '../registry-overrides/release-image.ts';
 import { type FoundRelease, lookUpRelease } from '../registry-overrides/release-lookup.ts';
@@ -14,59 +13,55 @@ import { compileMirrors } from '../rules/mirrors/mirrors.ts';
 import { lookUpRules } from '../rules/registry-overrides/override-map.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
-import { INPUT_API, INPUT_FLAGS, INPUT_HELP, readMirrorInput } from './mirror-input.ts';
-import { ACCESS_FLAGS, ACCESS_HELP, registryClient } from './registry-access.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { outputFlag } from './flags/common.ts';
+import { type Flags, text as textFlag, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
+import { INPUT_API, INPUT_FLAGS, readMirrorInput } from './mirror-input.ts';
+import { ACCESS_FLAGS, registryClient } from './registry-access.ts';
 
-const HELP = `
-Reads an OpenShift release image from a registry as HyperShift's operator looks it up: each mirror of the longest source first, for
-tags and digests alike, and the image itself last, whatever the policy says; prints its version and the images of its components. With --translate, prints where a component without a container runtime finds them.
-
-Usage: pullwright release IMAGE [options]
-
-${INPUT_HELP}
-  --registry-overrides S=D,...  targets that replace sources, as the flag of HyperShift's operator
-  --translate              print component images at their mirrors
-  --arch NAME              architecture, as in an image index; default amd64
-  --output text|json|yaml  default text
-${ACCESS_HELP}
-
-Places that did not have it go to stderr, and with --output json|yaml into "skipped". Exits 1 when no place has the release.
-
-Example: node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --cluster clusters/prod --authfile auth.json
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'release',
   summary: 'Read a release image through the mirrors and print or translate its components',
-  help: HELP,
+  about: [
+    "Reads an OpenShift release image from a registry as HyperShift's operator looks it up: each mirror of the longest source first, for tags and digests alike, and the image itself last, whatever the policy says; prints its version and the images of its components. With --translate, prints where a component without a container runtime finds them.",
+  ],
+  args: [{ name: 'IMAGE', help: 'the release image' }],
+  flags: {
+    ...INPUT_FLAGS,
+    'registry-overrides': textFlag({
+      value: 'S=D,...',
+      default: '',
+      help: "targets that replace sources, as the flag of HyperShift's operator",
+    }),
+    translate: toggle({ help: 'print component images at their mirrors' }),
+    arch: textFlag({ value: 'NAME', default: 'amd64', help: 'the architecture, as in an image index' }),
+    output: outputFlag(['text', 'json', 'yaml']),
+    ...ACCESS_FLAGS,
+  },
+  notes: ['Places that did not have it go to stderr, and with --output json|yaml into "skipped".'],
+  exitCodes: '0 the release is printed, 1 no place has it, 2 wrong usage',
+  examples: [
+    'node main.ts release quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64 --from examples/fleet --cluster clusters/prod --authfile auth.json',
+  ],
   permissions: {
-    reads: ['<--from>', '<--authfile>', '<--ca>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: [
       'registries of the image and its mirrors, and the token services they name; with --kubeconfig or --context the API server',
     ],
     api: INPUT_API,
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      ...INPUT_FLAGS,
-      'registry-overrides': { type: 'string', default: '' },
-      translate: { type: 'boolean', default: false },
-      arch: { type: 'string', default: 'amd64' },
-      output: { type: 'string', default: 'text' },
-      ...ACCESS_FLAGS,
-    },
-  });
+export const command: Command = defineCommand(TABLE, run);
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   const [text, ...more] = positionals;
   if (text === undefined || more.length > 0) throw new UsageError('Cannot read a release: wanted one image');
-  if (!['text', 'json', 'yaml'].includes(values.output))
-    throw new UsageError(`Unknown output "${values.output}": wanted text, json or yaml`);
   const overrides = parseOverridesFlag(values['registry-overrides']);
   if (overrides === undefined)
     throw new UsageError(

@@ -2,41 +2,43 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { ObjectStore } from '../controller/store.ts';
-import { parseYaml } from '../kube/yaml.ts';
+import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { type Expectation, judgeExpectation, readExpectations } from '../rules/diagnose/expectations.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
 import { readFolders } from './explain/folders.ts';
 import { explainIn, findWorld } from './explain/world.ts';
+import { outputFlag } from './flags/common.ts';
+import { type Flags, folder, several } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 import { type Puller, parsePodName } from './pod-spec.ts';
 
-const HELP = `
-Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image
-is pulled with, or that none is offered.
-
-Usage: pullwright test FILE... [--from DIR] [--output text|json|junit]
-
-  --from DIR       folder of manifests, in place of "from" in the file; may be given more than once
-  --output junit   a report that CI systems read
-
-A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod,
-serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.
-
-Exit codes: 0 all hold, 1 one does not, or could not be judged, 2 wrong usage.
-
-Example: pullwright test credentials.test.yaml --output junit > report.xml
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'test',
   summary: 'Judge expectations about pull credentials offline (JUnit for pipelines)',
-  help: HELP,
-  permissions: { reads: ['<FILE>', '<--from>'], writes: [], hosts: ['none'], api: [] },
-  run,
-};
+  about: [
+    'Judges expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
+  ],
+  args: [{ name: 'FILE...', help: 'files of expectations' }],
+  flags: {
+    from: several(folder({ help: 'a folder of manifests, in place of "from" in the file' })),
+    output: outputFlag(
+      ['text', 'json', 'yaml', 'junit'],
+      'the form of the result; junit: a report that CI systems read',
+    ),
+  },
+  notes: [
+    'A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
+  ],
+  exitCodes: '0 all hold, 1 one does not, or could not be judged, 2 wrong usage',
+  examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
+  permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
 
 interface Outcome {
   readonly file: string;
@@ -45,19 +47,14 @@ interface Outcome {
   readonly failure?: string;
 }
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { from: { type: 'string', multiple: true }, output: { type: 'string', default: 'text' } },
-  });
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
-  const render = Object.hasOwn(RENDERERS, values.output) ? RENDERERS[values.output] : undefined;
-  if (render === undefined)
-    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or junit`);
   const outcomes: Outcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values.from, io)));
-  io.stdout.write(render(outcomes));
+  io.stdout.write(RENDERERS[values.output](outcomes));
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
 }
 
@@ -125,7 +122,9 @@ function invalid(file: string, why: string): PullwrightError {
   });
 }
 
-const RENDERERS: Readonly<Record<string, (outcomes: readonly Outcome[]) => string>> = {
+const RENDERERS: Readonly<
+  Record<'text' | 'json' | 'yaml' | 'junit', (outcomes: readonly Outcome[]) => string>
+> = {
   text: (outcomes) => {
     const lines = outcomes.map(({ name, failure }) =>
       failure === undefined ? `ok    ${name}` : `FAIL  ${name}\n      ${failure}`,
@@ -134,6 +133,7 @@ const RENDERERS: Readonly<Record<string, (outcomes: readonly Outcome[]) => strin
     return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
   },
   json: (outcomes) => `${JSON.stringify(outcomes, null, 2)}\n`,
+  yaml: (outcomes) => toYaml(outcomes, { lineWidth: 0 }),
   junit: (outcomes) => {
     const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
     const cases = outcomes.map(({ file, name, failure }) => {

@@ -1,6 +1,5 @@
 /** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
 import { systemClock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
@@ -11,38 +10,43 @@ import { type CarryOutOptions, carryOut, type Done } from '../uninstall/carry-ou
 import { findObjects } from '../uninstall/find.ts';
 import { nameOf, planUninstall, type Stage, type UninstallPlan } from '../uninstall/plan.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
+import { duration, type Flags as FlagTable, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Usage: pullwright uninstall [--kubeconfig FILE] [--context NAME] [--dry-run] [--yes] [options]
-
-Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs,
-nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running
-kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed
-is continued by running it again.
-
-  --kubeconfig FILE   the cluster; default: as for kubectl
-  --context NAME      a context of the kubeconfig; default: the current one
-  --dry-run           print what would be removed and what stays, and change nothing
-  --yes               do not ask
-  --keep-secrets      leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them
-  --skip-nodes        delete the DaemonSets without waiting for the nodes to be tidied
-  --ignore-gitops     go on although Argo CD or Flux delivers some of the objects and may bring them back
-  --timeout SECONDS   how long nodes, or one object, may take (600)
-  --output FORMAT     text or json: form of the plan and of the result (text)
-
-The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.
-
-Exit codes: 0 nothing of it is left, 1 something could not be removed, 2 wrong usage.
-
-Example: pullwright uninstall --kubeconfig admin.kubeconfig --dry-run
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'uninstall',
   summary: 'Remove everything from a cluster, in order, and leave the nodes working',
-  help: HELP,
+  about: [
+    'Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs, nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed is continued by running it again.',
+  ],
+  flags: {
+    ...CLUSTER_FLAGS,
+    'dry-run': toggle({ help: 'print what would be removed and what stays, and change nothing' }),
+    yes: toggle({ short: 'y', help: 'do not ask' }),
+    'keep-secrets': toggle({
+      help: 'leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them',
+    }),
+    'skip-nodes': toggle({ help: 'delete the DaemonSets without waiting for the nodes to be tidied' }),
+    'ignore-gitops': toggle({
+      help: 'go on although Argo CD or Flux delivers some of the objects and may bring them back',
+    }),
+    timeout: duration({
+      default: '10m',
+      least: 1000,
+      most: 86_400_000,
+      help: 'how long nodes, or one object, may take',
+    }),
+    output: outputFlag(['text', 'json'], 'the form of the plan and of the result'),
+  },
+  notes: [
+    'The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.',
+  ],
+  exitCodes: '0 nothing of it is left, 1 something could not be removed, 2 wrong usage',
+  examples: ['pullwright uninstall --kubeconfig admin.kubeconfig --dry-run'],
   permissions: {
-    reads: ['<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: ['the API server of the kubeconfig'],
     api: [
@@ -51,8 +55,9 @@ export const command: Command = {
       'patch nodes, deployments (gives up own fields)',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<FlagTable>;
+
+export const command: Command = defineCommand(TABLE, run);
 
 interface Flags {
   readonly 'dry-run': boolean;
@@ -63,26 +68,10 @@ interface Flags {
   readonly options: { readonly keepSecrets: boolean; readonly skipNodes: boolean };
 }
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      kubeconfig: { type: 'string' },
-      context: { type: 'string' },
-      'dry-run': { type: 'boolean', default: false },
-      yes: { type: 'boolean', default: false },
-      'keep-secrets': { type: 'boolean', default: false },
-      'skip-nodes': { type: 'boolean', default: false },
-      'ignore-gitops': { type: 'boolean', default: false },
-      timeout: { type: 'string', default: '600' },
-      output: { type: 'string', default: 'text' },
-    },
-  });
-  if (values.output !== 'text' && values.output !== 'json')
-    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const flags: Flags = {
     ...values,
-    timeoutMs: seconds(values.timeout) * 1000,
+    timeoutMs: values.timeout,
     isJson: values.output === 'json',
     options: { keepSecrets: values['keep-secrets'], skipNodes: values['skip-nodes'] },
   };
@@ -90,6 +79,8 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const client = new HttpKubeClient({
     connection,
     userAgent: `pullwright/${VERSION}`,
+    timeoutMs: values['request-timeout'],
+    ...(values.as === undefined ? {} : { actAs: values.as }),
   });
   try {
     return await uninstall(client, flags, io);
@@ -203,9 +194,4 @@ function keptText({ kept }: UninstallPlan): string {
 
 function keptRow({ object, reason }: UninstallPlan['kept'][number]): { object: string; reason: string } {
   return { object: nameOf(object), reason };
-}
-
-function seconds(value: string): number {
-  if (/^\d{1,6}$/.test(value) && Number(value) > 0) return Number(value);
-  throw new UsageError(`Flag --timeout is "${value}": wanted seconds, from 1`);
 }

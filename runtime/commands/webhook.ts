@@ -1,37 +1,45 @@
 /** `pullwright webhook`: injects pull secrets at admission, for clusters that do not serve MutatingAdmissionPolicy. */
-import { parseArgs } from 'node:util';
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { LOG_FLAGS } from './flags/common.ts';
+import { choice, count, type Flags, file, folder, port, several, text, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Usage: pullwright webhook --cert-dir DIR [options]
-
-Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and
-SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the
-webhook stays out of it. A pod is never refused.
-
-  --cert-dir DIR           holds tls.crt and tls.key; read again when they change
-  --port PORT              HTTPS (9443)
-  --health-port PORT       /healthz, /readyz and /metrics over HTTP; off for none (8081)
-  --kubeconfig FILE        (that of the pod, else KUBECONFIG)
-  --namespace NAME         namespace of our own pods, never injected into (pullwright-system)
-  --exclude NAMESPACE      further namespaces that are left alone; may be repeated
-  --without-containers     SidecarSets inject even where no matching set brings a container
-  --missing-revision WHAT  a SidecarSet pins a revision that does not exist: skip it, or inject its current names (skip)
-  --log-level LEVEL        debug, info, warn or error (info)
-  --log-format FORMAT      json or logfmt (json)
-
-Ready (/readyz) means: every profile and namespace was read once.
-
-Example: pullwright webhook --cert-dir /etc/pullwright/tls --port 9443
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'webhook',
   summary: 'Inject pull secrets into pods at admission (runs in a Deployment)',
-  help: HELP,
+  about: [
+    'Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the webhook stays out of it. A pod is never refused.',
+  ],
+  flags: {
+    'cert-dir': folder({ help: 'holds tls.crt and tls.key; read again when they change' }),
+    port: count({ value: 'PORT', default: '9443', most: 65_535, help: 'HTTPS' }),
+    'health-port': port({ default: '8081', help: '/healthz, /readyz and /metrics over HTTP' }),
+    kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, that of the pod, else KUBECONFIG' }),
+    namespace: text({
+      value: 'NAME',
+      short: 'n',
+      default: 'pullwright-system',
+      completes: 'namespaces',
+      help: 'namespace of our own pods, never injected into',
+    }),
+    exclude: several(
+      text({ value: 'NAMESPACE', completes: 'namespaces', help: 'a further namespace that is left alone' }),
+    ),
+    'without-containers': toggle({
+      help: 'SidecarSets inject even where no matching set brings a container',
+    }),
+    'missing-revision': choice(['skip', 'current'], {
+      default: 'skip',
+      help: 'where a SidecarSet pins a revision that does not exist: skip it, or inject its current names',
+    }),
+    ...LOG_FLAGS,
+  },
+  notes: ['Ready (/readyz) means: every profile and namespace was read once.'],
+  examples: ['pullwright webhook --cert-dir /etc/pullwright/tls --port 9443'],
   permissions: {
-    reads: ['<--cert-dir>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: ['the API server; listens on <--port> and <--health-port>'],
     api: [
@@ -40,54 +48,27 @@ export const command: Command = {
       'get, list, watch mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const OPTIONS = {
-  'cert-dir': { type: 'string' },
-  port: { type: 'string', default: '9443' },
-  'health-port': { type: 'string', default: '8081' },
-  kubeconfig: { type: 'string' },
-  namespace: { type: 'string', default: 'pullwright-system' },
-  exclude: { type: 'string', multiple: true },
-  'without-containers': { type: 'boolean', default: false },
-  'missing-revision': { type: 'string', default: 'skip' },
-  'log-level': { type: 'string', default: 'info' },
-  'log-format': { type: 'string', default: 'json' },
-} as const;
+export const command: Command = defineCommand(TABLE, run);
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values } = parseArgs({ args: [...args], options: OPTIONS });
-  const folder = values['cert-dir'];
-  if (folder === undefined) throw new UsageError('Cannot serve the webhook: wanted --cert-dir DIR');
-  const missingRevision = values['missing-revision'];
-  if (missingRevision !== 'skip' && missingRevision !== 'current')
-    throw new UsageError(`Cannot use --missing-revision "${missingRevision}": wanted skip or current`);
-  const ports = { webhook: portOf(values.port, '--port'), health: healthPort(values['health-port']) };
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const certificates = values['cert-dir'];
+  if (certificates === undefined) throw new UsageError('Cannot serve the webhook: wanted --cert-dir DIR');
   const { runWebhook } = await import('../pull-secret-injection/webhook/process.ts');
   return runWebhook(
     {
-      certificates: { certificate: `${folder}/tls.crt`, key: `${folder}/tls.key` },
-      port: ports.webhook,
-      healthPort: ports.health,
+      certificates: { certificate: `${certificates}/tls.crt`, key: `${certificates}/tls.key` },
+      port: values.port,
+      healthPort: values['health-port'],
       kubeconfig: values.kubeconfig,
       ownNamespace: values.namespace,
       excludedNamespaces: values.exclude ?? [],
       withoutContainers: values['without-containers'],
-      missingRevision,
+      missingRevision: values['missing-revision'],
       logLevel: values['log-level'],
       logFormat: values['log-format'],
     },
     io,
   );
-}
-
-function healthPort(text: string): number | undefined {
-  return text === 'off' ? undefined : portOf(text, '--health-port');
-}
-
-function portOf(text: string, flag: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new UsageError(`Cannot use ${flag} "${text}": wanted a port`);
 }

@@ -85,7 +85,7 @@ const BAD: readonly Bad[] = [
     reason: 'usage',
     args: ['--output', 'xml'],
     code: 2,
-    says: /wanted text or json/,
+    says: /must be one of text, json/,
   },
   {
     name: 'a check of standard output',

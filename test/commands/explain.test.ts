@@ -148,7 +148,7 @@ test('wrong use says what is wanted', async () => {
     [[], /name an image/],
     [['r.io//x'], /Cannot read image/],
     [['nginx', '--pod', 'service/x'], /wanted a name, or a kind/],
-    [['nginx', '--output', 'xml'], /wanted text, json or mermaid/],
+    [['nginx', '--output', 'xml'], /must be one of text, json, yaml, mermaid/],
   ] as const) {
     const ran = await explain(...args);
     assert.equal(ran.code, 2, ran.stdout);

@@ -53,7 +53,7 @@ table(
       reason: 'wrong usage',
       args: [IMAGE, '--output', 'xml'],
       code: 2,
-      says: /wanted text, json or yaml/,
+      says: /must be one of text, json, yaml/,
     },
     {
       name: 'no such folder',

@@ -131,9 +131,9 @@ test('commands follow HTTPS_PROXY and NO_PROXY', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pullwright-proxy-'));
   const ca = join(folder, 'ca.crt');
   writeFileSync(ca, OWN.ca);
-  const through = await registryClient({ ca, timeout: '10' }, { HTTPS_PROXY: proxy.url });
+  const through = await registryClient({ ca, timeout: 10_000 }, { HTTPS_PROXY: proxy.url });
   assert.equal((await through.headManifest(image(NAME))).digest, DIGEST);
-  const past = await registryClient({ ca, timeout: '10' }, { HTTPS_PROXY: proxy.url, NO_PROXY: '.test' });
+  const past = await registryClient({ ca, timeout: 10_000 }, { HTTPS_PROXY: proxy.url, NO_PROXY: '.test' });
   assert.match((await failure(past.headManifest(image(NAME)))).message, /has no address/);
   proxy.stop();
   rmSync(folder, { recursive: true });

@@ -1,6 +1,5 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { readFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { toYaml } from '../../kube/yaml.ts';
 import { imageHint } from '../../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
@@ -10,39 +9,41 @@ import { explanationMermaid, explanationText, type Paint } from '../../rules/dia
 import { UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { type CommandTable, defineCommand } from '../define.ts';
+import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/common.ts';
+import { type Flags, file, text as textFlag, type ValuesOf } from '../flags/flag.ts';
+import type { Given } from '../flags/parse.ts';
 import { namespaceOf, readObjects } from '../object-source.ts';
 import { type Puller, parsePodName } from '../pod-spec.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { type ReadWorld, readFolders } from './folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './world.ts';
 
-const HELP = `
-Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at
-every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.
-
-Usage: pullwright explain [IMAGE...] [--pod POD] [-n NAMESPACE] [--from DIR | --kubeconfig FILE] [options]
-
-  --pod POD              a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images
-  -n, --namespace NAME   default: that of the context
-  --service-account SA   without --pod; default: default
-  --node NODE            the node that pulls: whether the pull secret is synced to it
-  --node-config FILE     a copy of the node's /var/lib/kubelet/config.json
-  --from DIR             folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE      the cluster; default: as for kubectl
-  --context NAME         a context of the kubeconfig; default: the current one
-  --output FORMAT        text (default), json, mermaid
-
-Exit codes: 0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage.
-
-Example: pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'explain',
   summary: 'Show which credentials are tried for an image, and why not others',
-  help: HELP,
+  about: [
+    'Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.',
+  ],
+  args: [{ name: '[IMAGE...]', help: 'images; without, all of --pod' }],
+  flags: {
+    pod: textFlag({
+      value: 'POD',
+      help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images',
+    }),
+    namespace: namespaceFlag,
+    'service-account': textFlag({ value: 'NAME', default: 'default', help: 'who pulls, without --pod' }),
+    node: textFlag({ value: 'NODE', help: 'the node that pulls: whether the pull secret is synced to it' }),
+    'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
+    from: fromFlag,
+    ...CLUSTER_FLAGS,
+    output: outputFlag(['text', 'json', 'yaml', 'mermaid']),
+  },
+  exitCodes:
+    '0 something is tried and nothing stands in the way, 1 a finding of severity error, 2 wrong usage',
+  examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
   permissions: {
-    reads: ['<--from>', '<--node-config>', '<--kubeconfig>'],
+    reads: [],
     writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
@@ -55,28 +56,16 @@ export const command: Command = {
       'of a template: get namespaces, mutatingadmissionpolicies, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const OPTIONS = {
-  pod: { type: 'string' },
-  namespace: { type: 'string', short: 'n' },
-  'service-account': { type: 'string', default: 'default' },
-  node: { type: 'string' },
-  'node-config': { type: 'string' },
-  from: { type: 'string', multiple: true },
-  kubeconfig: { type: 'string' },
-  context: { type: 'string' },
-  output: { type: 'string', default: 'text' },
-} as const;
+export const command: Command = defineCommand(TABLE, run);
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+type Values = ValuesOf<typeof TABLE.flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  if (!['text', 'json', 'mermaid'].includes(values.output)) {
-    throw new UsageError(`Cannot print as "${values.output}": wanted text, json or mermaid`);
-  }
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   // Before anything is asked: a name that cannot be read needs no cluster.
   positionals.forEach(imageOf);
   const puller = pullerOf(values, await namespaceOf(values, io));
@@ -131,10 +120,8 @@ function pullerOf(values: Values, namespace: string): Puller {
 
 async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
-    const { kubeconfig, context } = values;
-    const flags = { kubeconfig, context };
     return {
-      ...(await readObjects(flags, kindsFor(puller), io, nextKindsFor(puller))),
+      ...(await readObjects({ ...values, from: undefined }, kindsFor(puller), io, nextKindsFor(puller))),
       places: new Map(),
       notes: [],
     };
@@ -165,12 +152,13 @@ interface Look {
   readonly columns: number | undefined;
 }
 
-function rendered(explanations: readonly Explanation[], output: string, look: Look): string {
+function rendered(explanations: readonly Explanation[], output: Values['output'], look: Look): string {
   const { paint, places, columns } = look;
-  if (output === 'json') {
-    const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
-    return `${JSON.stringify(located.length === 1 ? located[0] : located, null, 2)}\n`;
-  }
+  const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
+  const whole: unknown = located.length === 1 ? located[0] : located;
+  if (output === 'json') return `${JSON.stringify(whole, null, 2)}\n`;
+  // Through JSON, where what is redacted shows as such.
+  if (output === 'yaml') return toYaml(JSON.parse(JSON.stringify(whole)), { lineWidth: 0 });
   if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');
   const locate = (source: string): string | undefined => places.get(source);
   const text = { paint, locate, ...(columns === undefined ? {} : { columns }) };

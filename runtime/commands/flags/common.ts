@@ -44,3 +44,15 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
 ): Flag<C[number]> {
   return choice<C>(forms, { default: forms[0] as C[number], short: 'o', help });
 }
+
+/** How a program that runs for long tells of itself. */
+export const LOG_FLAGS: {
+  readonly 'log-level': Flag<'debug' | 'info' | 'warn' | 'error'>;
+  readonly 'log-format': Flag<'json' | 'logfmt'>;
+} = {
+  'log-level': choice(['debug', 'info', 'warn', 'error'], {
+    default: 'info',
+    help: 'the least that is logged',
+  }),
+  'log-format': choice(['json', 'logfmt'], { default: 'json', help: 'the form of the log' }),
+};

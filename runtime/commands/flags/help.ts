@@ -12,6 +12,8 @@ export interface CommandSpec<F extends Flags = Flags> {
   /** Arguments that are no flags, in their order. */
   readonly args?: readonly Argument[];
   readonly flags: F;
+  /** What is worth knowing besides: paragraphs, below the flags. */
+  readonly notes?: readonly string[];
   /** What an exit code says, where it is more than done, failed and wrong usage. */
   readonly exitCodes?: string;
   /** Command lines. */
@@ -43,6 +45,7 @@ export function helpText(spec: CommandSpec): string {
     '',
     ...aligned(entries),
     ...(entries.length > 0 ? [''] : []),
+    ...(spec.notes ?? []).flatMap((note) => [...lines(note, WIDTH), '']),
     ...(spec.exitCodes === undefined ? [] : [...lines(`Exit codes: ${spec.exitCodes}`, WIDTH), '']),
     ...spec.examples.map((line) => `Example: ${line}`),
   ].join('\n');

@@ -2,76 +2,68 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import type * as ChartsModule from '../../../charts/mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster } from '../../../charts/mod.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { type CommandTable, defineCommand } from '../define.ts';
+import { outputFlag } from '../flags/common.ts';
+import { type Flags, file, folder, toggle } from '../flags/flag.ts';
+import type { Given } from '../flags/parse.ts';
 import { report, reportCheck, type SynthResult } from './report.ts';
 
-const HELP = `
-Usage: pullwright synth [--fleet FILE] [--to DIR] [options]
-
-Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for
-kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer
-wanted are removed; files that were not rendered stay.
-
-  --fleet FILE      fleet.yaml, or a TypeScript file that exports a fleet as default
-                    (default: fleet.yaml here, else the built-in fleet of one cluster)
-  --to DIR          where to write; "-" prints everything (default: $CDK8S_OUTDIR, else dist/manifests)
-  --check           write nothing; list added, changed and stale files, and exit 1 when there are any
-  --overwrite       replace files that stand where a rendered file belongs
-  --schema          print the JSON Schema of fleet.yaml for editors
-  --output FORMAT   text (default) or json
-
-Exit codes: 0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written,
-2 wrong usage.
-
-Example: pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests
-`;
-
-const FLAGS = {
-  fleet: { type: 'string' },
-  to: { type: 'string' },
-  check: { type: 'boolean', default: false },
-  overwrite: { type: 'boolean', default: false },
-  schema: { type: 'boolean', default: false },
-  output: { type: 'string', default: 'text' },
-} as const;
-
-export const command: Command = {
+const TABLE = {
   name: 'synth',
   summary: 'Render a fleet into files for a GitOps repository',
-  help: HELP,
-  permissions: { reads: ['<--fleet>', '<--to>'], writes: ['<--to>'], hosts: ['none'], api: [] },
-  async run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-    const { values } = parseArgs({ args: [...args], options: FLAGS, allowPositionals: false });
-    if (!['text', 'json'].includes(values.output))
-      throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
-    const charts = await import('../../../charts/mod.ts');
-    if (values.schema) {
-      io.stdout.write(`${JSON.stringify(charts.fleetJsonSchema(), null, 2)}\n`);
-      return 0;
-    }
-    const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
-    if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
-    const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
-    const { tree, clusters } = charts.renderFleet(fleet);
-    if (to === '-') return print(tree, io);
-    warnOfSops(fleet, clusters, io);
-    const folder = resolve(io.cwd, to);
-    const difference = onDisk(to, () =>
-      values.check
-        ? charts.compareTree(folder, tree)
-        : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
-    );
-    const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
-    const result: SynthResult = { fleet: name, to, clusters, difference, missing };
-    if (values.check) return reportCheck(result, values.output, io);
-    report(result, values.output, io);
-    return 0;
+  about: [
+    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer wanted are removed; files that were not rendered stay.',
+  ],
+  flags: {
+    fleet: file({
+      help: 'fleet.yaml, or a TypeScript file that exports a fleet; without it, fleet.yaml here, else the built-in fleet of one cluster',
+    }),
+    to: folder({
+      help: 'where to write, or - to print everything; without it, $CDK8S_OUTDIR, else dist/manifests',
+    }),
+    check: toggle({
+      help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',
+    }),
+    overwrite: toggle({ help: 'replace files that stand where a rendered file belongs' }),
+    schema: toggle({ help: 'print the JSON Schema of fleet.yaml for editors' }),
+    output: outputFlag(['text', 'json']),
   },
-};
+  exitCodes:
+    '0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written, 2 wrong usage',
+  examples: ['pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests'],
+  permissions: { reads: [], writes: ['<--to>'], hosts: ['none'], api: [] },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const charts = await import('../../../charts/mod.ts');
+  if (values.schema) {
+    io.stdout.write(`${JSON.stringify(charts.fleetJsonSchema(), null, 2)}\n`);
+    return 0;
+  }
+  const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
+  if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
+  const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
+  const { tree, clusters } = charts.renderFleet(fleet);
+  if (to === '-') return print(tree, io);
+  warnOfSops(fleet, clusters, io);
+  const folder = resolve(io.cwd, to);
+  const difference = onDisk(to, () =>
+    values.check
+      ? charts.compareTree(folder, tree)
+      : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
+  );
+  const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
+  const result: SynthResult = { fleet: name, to, clusters, difference, missing };
+  if (values.check) return reportCheck(result, values.output, io);
+  report(result, values.output, io);
+  return 0;
+}
 
 function print(tree: ManifestTree, io: CommandIo): ExitCode {
   for (const [path, text] of tree)

@@ -2,10 +2,9 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { folderOf, readFolder } from '../../controller/folder.ts';
 import type { Manifest } from '../../controller/manifests.ts';
-import { parseYaml } from '../../kube/yaml.ts';
+import { parseYaml, toYaml } from '../../kube/yaml.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
 import { validateDockerConfig } from '../../rules/docker-config/validate.ts';
 import { UsageError } from '../../rules/errors.ts';
@@ -13,48 +12,51 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { redact } from '../../rules/redacted.ts';
 import { capped } from '../../rules/text/capped.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
+import { type CommandTable, defineCommand } from '../define.ts';
+import { outputFlag } from '../flags/common.ts';
+import { type Flags, toggle } from '../flags/flag.ts';
+import type { Given } from '../flags/parse.ts';
 import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
 
-const HELP = `
-Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles, CRIOCredentialProviderConfigs, kubelet
-CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.
-
-Usage: pullwright validate FILE... [--strict] [--output text|json]
-
-  FILE           a file or a folder of manifests, a docker config, a fleet.yaml, or - for standard input
-  --strict       warnings fail too
-  --output json  problems for programs
-
-Exit codes: 0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage.
-
-Example: pullwright validate additional-pull-secret.yaml
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'validate',
   summary: 'Judge pull secrets, mirror sets, profiles and fleets before they are applied',
-  help: HELP,
+  about: [
+    'Judges pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+  ],
+  args: [
+    {
+      name: 'FILE...',
+      help: 'a file or a folder of manifests, a docker config, a fleet.yaml, or - for standard input',
+    },
+  ],
+  flags: {
+    strict: toggle({ help: 'warnings fail too' }),
+    output: outputFlag(['text', 'json', 'yaml'], 'the form of the problems'),
+  },
+  exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
+  examples: ['pullwright validate additional-pull-secret.yaml'],
   permissions: { reads: ['<FILE>'], writes: [], hosts: ['none'], api: [] },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: { strict: { type: 'boolean', default: false }, output: { type: 'string', default: 'text' } },
-  });
+export const command: Command = defineCommand(TABLE, run);
+
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
-  if (values.output !== 'text' && values.output !== 'json') {
-    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
-  }
   const inputs: Input[] = [];
   for (const path of positionals) inputs.push(await readInput(path, io));
   const problems = await judge(inputs);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
-  if (values.output === 'json') io.stdout.write(`${JSON.stringify({ judged, problems }, null, 2)}\n`);
-  else io.stdout.write(asText(problems, judged, io.stdout.isTTY === true));
+  const forms = {
+    text: () => asText(problems, judged, io.stdout.isTTY === true),
+    json: () => `${JSON.stringify({ judged, problems }, null, 2)}\n`,
+    yaml: () => toYaml({ judged, problems }, { lineWidth: 0 }),
+  };
+  io.stdout.write(forms[values.output]());
   const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
   for (const note of selectionNotes(
     inputs.flatMap((input) => input.manifests),

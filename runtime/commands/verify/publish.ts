@@ -2,7 +2,6 @@
 import { hostname } from 'node:os';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
-import type { ClusterChoice } from '../../kube/kubeconfig.ts';
 import type { VerifyReport } from '../../rules/diagnose/verify-report.ts';
 import { type VerifyEvent, verifyStatus } from '../../rules/diagnose/verify-status.ts';
 import { describeError } from '../../rules/errors.ts';
@@ -12,7 +11,7 @@ import {
   pullStatusName,
 } from '../../rules/kubernetes/pull-status.ts';
 import type { CommandIo } from '../command.ts';
-import { withClient } from '../object-source.ts';
+import { type ClusterAccess, withClient } from '../object-source.ts';
 
 export interface PublishOptions {
   /** The CronJob. */
@@ -20,7 +19,7 @@ export interface PublishOptions {
   readonly name: string;
   readonly problems: readonly string[];
   readonly warnDays: number;
-  readonly cluster: ClusterChoice;
+  readonly cluster: ClusterAccess;
 }
 
 const MANAGER = 'pullwright-verify';

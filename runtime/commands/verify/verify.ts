@@ -1,50 +1,64 @@
 /** `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there. */
-import { parseArgs } from 'node:util';
+import { toYaml } from '../../kube/yaml.ts';
 import { endingSoon, verifyReport, wantsAttention } from '../../rules/diagnose/verify-report.ts';
 import { verifyText } from '../../rules/diagnose/verify-text.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
-import { ACCESS_FLAGS, REACH_HELP } from '../registry-access.ts';
+import { type CommandTable, defineCommand } from '../define.ts';
+import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
+import { count, type Flags, several, text, toggle, type ValuesOf } from '../flags/flag.ts';
+import type { Given } from '../flags/parse.ts';
+import { REACH_FLAGS } from '../registry-access.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { askRegistries } from './ask.ts';
 import { reportToCluster } from './publish.ts';
 import { readWorldOfUse } from './world.ts';
 
-const HELP = `
-Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror.
-One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.
-
-Usage: pullwright verify IMAGE... | --all-in-use [-n NAMESPACE] [--from DIR | --kubeconfig FILE]
-                         [--context NAME] [options]
-
-  --image IMAGE            the same as IMAGE; may be given more than once
-  --all-in-use             all images of pods and of the templates that make pods
-  -n, --namespace NAME     for IMAGE: whose pull secrets; default: default. With --all-in-use: only
-                           this namespace; may be given more than once then
-  --service-account SA     for IMAGE; default: default
-  --from DIR               folder of manifests or a dump, instead of a cluster; may be given more than once
-  --kubeconfig FILE        the cluster; default: as for kubectl
-  --context NAME           a context of the kubeconfig; default: the current one
-  --concurrency N          questions at once; default 16
-  --warn-days N            point out credentials that end within so many days; default 14
-  --output text|json       default text
-  --report NAMESPACE/NAME  also write the results to a PullStatus about this CronJob, and tell of changes by events
-${REACH_HELP}
-
-A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of
-a redirect, and never to loopback, link-local or metadata addresses unless the host is allowed by a flag.
-
-Exit codes: 0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage.
-
-Example: pullwright verify --all-in-use -n payments
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'verify',
   summary: 'Ask the registries whether credentials are taken and images are there',
-  help: HELP,
+  about: [
+    'Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror. One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.',
+  ],
+  args: [{ name: '[IMAGE...]', help: 'images; or --all-in-use' }],
+  flags: {
+    image: several(text({ value: 'IMAGE', help: 'the same as IMAGE' })),
+    'all-in-use': toggle({ help: 'all images of pods and of the templates that make pods' }),
+    namespace: several(
+      text({
+        value: 'NAME',
+        short: 'n',
+        completes: 'namespaces',
+        help: 'of IMAGE, the one whose pull secrets count; with --all-in-use, only these',
+      }),
+    ),
+    'all-namespaces': toggle({
+      short: 'A',
+      help: 'with --all-in-use, every namespace, as without --namespace',
+    }),
+    'service-account': text({ value: 'NAME', default: 'default', help: 'who pulls IMAGE' }),
+    from: fromFlag,
+    ...CLUSTER_FLAGS,
+    concurrency: count({ default: '16', least: 1, most: 256, help: 'questions at once' }),
+    'warn-days': count({
+      default: '14',
+      most: 3650,
+      help: 'point out credentials that end within so many days',
+    }),
+    output: outputFlag(['text', 'json', 'yaml']),
+    report: text({
+      value: 'NAMESPACE/NAME',
+      help: 'also write the results to a PullStatus about this CronJob, and tell of changes by events',
+    }),
+    ...REACH_FLAGS,
+  },
+  notes: [
+    'A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of a redirect, and never to loopback, link-local or metadata addresses unless the host is allowed by a flag.',
+  ],
+  exitCodes: '0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage',
+  examples: ['pullwright verify --all-in-use -n payments'],
   permissions: {
-    reads: ['<--from>', '<--kubeconfig>', '<--ca>'],
+    reads: [],
     writes: [],
     hosts: [
       'the API server of the kubeconfig; none with --from',
@@ -61,30 +75,16 @@ export const command: Command = {
       'with --report: get, patch pullstatuses; create events',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const { authfile: _authfile, ...REACH_FLAGS } = ACCESS_FLAGS;
+export const command: Command = defineCommand(TABLE, run);
 
-const OPTIONS = {
-  image: { type: 'string', multiple: true },
-  'all-in-use': { type: 'boolean', default: false },
-  namespace: { type: 'string', short: 'n', multiple: true },
-  'service-account': { type: 'string', default: 'default' },
-  from: { type: 'string', multiple: true },
-  kubeconfig: { type: 'string' },
-  context: { type: 'string' },
-  concurrency: { type: 'string', default: '16' },
-  'warn-days': { type: 'string', default: '14' },
-  output: { type: 'string', default: 'text' },
-  report: { type: 'string' },
-  ...REACH_FLAGS,
-} as const;
+type Values = ValuesOf<typeof TABLE.flags>;
 
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
-
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+async function run(
+  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  io: CommandIo,
+): Promise<ExitCode> {
   const images = [...positionals, ...(values.image ?? [])];
   const settings = settingsOf(values, images);
   const { users, problems, hints } = await readWorldOfUse(values, images, io);
@@ -94,8 +94,11 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const report = verifyReport(asked, new Date());
   const columns = columnsOf(io);
   io.stdout.write(
-    values.output === 'json'
-      ? `${JSON.stringify({ ...report, endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })) }, null, 2)}\n`
+    values.output !== 'text'
+      ? asData(values.output, {
+          ...report,
+          endingSoon: endingSoon(report, settings.warnDays).map(({ source, key }) => ({ source, key })),
+        })
       : verifyText(report, {
           paint: paintFor(io),
           warnDays: settings.warnDays,
@@ -103,12 +106,11 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
         }),
   );
   if (settings.report === undefined) return wantsAttention(report) || problems.length > 0 ? 1 : 0;
-  const { kubeconfig, context } = values;
   const publish = {
     ...settings.report,
     problems,
     warnDays: settings.warnDays,
-    cluster: { kubeconfig, context },
+    cluster: values,
   };
   await reportToCluster(report, publish, io);
   // A CronJob that reports has done its work; a failed Job would hide that behind retries.
@@ -122,16 +124,16 @@ interface Settings {
 }
 
 function settingsOf(values: Values, images: readonly string[]): Settings {
-  if (values.output !== 'text' && values.output !== 'json')
-    throw new UsageError(`Cannot print as "${values.output}": wanted text or json`);
   if (values['all-in-use'] === images.length > 0)
     throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
   if (images.length > 0 && (values.namespace ?? []).length > 1)
     throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
+  if (values['all-namespaces'] && values.namespace !== undefined)
+    throw new UsageError('Cannot verify: --all-namespaces and --namespace say different things');
   const report = values.report === undefined ? undefined : cronJobOf(values.report);
   return {
-    concurrency: wholeNumber('concurrency', values.concurrency, { from: 1, to: 256 }),
-    warnDays: wholeNumber('warn-days', values['warn-days'], { from: 0, to: 3650 }),
+    concurrency: values.concurrency,
+    warnDays: values['warn-days'],
     ...(report === undefined ? {} : { report }),
   };
 }
@@ -143,8 +145,8 @@ function cronJobOf(text: string): { readonly namespace: string; readonly name: s
   return { namespace: found[1] ?? '', name: found[2] ?? '' };
 }
 
-function wholeNumber(flag: string, text: string, { from, to }: { from: number; to: number }): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= from && value <= to) return value;
-  throw new UsageError(`Cannot use --${flag} "${text}": wanted a whole number from ${from} to ${to}`);
+/** Through JSON, where what is redacted shows as such. */
+function asData(output: 'json' | 'yaml', data: unknown): string {
+  const text = JSON.stringify(data, null, 2);
+  return output === 'json' ? `${text}\n` : toYaml(JSON.parse(text), { lineWidth: 0 });
 }

@@ -7,7 +7,7 @@ import { CLUSTER_VERSION, IMAGE_CONFIG } from '../../rules/node-registries/input
 import type { CommandIo } from '../command.ts';
 import { readFolders } from '../explain/folders.ts';
 import { CLUSTER_KINDS, findWorld, GLOBAL_SECRET, inputIn, PLATFORM_SECRET } from '../explain/world.ts';
-import { type NextKinds, readObjects, type SourceKind } from '../object-source.ts';
+import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from '../object-source.ts';
 import { type ImageUser, imageUsers, USING_KINDS } from './in-use.ts';
 
 /** An image that somebody pulls, with all that is tried for it. */
@@ -26,13 +26,11 @@ export interface WorldOfUse {
   readonly hints: readonly string[];
 }
 
-interface Flags {
+interface Flags extends ClusterAccess {
   /** Absent: all; for named images, the one. */
-  readonly namespace?: readonly string[];
+  readonly namespace: readonly string[] | undefined;
   readonly 'service-account': string;
-  readonly from?: readonly string[];
-  readonly kubeconfig?: string;
-  readonly context?: string;
+  readonly from: readonly string[] | undefined;
 }
 
 /**
@@ -78,7 +76,7 @@ async function read(
   io: CommandIo,
 ): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[] }> {
   if (flags.from !== undefined) return readFolders(flags.from);
-  const { namespace, kubeconfig, context } = flags;
+  const { namespace, from: _from, ...access } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
     {},
@@ -93,7 +91,7 @@ async function read(
     IMAGE_CONFIG,
     CLUSTER_VERSION,
   ];
-  return readObjects({ kubeconfig, context }, kinds, io, nextKinds(flags, named));
+  return readObjects(access, kinds, io, nextKinds(flags, named));
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
