@@ -164,7 +164,7 @@ test('observes what HyperShift writes: nothing is written, drift is said', () =>
       [
         {
           name: 'OPENSHIFT_IMG_OVERRIDES',
-          value: 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp',
+          value: 'quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp',
         },
       ],
       'control-plane-operator',

@@ -3,6 +3,8 @@
  * what shows only when the rules are seen together. Errors break pulls or do nothing; warnings surprise.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
+import { faultProblems } from '../node-registries/node-mirrors.ts';
+import { renderNodeFiles } from '../node-registries/render.ts';
 import { collectMirrors, type MirrorEntry, type MirrorProblem, readMirrorEntries } from './collect.ts';
 import { compileMirrors, findRule, type MirrorIndex, type MirrorRule, type RuleOrigin } from './mirrors.ts';
 
@@ -26,7 +28,17 @@ export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProb
   const { rules, problems } = collectMirrors(objects);
   const { entries } = readMirrorEntries(objects);
   const index = compileMirrors(rules);
-  return [...problems, ...entryProblems(entries), ...rules.flatMap((rule) => ruleProblems(rule, index))];
+  const told = new Set(problems.map(({ code, origin }) => `${code} ${origin.kind}/${origin.name}`));
+  // What the operator refuses, and nothing else here has told.
+  const refused = faultProblems(renderNodeFiles(objects)).filter(
+    ({ code, origin }) => !told.has(`${code} ${origin.kind}/${origin.name}`),
+  );
+  return [
+    ...problems,
+    ...refused,
+    ...entryProblems(entries),
+    ...rules.flatMap((rule) => ruleProblems(rule, index)),
+  ];
 }
 
 function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[] {
