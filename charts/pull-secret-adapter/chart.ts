@@ -15,6 +15,8 @@ export interface PullSecretAdapterInput {
   readonly broker?: 'rabbitmq' | 'pubsub';
   /** Secret whose key `url` holds the URL of RabbitMQ. @default {'pull-secret-adapter-broker'} */
   readonly brokerSecret?: string;
+  /** Secret whose key `token` holds the bearer token of the HyperFleet API, for adapter and Sentinel. @default none: no authentication */
+  readonly apiTokenSecret?: string;
   /** Project of Pub/Sub. */
   readonly gcpProject?: string;
   /** @default {'hyperfleet-clusters'} */
@@ -53,6 +55,9 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
     api: z.url({ protocol: /^https?$/ }).describe('Base URL of the HyperFleet API'),
     broker: z.enum(['rabbitmq', 'pubsub']).exactOptional().describe('Where events come from'),
     brokerSecret: name.exactOptional().describe('Secret whose key "url" holds the URL of RabbitMQ'),
+    apiTokenSecret: name
+      .exactOptional()
+      .describe('Secret whose key "token" holds the bearer token of the HyperFleet API'),
     gcpProject: z.string().min(1).max(100).exactOptional().describe('Project of Pub/Sub'),
     topic: z.string().min(1).max(255).exactOptional().describe('Topic, and exchange of RabbitMQ'),
     subscription: z

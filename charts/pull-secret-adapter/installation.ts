@@ -27,6 +27,8 @@ export interface AdapterInstallation {
   readonly api: string;
   /** Secret in `namespace` whose key `url` holds the URL of RabbitMQ; absent with Pub/Sub. */
   readonly brokerSecret?: string;
+  /** Secret in `namespace` whose key `token` holds the bearer token of the API; absent: no authentication. */
+  readonly apiTokenSecret?: string;
   readonly broker: 'rabbitmq' | 'pubsub';
   readonly gcpProject?: string;
   readonly topic: string;
@@ -139,6 +141,7 @@ function brokerArgs(input: AdapterInstallation): readonly string[] {
     input.subscription,
     ...(input.gcpProject === undefined ? [] : ['--gcp-project', input.gcpProject]),
     ...(input.brokerSecret === undefined ? [] : ['--broker-url-file', '/etc/pullwright/broker/url']),
+    ...(input.apiTokenSecret === undefined ? [] : ['--api-token-file', '/etc/pullwright/api/token']),
   ];
 }
 
@@ -180,11 +183,21 @@ function pod(
   name: string,
   args: readonly string[],
 ): Parameters<typeof deployment>[0]['pod'] {
-  const { brokerSecret } = input;
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
+  const secrets = [
+    ...(input.brokerSecret === undefined ? [] : [{ name: 'broker', secretName: input.brokerSecret }]),
+    ...(input.apiTokenSecret === undefined ? [] : [{ name: 'api', secretName: input.apiTokenSecret }]),
+  ];
+  const mounts = secrets.map((one) => ({
+    name: one.name,
+    mountPath: `/etc/pullwright/${one.name}`,
+    readOnly: true,
+  }));
   // Readable by whatever user the platform gives the pod: nobody else is in it.
-  const volume = { name: 'broker', secret: { secretName: brokerSecret ?? '', defaultMode: 0o444 } };
-  const mount = { name: 'broker', mountPath: '/etc/pullwright/broker', readOnly: true };
+  const volumes = secrets.map((one) => ({
+    name: one.name,
+    secret: { secretName: one.secretName, defaultMode: 0o444 },
+  }));
   return {
     serviceAccountName: name,
     automountServiceAccountToken: name === ADAPTER_ACCOUNT,
@@ -206,10 +219,10 @@ function pod(
         resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
         securityContext: HARDENED_CONTAINER,
         terminationMessagePolicy: 'FallbackToLogsOnError',
-        ...(brokerSecret === undefined ? {} : { volumeMounts: [mount] }),
+        ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
       },
     ],
-    ...(brokerSecret === undefined ? {} : { volumes: [volume] }),
+    ...(volumes.length === 0 ? {} : { volumes }),
   };
 }
 

@@ -28,6 +28,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   const dead = client.topic(topology.deadLetterTopic);
   const running = new Set<Promise<void>>();
   let connected = true;
+  let closing = false;
   let reopening: NodeJS.Timeout | undefined;
   const settle = async (message: Message): Promise<void> => {
     const handled: Handled = await handler({ body: message.data, attributes: message.attributes });
@@ -49,6 +50,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     }
   };
   subscription.on('message', (message: Message) => {
+    if (closing) return message.nack();
     const work = settle(message).finally(() => running.delete(work));
     running.add(work);
   });
@@ -69,6 +71,8 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     connected: () => connected,
     close: async () => {
       clearTimeout(reopening);
+      // Takes nothing more, and only then waits for what it has.
+      closing = true;
       await Promise.all(running);
       await subscription.close();
       await client.close();
@@ -102,6 +106,14 @@ async function createAll(client: PubSubClient, topology: PubSubTopology): Promis
         deadLetterTopic: topology.deadLetterTopic,
         maxDeliveryAttempts: topology.maxDeliveryAttempts,
       },
+      // Without it a message that is given back comes again at once, and an outage of a minute uses up its attempts.
+      retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },
+    })
+    .catch(existing);
+  // A topic keeps nothing by itself: without a subscription every dead letter is lost.
+  await client
+    .createSubscription(topology.deadLetterTopic, topology.deadLetterSubscription, {
+      expirationPolicy: {},
     })
     .catch(existing);
 }

@@ -46,6 +46,8 @@ export interface PubSubTopology {
   readonly topic: string;
   readonly subscription: string;
   readonly deadLetterTopic: string;
+  /** Keeps the dead letters until somebody has read them. */
+  readonly deadLetterSubscription: string;
   readonly maxDeliveryAttempts: number;
 }
 
@@ -60,6 +62,7 @@ export function pubSubTopology(input: {
     topic: `projects/${input.project}/topics/${input.topic}`,
     subscription: `projects/${input.project}/subscriptions/${input.subscription}`,
     deadLetterTopic: `projects/${input.project}/topics/${input.subscription}-dlq`,
+    deadLetterSubscription: `projects/${input.project}/subscriptions/${input.subscription}-dlq`,
     maxDeliveryAttempts: input.maxDeliveryAttempts ?? 5,
   };
 }

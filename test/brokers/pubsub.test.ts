@@ -43,6 +43,20 @@ else {
       withinMs: 30_000,
     });
     await eventually(() => assert.ok(notes.includes('A message was moved to the dead letters')));
+    // The dead letter is kept, and can be read by whoever looks for it.
+    const { PubSub } = await import('@google-cloud/pubsub');
+    const reader = new PubSub({ projectId: 'proj' });
+    const buried = Promise.withResolvers<string>();
+    const letters = reader.subscription(topology.deadLetterSubscription);
+    letters.on('message', (message) => {
+      message.ack();
+      buried.resolve(message.data.toString());
+    });
+    assert.equal(await buried.promise, 'bad');
+    const [made] = await reader.subscription(topology.subscription).getMetadata();
+    assert.equal(Number(made.retryPolicy?.minimumBackoff?.seconds), 10);
+    await letters.close();
+    await reader.close();
     await publisher.close();
     await consumer.close();
     server.stop();

@@ -122,6 +122,16 @@ test('what the fleet says of Sentinel becomes flags that the command knows', () 
     assert.ok(sentinelCommand.help.includes(`${flag} `), flag);
 });
 
+test('the token of the API reaches adapter and Sentinel alike', () => {
+  const objects = adapterInstallation({ ...BASE, apiTokenSecret: 'hyperfleet-token' });
+  for (const name of ['pull-secret-adapter', 'pull-secret-sentinel']) {
+    const text = JSON.stringify(named(objects, 'Deployment', name));
+    assert.match(text, /"--api-token-file","\/etc\/pullwright\/api\/token"/);
+    assert.match(text, /"mountPath":"\/etc\/pullwright\/api"/);
+    assert.match(text, /"secretName":"hyperfleet-token"/);
+  }
+});
+
 test('Pub/Sub and federation', () =>
   golden('pull-secret-adapter/pubsub.yaml', yaml(adapterInstallation(PUBSUB))));
 

@@ -41,13 +41,22 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
     const count = await sentinel.poll(new Date());
     record(metrics, count);
     const loud = count.published + count.failed > 0;
-    logger[count.failed > 0 ? 'warn' : loud ? 'info' : 'debug']('polled', { ...count });
+    const { cause, ...numbers } = count;
+    const why = cause === undefined ? {} : { error: publishFault(cause) };
+    logger[count.failed > 0 ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
     return count.failed === 0;
   } catch (error) {
     countPoll(metrics, 'failed');
     logger.warn('The clusters could not be gone over', { error: describeError(error) });
     return false;
   }
+}
+
+/** The code alone: messages of the brokers' libraries may hold the URL, with its password. */
+function publishFault(error: unknown): string {
+  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
+  const known = typeof code === 'string' || typeof code === 'number' ? code : name;
+  return `the broker did not take an event (${/^[\w.-]{1,60}$/.test(String(known)) ? String(known) : 'unknown'})`;
 }
 
 function record(metrics: Metrics, count: SentinelCount): void {

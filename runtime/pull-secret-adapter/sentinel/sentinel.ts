@@ -29,6 +29,8 @@ export interface SentinelCount {
   /** Due, but said a moment ago. */
   readonly held: number;
   readonly failed: number;
+  /** Why the first one could not be published. */
+  readonly cause?: unknown;
 }
 
 interface Sent {
@@ -46,6 +48,7 @@ export class Sentinel {
   readonly #publisher: Pick<Publisher, 'publish'>;
   readonly #settings: SentinelSettings;
   #sent = new Map<string, Sent>();
+  #cause: unknown;
 
   constructor(
     api: Pick<HyperfleetApi, 'clusters' | 'statuses'>,
@@ -66,6 +69,7 @@ export class Sentinel {
   async poll(now: Date): Promise<SentinelCount> {
     const seen = new Map<string, Sent>();
     const count = { clusters: 0, published: 0, held: 0, failed: 0 };
+    this.#cause = undefined;
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
       const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
       count.clusters += group.length;
@@ -75,7 +79,7 @@ export class Sentinel {
         if (sent !== undefined && end !== 'not due') seen.set(id, sent);
         if (end !== 'not due') count[end] += 1;
       }
-      if (count.failed > 0) return count;
+      if (count.failed > 0) return { ...count, cause: this.#cause };
     }
     // Clusters that have gone, and such that are in order again, are forgotten.
     this.#sent = seen;
@@ -88,7 +92,8 @@ export class Sentinel {
     if (next === undefined) return 'held';
     try {
       await this.#publisher.publish(eventFor(cluster, this.#settings));
-    } catch {
+    } catch (error) {
+      this.#cause ??= error;
       return 'failed';
     }
     this.#sent.set(cluster.id, next);
