@@ -1,5 +1,7 @@
 /** Columns of text for people. */
 
+import { onOneLine } from './printable.ts';
+
 /**
  * Lines up `cells`, the first row being the head; each line is cut to `columns`. Ends with a newline.
  *
@@ -13,7 +15,9 @@
  * assert.equal(textTable([['NAME', 'STATE'], ['a', 'a long story']], 14), 'NAME  STATE\na     a long …\n');
  * ```
  */
-export function textTable(cells: readonly (readonly string[])[], columns: number | undefined): string {
+export function textTable(given: readonly (readonly string[])[], columns: number | undefined): string {
+  // A name with a newline in it could pass for a row of ours.
+  const cells = given.map((line) => line.map(onOneLine));
   const count = Math.max(...cells.map((line) => line.length));
   const widths = Array.from({ length: count }, (_, index) =>
     cells.reduce((widest, line) => Math.max(widest, line[index]?.length ?? 0), 0),
