@@ -57,7 +57,7 @@ test('no controller, no chart, no parser', () => {
     /reconciler|render|pools|ignition|match-images|go-url|https-engine|http\/proxy|redirect/.test(file),
   );
   assert.deepEqual(heavy, []);
-  assert.ok(onNode.length < 45, `${onNode.length} files: ${onNode.join(' ')}`);
+  assert.ok(onNode.length < 40, `${onNode.length} files: ${onNode.join(' ')}`);
 });
 
 test.run();

@@ -5,6 +5,8 @@
  * Neither Node nor the compiled runtime has datagrams on local sockets, so that the compiled runtime asks the C library.
  */
 
+import { type LogLine, type LogSubject, oneLine } from './log.ts';
+
 interface Symbols {
   socket(domain: number, type: number, protocol: number): number;
   sendto(
@@ -61,4 +63,35 @@ export function sendDatagrams(path: string, texts: readonly string[]): number | 
   } catch {
     return undefined;
   }
+}
+
+/** The name of the program in the journal: `journalctl -t crio-credential-provider`. */
+export const IDENTIFIER = 'crio-credential-provider';
+
+/**
+ * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be asked
+ * for (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are left out; no value can begin a line of its own.
+ *
+ * @example
+ * ```ts
+ * import { journalEntry } from './journal.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const entry = journalEntry({ priority: 6, text: 'Got 2 secret(s)' }, { namespace: 'team-a' }, 7);
+ * assert.equal(entry, 'MESSAGE=Got 2 secret(s)\nPRIORITY=6\nSYSLOG_IDENTIFIER=crio-credential-provider\nSYSLOG_PID=7\nNAMESPACE=team-a\n');
+ * ```
+ */
+export function journalEntry({ priority, text }: LogLine, subject: LogSubject, pid: number): string {
+  const fields = [
+    ['MESSAGE', text],
+    ['PRIORITY', String(priority)],
+    ['SYSLOG_IDENTIFIER', IDENTIFIER],
+    // The journal reads the process of a sender from /proc, where one that has ended is no more.
+    ['SYSLOG_PID', String(pid)],
+    ['NAMESPACE', subject.namespace],
+    ['IMAGE', subject.image],
+  ] as const;
+  return fields
+    .map(([name, value]) => (value === undefined || value === '' ? '' : `${name}=${oneLine(value)}\n`))
+    .join('');
 }
