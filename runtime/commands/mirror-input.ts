@@ -9,7 +9,6 @@ import { folderOf, readFolder } from '../controller/folder.ts';
 import type { ClusterChoice } from '../kube/kubeconfig.ts';
 import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { UsageError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
 import { parseRegistriesConf } from '../rules/mirrors/registries-conf.ts';
 import { asTable, listOf } from '../rules/mirrors/registries-conf-table.ts';
@@ -125,7 +124,7 @@ async function fromCluster({ kubeconfig, context }: InputValues, io: CommandIo):
     ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
   ];
   const { store, problems } = await readObjects({ kubeconfig, context }, kinds, io);
-  const found = [...store].map((object) => ({ object: object as KubeObject }));
+  const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
 }
 

@@ -29,7 +29,7 @@ export interface HttpRequest {
 /** The head of an answer, with its body still to come. Every status is an answer. */
 export interface HttpAnswer {
   readonly status: number;
-  header(name: string): string | undefined;
+  readonly header: (name: string) => string | undefined;
   /** The body as it arrives, as the server packed it. */
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
@@ -41,7 +41,7 @@ export interface HttpAnswer {
 /** An answer of which everything is there. */
 export interface WholeAnswer {
   readonly status: number;
-  header(name: string): string | undefined;
+  readonly header: (name: string) => string | undefined;
   readonly text: string;
 }
 

@@ -22,5 +22,5 @@ export interface Connection {
   /** `http://[user:password@]host:port` to go through. */
   readonly proxy?: Redacted<string>;
   /** Read again from where they come; `refused` after a 401, so that what is cached is not given again. */
-  credentials(refused: boolean): Promise<Credentials>;
+  readonly credentials: (refused: boolean) => Promise<Credentials>;
 }

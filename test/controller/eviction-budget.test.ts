@@ -9,7 +9,7 @@ function pod(name: string, more: Partial<EvictionCase> = {}): EvictionCase {
   return { pod: name, workload: 'w', cause: 'reg', createdAt: '2026-01-01T00:00:00Z', ...more };
 }
 
-function budget(): { readonly judged: EvictionBudget; pass(ms: number): void } {
+function budget(): { readonly judged: EvictionBudget; readonly pass: (ms: number) => void } {
   let now = START;
   return { judged: new EvictionBudget(() => now), pass: (ms) => (now += ms) };
 }

@@ -9,7 +9,7 @@ const OPERATOR = [{ manager: 'hosted-cluster-config-operator', operation: 'Updat
 
 function theirs(name: string, text: string): KubeObject {
   const made = secret(name, 'kube-system', { '.dockerconfigjson': text });
-  return { ...made, metadata: { ...made.metadata, managedFields: OPERATOR } } as KubeObject;
+  return { ...made, metadata: { ...made.metadata, managedFields: OPERATOR } };
 }
 
 function beside(tenant: string, global: string | undefined): Fleet {

@@ -177,7 +177,7 @@ else {
   });
 
   test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {
-    for (const role of aggregatedRoles()) await plane.apply(role as TestObject);
+    for (const role of aggregatedRoles()) await plane.apply(role);
     const blue = await plane.user({ name: 'blue', by: 'token' });
     await plane.apply({
       apiVersion: 'rbac.authorization.k8s.io/v1',

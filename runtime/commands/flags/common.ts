@@ -42,7 +42,7 @@ export function outputFlag<const C extends readonly [string, ...string[]]>(
   forms: C,
   help = 'the form of the result',
 ): Flag<C[number]> {
-  return choice<C>(forms, { default: forms[0] as C[number], short: 'o', help });
+  return choice<C>(forms, { default: forms[0], short: 'o', help });
 }
 
 /** How a program that runs for long tells of itself. */

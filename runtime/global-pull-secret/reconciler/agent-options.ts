@@ -68,5 +68,5 @@ export function agentOptions(raw: unknown, problems: string[]): Partial<AgentOpt
     problems.push(
       'agent.image: shape "upstream" needs the image of HyperShift that holds control-plane-operator',
     );
-  return fields as Partial<AgentOptions>;
+  return fields;
 }

@@ -2,11 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ObjectStore } from '../../../../runtime/controller/store.ts';
 import { DEFAULT_OPTIONS } from '../../../../runtime/pull-secret-injection/options.ts';
 import { namespaceLabels, planIn } from '../../../../runtime/pull-secret-injection/reconciler/view.ts';
-import {
-  type AdmittedPod,
-  admitPod,
-  isNewPod,
-} from '../../../../runtime/pull-secret-injection/webhook/admit-pod.ts';
+import { admitPod, isNewPod } from '../../../../runtime/pull-secret-injection/webhook/admit-pod.ts';
 import { planInjection } from '../../../../runtime/rules/injection/profile-plan.ts';
 import type { KubeObject } from '../../../../runtime/rules/kubernetes/object.ts';
 import { worldOf } from '../../../pull-secret-injection/scene.ts';
@@ -86,7 +82,7 @@ function admit(input: AdmissionCase): Expected {
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name });
   const labels = found === undefined ? undefined : namespaceLabels(found);
   const answer = admitPod(world, {
-    pod: pod as AdmittedPod,
+    pod,
     namespace: name,
     namespaceLabels: labels,
     plan,
@@ -126,6 +122,6 @@ function storeOf({ namespaces, sidecarSets, controllerRevisions = [] }: Admissio
       },
       revision,
       data: { spec },
-    } as KubeObject);
+    });
   return store;
 }

@@ -84,7 +84,8 @@ function accepts(actual: unknown, expected: unknown): boolean {
   const got = actual as Input;
   const want = expected as Input;
   const logs = [...new Set(got['logs'] as readonly string[] | undefined)];
-  const contained = String(got['errorContains'] ?? '').includes(String(want['errorContains']));
+  const contained =
+    (got['errorContains'] as string | undefined)?.includes(String(want['errorContains'])) === true;
   const error = contained ? { errorContains: want['errorContains'] } : {};
   return acceptsNamed({ ...got, logs, ...error }, expected);
 }
