@@ -85,6 +85,14 @@ function importsOf(file: string): string[] {
     .map((target) => (target.startsWith('.') ? normalize(join(dirname(file), target)) : target));
 }
 
+/** What is loaded with a file. A command that is loaded when it is asked for makes no circle. */
+function staticImportsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+  return [...text.matchAll(/^(?:import|export)\b[^'"`;]*?from\s*'(\.[^']+)'/gm)].map((match) =>
+    normalize(join(dirname(file), match[1] ?? '')),
+  );
+}
+
 function allowedFor(file: string): readonly string[] | undefined {
   const folder = Object.keys(ALLOWED)
     .filter((name) => file.startsWith(`${name}/`))
@@ -180,6 +188,20 @@ test('each shelf of the rules has 4 to 15 files, and its mod.ts names every one'
       wrong.push(`${shelf}mod.ts names ${named.join()}`);
   }
   assert.deepEqual(wrong, []);
+});
+
+test('no file imports itself by way of others, types included', () => {
+  const all = new Map(sources().map((file) => [file, staticImportsOf(file)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' > '));
+    if (done.has(file) || path.includes(file)) return;
+    for (const target of all.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of all.keys()) visit(file, []);
+  assert.deepEqual(circles, []);
 });
 
 test('every source file is under 300 lines', () => {

@@ -46,7 +46,7 @@ const troubles: readonly Trouble[] = [
         '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","image":"docker.io/library/nginx"}',
     },
     exitCode: 1,
-    says: /apiVersion "admission\.k8s\.io\/v1", kind "AdmissionReview": must be credentialprovider\.kubelet\.k8s\.io\/v1/,
+    says: /invalid kind: must be CredentialProviderRequest/,
   },
   {
     name: 'a request of a version to come',
@@ -55,7 +55,7 @@ const troubles: readonly Trouble[] = [
       stdin: requestFor(IMAGE, undefined).replace('k8s.io/v1"', 'k8s.io/v2"'),
     },
     exitCode: 1,
-    says: /apiVersion "credentialprovider\.kubelet\.k8s\.io\/v2"/,
+    says: /invalid apiVersion: must be credentialprovider\.kubelet\.k8s\.io\/v1/,
   },
   {
     name: 'no right, but the node can pull',

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../../runtime/rules/auth-lookup/kubelet.ts';
-import { type ExplainInput, explainImage, type ListedSecret } from '../../runtime/rules/diagnose/explain.ts';
+import { explainImage } from '../../runtime/rules/diagnose/explain.ts';
 import { explanationMermaid, explanationText } from '../../runtime/rules/diagnose/explain-text.ts';
+import type { ExplainInput, ListedSecret } from '../../runtime/rules/diagnose/explain-types.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { suite, table } from '../support/suite.ts';

@@ -1,6 +1,6 @@
 /** What the kubelet says about the pulls of a pod that does not run. */
 import type { ObjectStore } from '../../controller/store.ts';
-import type { DoctorInput } from '../../rules/diagnose/doctor.ts';
+import type { DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import { type PullComplaint, pullComplaint } from '../../rules/diagnose/pull-complaint.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 

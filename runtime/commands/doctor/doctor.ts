@@ -1,6 +1,7 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
 import { toYaml } from '../../kube/yaml.ts';
-import { type DoctorInput, doctorChain, firstBroken, type Link } from '../../rules/diagnose/doctor.ts';
+import { doctorChain, firstBroken } from '../../rules/diagnose/doctor.ts';
+import type { DoctorInput, Link } from '../../rules/diagnose/doctor-types.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';

@@ -3,7 +3,7 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { lookupForContainers } from '../../rules/auth-lookup/containers.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/auth-lookup/kubelet.ts';
-import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor.ts';
+import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';

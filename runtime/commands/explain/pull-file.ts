@@ -12,7 +12,7 @@ import {
   chooseCredentials,
   collectOffers,
 } from '../../rules/credential-provider/namespace-credentials.ts';
-import type { PullFile } from '../../rules/diagnose/explain.ts';
+import type { PullFile } from '../../rules/diagnose/explain-types.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
 import { pullSources } from '../../rules/mirrors/pull-sources.ts';

@@ -3,14 +3,8 @@ import { parse as parseToml } from 'smol-toml';
 import type { ObjectName, ObjectStore } from '../../controller/store.ts';
 import type { ImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
-import {
-  type ExplainInput,
-  type Explanation,
-  explainImage,
-  type ListedSecret,
-  type NodeMerge,
-  type PullFile,
-} from '../../rules/diagnose/explain.ts';
+import { type Explanation, explainImage } from '../../rules/diagnose/explain.ts';
+import type { ExplainInput, ListedSecret, NodeMerge, PullFile } from '../../rules/diagnose/explain-types.ts';
 import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { pullSecretSource, secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';

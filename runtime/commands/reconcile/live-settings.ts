@@ -1,7 +1,7 @@
 /** The flags of `reconcile` in a cluster, checked. */
 import { UsageError } from '../../rules/errors.ts';
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../../telemetry/logger.ts';
-import type { ReconcileFlags } from './reconcile.ts';
+import type { ReconcileFlags } from './reconcile-flags.ts';
 
 export interface LiveSettings {
   /** Of the management cluster, or of the one there is; undefined: that of the pod. */

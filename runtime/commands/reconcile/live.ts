@@ -8,7 +8,7 @@ import { takeProxySettings } from '../proxy-settings.ts';
 import { dryRunLive } from './live-dry-run.ts';
 import { type LiveRun, prepareRun, readiness, startWatching } from './live-run.ts';
 import { liveSettings } from './live-settings.ts';
-import type { ReconcileFlags } from './reconcile.ts';
+import type { ReconcileFlags } from './reconcile-flags.ts';
 
 /** Name of the Lease and of everything else of this Deployment. */
 const LEASE = 'pullwright-reconciler';

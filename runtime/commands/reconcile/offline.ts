@@ -12,7 +12,7 @@ import { loadReconcilers, parseReconcileConfig } from './config.ts';
 import { parseFacts } from './offline-facts.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
 import { writeObjects } from './offline-write.ts';
-import type { ReconcileFlags } from './reconcile.ts';
+import type { ReconcileFlags } from './reconcile-flags.ts';
 import { type Report, renderReport, reportOf } from './report.ts';
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {

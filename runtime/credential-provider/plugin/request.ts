@@ -40,7 +40,8 @@ export function parseRequest(text: string): ProviderRequest {
   // What names neither is taken for one: a person may write it by hand.
   const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;
   const kind = textField(fields, 'kind') || KIND;
-  if (kind !== KIND || !VERSIONS.includes(apiVersion)) throw notARequest(kind, apiVersion);
+  if (kind !== KIND) throw notARequest('kind');
+  if (!VERSIONS.includes(apiVersion)) throw notARequest('apiVersion');
   return {
     apiVersion,
     image: textField(fields, 'image'),
@@ -83,10 +84,11 @@ function endOfObject(text: string): number {
   return -1;
 }
 
-function notARequest(kind: string, apiVersion: string): PullwrightError {
-  const found = `${JSON.stringify(apiVersion.slice(0, 100))}, kind ${JSON.stringify(kind.slice(0, 100))}`;
+/** Without the value: the fields of a request that is mixed up may hold the token. */
+function notARequest(field: 'apiVersion' | 'kind'): PullwrightError {
+  const wanted = field === 'kind' ? KIND : VERSIONS.join(' or ');
   return new PullwrightError(
-    `unable to parse credential provider request from stdin: apiVersion ${found}: must be ${VERSIONS.join(', ')} and ${KIND}`,
+    `unable to parse credential provider request from stdin: invalid ${field}: must be ${wanted}`,
     {
       code: 'RequestUnreadable',
       disposition: 'terminal',

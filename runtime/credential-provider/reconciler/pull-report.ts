@@ -14,7 +14,7 @@ import type { Rollout } from '../pools.ts';
 import { contestedCondition } from './contested.ts';
 import { sameFiles } from './managed.ts';
 import { howToRefer, type NodePool } from './node-pools.ts';
-import type { PoolState, ReportInput } from './report.ts';
+import type { PoolState, ReportInput } from './report-input.ts';
 
 /** The object to apply, its status, and what that is the status of. */
 export function pullReport(

@@ -41,7 +41,8 @@ import { managerElsewhere } from './managed.ts';
 import { type MatchImagesInput, readMatchImages } from './match-images-input.ts';
 import { NODE_POOL_READ } from './node-pools.ts';
 import { optionsFor, parseReconcilerOptions, type ReconcilerOptions } from './options.ts';
-import { type Hold, type PoolState, report } from './report.ts';
+import { report } from './report.ts';
+import type { Hold, PoolState } from './report-input.ts';
 import { applyOf, INFRASTRUCTURE, MACHINE_CONFIG, type Target, targetsOf, unreachable } from './targets.ts';
 
 const NAME = 'credential-provider';

@@ -1,55 +1,14 @@
 /** What the reconciler says: conditions of the object, events, gauges; the PullStatus is in pull-report.ts. */
-import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
-import type { Apply, EventNote, Outcome, Problem, Ref, Sample, World } from '../../controller/contract.ts';
+
+import type { EventNote, Outcome, Problem, Ref, Sample } from '../../controller/contract.ts';
 import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
 import { type Condition, type ConditionInput, nextConditions } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import type { Pool } from '../pools.ts';
 import { conditionOf, validated } from './conditions.ts';
 import { statusWriter } from './managed.ts';
-import { howToRefer, type NodePool } from './node-pools.ts';
+import { howToRefer } from './node-pools.ts';
 import { BY_DAEMON_SET, listed, NO_POOL, pullReport } from './pull-report.ts';
-
-/** Why a pool is not rendered, and what is rendered stays. */
-export interface Hold {
-  readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
-  readonly message: string;
-}
-
-export interface PoolState {
-  readonly pool: Pool;
-  /** For a hosted cluster. */
-  readonly nodePools: readonly NodePool[];
-  /** Name of what is rendered. */
-  readonly configName: string;
-  readonly verdicts: readonly MatchImageVerdict[];
-  readonly hold?: Hold;
-  /** Why nothing can be rendered: the kubelet of the pool cannot be pointed at a file. What was rendered goes. */
-  readonly noPlace?: string;
-  /** What may keep the file from its kubelets although it is rendered. */
-  readonly warning?: string;
-  readonly files: readonly NodeFile[];
-  /** The MachineConfig or ConfigMap that is there. */
-  readonly present: KubeObject | undefined;
-  /** The one that should be. */
-  readonly wanted: KubeObject;
-}
-
-export interface ReportInput {
-  readonly world: World;
-  readonly object: KubeObject;
-  readonly states: readonly PoolState[];
-  /** What the definition of the kind refuses. */
-  readonly faults: readonly MatchImageVerdict[];
-  /** Who manages the object instead of us. */
-  readonly elsewhere: string | undefined;
-  /** Whether there is anything to render for. */
-  readonly isServed: boolean;
-  /** Whether a DaemonSet installs the provider where there is nothing to render for. */
-  readonly installer: boolean;
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[] | 'all';
-}
+import type { PoolState, ReportInput } from './report-input.ts';
 
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
 export function report(input: ReportInput): Outcome {

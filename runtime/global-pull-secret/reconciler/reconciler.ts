@@ -27,6 +27,7 @@ import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './option
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
 import { REMOVAL_READS, removalContext } from './removal-context.ts';
 import { report, STATUS_READS } from './report.ts';
+import type { SystemSecrets } from './system-secrets.ts';
 
 const NAME = 'global-pull-secret';
 const MANAGER = `pullwright-${NAME}`;
@@ -96,14 +97,6 @@ const DAEMON_SET: Ref = {
   namespace: NAMES.namespace,
   name: NAMES.syncer,
 };
-
-/** The Secrets of the system as they are. */
-export interface SystemSecrets {
-  readonly platform: KubeObject | undefined;
-  readonly additional: KubeObject | undefined;
-  readonly original: KubeObject | undefined;
-  readonly global: KubeObject | undefined;
-}
 
 function readSecrets(world: World): SystemSecrets {
   const hosted = (name: string): KubeObject | undefined =>

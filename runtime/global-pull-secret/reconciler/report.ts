@@ -31,8 +31,8 @@ import {
   rejectedOf,
   textOf,
 } from './platform-report.ts';
-import type { SystemSecrets } from './reconciler.ts';
 import { platformOwner } from './removal-context.ts';
+import type { SystemSecrets } from './system-secrets.ts';
 
 const STATUS: Ref = {
   role: 'hosted',

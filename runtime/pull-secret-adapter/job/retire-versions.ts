@@ -2,7 +2,7 @@
 import { sameSecret } from '../../rules/redacted.ts';
 import { versionNumber } from './read-version.ts';
 import type { GcpSecret } from './secret-manager.ts';
-import type { StoreInput } from './store-secret.ts';
+import type { StoreInput } from './store-input.ts';
 
 /**
  * @param current full name of the version that holds the content

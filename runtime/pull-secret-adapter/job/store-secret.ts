@@ -6,14 +6,16 @@
  * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is left out and named when
  * the identity may not do it, since the existing job gets by with four permissions.
  */
-import { type Redacted, sameSecret } from '../../rules/redacted.ts';
+
+import { sameSecret } from '../../rules/redacted.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import { GcpError, JobError } from './gcp-error.ts';
 import { accessIntact, readNewest, versionNumber } from './read-version.ts';
 import { retireVersions } from './retire-versions.ts';
-import type { GcpPayload, GcpSecret, Replication, SecretManager } from './secret-manager.ts';
+import type { GcpPayload, GcpSecret, Replication } from './secret-manager.ts';
 import { assertOurs } from './secret-ownership.ts';
+import type { StoreInput } from './store-input.ts';
 
 /** Who holds the secret: `<content hash> <runner> <milliseconds since 1970>`. */
 export const WRITER_ANNOTATION = 'pullwright-writer';
@@ -25,27 +27,6 @@ export const CLEANUP_ANNOTATION = 'pullwright-cleanup';
 export const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
 /** A holder that has not finished in this time is taken to be dead: no run takes as long, see `RUN_TIMEOUT`. */
 export const HOLD_MS = 60_000;
-
-export interface StoreInput {
-  readonly manager: Pick<
-    SecretManager,
-    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'enabledVersions' | 'disable' | 'destroy'
-  >;
-  readonly secretName: string;
-  readonly content: Redacted<string>;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly replication: Replication | undefined;
-  readonly generation: number;
-  readonly keepVersions: number;
-  readonly adopt: boolean;
-  /** Unique among runners. */
-  readonly runner: string;
-  readonly now: () => number;
-  readonly pause: (ms: number) => Promise<void>;
-  readonly log: (operation: string, message: string, version?: string) => void;
-  /** Takes the call of a step that was left out because it is not permitted. */
-  readonly leftOut: (call: string) => void;
-}
 
 export interface StoreResult {
   readonly reason: Extract<OutcomeReason, 'SecretStored' | 'SecretUnchanged'>;

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
 import { injectionState } from './injecting.ts';
 import { secretRef } from './names.ts';
-import type { UninjectedPod } from './pod-audit.ts';
+import type { UninjectedPod } from './uninjected-pod.ts';
 
 /**
  * Only pods that somebody makes again, that are stuck, for whom every missing Secret is at hand by now, while something injects. The

@@ -2,6 +2,7 @@
  * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
  * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
  */
+
 import type { Apply, Outcome, Ref, Sample, World } from '../../controller/contract.ts';
 import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
 import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
@@ -18,17 +19,8 @@ import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { evictionOf } from './eviction.ts';
 import { isTerminating, namespaceRef } from './namespace-plan.ts';
+import type { UninjectedPod } from './uninjected-pod.ts';
 import { namespaceLabels, planIn } from './view.ts';
-
-/** A pod that lacks names. */
-export interface UninjectedPod {
-  readonly pod: KubeObject;
-  readonly missing: readonly string[];
-  /** Profiles and SidecarSets that would have added them. */
-  readonly by: readonly string[];
-  /** A container waits because its image cannot be pulled. */
-  readonly stuck: boolean;
-}
 
 /** What should be true of the pods of one namespace. */
 export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {

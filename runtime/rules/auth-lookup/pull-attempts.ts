@@ -5,13 +5,8 @@
  * Source of the rule: explain.ts, which says who sends what where; nothing is decided here a second time.
  */
 
-import {
-  type EntryPlace,
-  type ExplainInput,
-  type Explanation,
-  explainImage,
-  type Sent,
-} from '../diagnose/explain.ts';
+import { type Explanation, explainImage } from '../diagnose/explain.ts';
+import type { EntryPlace, ExplainInput, Sent } from '../diagnose/explain-types.ts';
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
 import type { ExpiringCredential } from '../docker-config/expiry.ts';
 import type { AuthSource } from './kubelet.ts';

@@ -1,7 +1,7 @@
 /** The YAML that mends a link: as few fields as server-side apply needs. No value of a Secret is ever among them. */
 
 import type { KubeObject } from '../kubernetes/object.ts';
-import type { DoctorInput, Link } from './doctor.ts';
+import type { DoctorInput, Link } from './doctor-types.ts';
 
 /**
  * Takes `bad` out of the list of Secrets and puts `good` in: in the template when it has a list of its own, which hides that of

@@ -1,6 +1,7 @@
 /** What breaks each link of the chain from an image to its credential, and what mends it. */
-import type { DoctorInput, Fault, LinkName } from './doctor.ts';
+
 import { mendAccount, mendProvider } from './doctor-fix.ts';
+import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';
 import type { Explanation } from './explain.ts';
 import type { PullComplaint } from './pull-complaint.ts';
 

@@ -2,7 +2,8 @@
  * Expectations about pull credentials: read from a document, and judged against an explanation. They make unit tests for pull
  * credentials that run in any pipeline.
  */
-import type { EntryPlace, Explanation } from './explain.ts';
+import type { Explanation } from './explain.ts';
+import type { EntryPlace } from './explain-types.ts';
 
 /** What an image should be pulled with. */
 export interface Expected {

@@ -5,7 +5,7 @@ import type { AuthSource } from '../auth-lookup/kubelet.ts';
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
 import { registryKey } from '../docker-config/registry-key.ts';
 import type { MirrorFix } from '../mirrors/fix.ts';
-import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from './explain.ts';
+import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from './explain-types.ts';
 
 /** All findings, the worst first. */
 export function findingsOf(

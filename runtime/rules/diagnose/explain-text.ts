@@ -1,7 +1,8 @@
 /** An explanation as a tree for people, and as a mermaid picture of the way from pod to registry. */
 
 import { wrapped } from '../text/wrap.ts';
-import type { EntryPlace, Explanation, Finding, Sent } from './explain.ts';
+import type { Explanation } from './explain.ts';
+import type { EntryPlace, Finding, Sent } from './explain-types.ts';
 
 /** Paints a text for a terminal; `plain` gives it back as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;

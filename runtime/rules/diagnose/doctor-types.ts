@@ -1,0 +1,80 @@
+/** What an examination is asked with and made of. */
+import type { KubeObject } from '../kubernetes/object.ts';
+import type { Explanation } from './explain.ts';
+import type { PullComplaint } from './pull-complaint.ts';
+
+export const LINKS = [
+  'image',
+  'places',
+  'service-account',
+  'injection',
+  'secrets-there',
+  'secrets-readable',
+  'credential',
+  'mirror-credential',
+  'distribution',
+  'node',
+  'registry',
+] as const;
+
+/** What is looked at. Empty lists where nothing is known. */
+export interface DoctorInput {
+  readonly namespace: string;
+  /** `Pod/web/shop-1` */
+  readonly pod: string;
+  /** A pod that exists cannot be changed; a template can. */
+  readonly isPod: boolean;
+  /** The names come from the pod or template itself, and not from its ServiceAccount. */
+  readonly ownList: boolean;
+  /** The template as it is, for a change of it. */
+  readonly template: KubeObject;
+  readonly account: {
+    readonly name: string;
+    readonly object: KubeObject | undefined;
+    readonly known: boolean;
+  };
+  readonly images: readonly DoctorImage[];
+  /** Names that profiles and SidecarSets would give a pod like this one, and the pod does not have. */
+  readonly notInjected: readonly { readonly secret: string; readonly by: string }[];
+  /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */
+  readonly troubles: readonly {
+    readonly object: string;
+    readonly message: string;
+    readonly onNode: boolean;
+  }[];
+  readonly provider: {
+    readonly matchImages: readonly string[];
+    readonly present: boolean;
+    readonly mayRead: boolean;
+  };
+  readonly complaint?: { readonly cause: PullComplaint; readonly image?: string };
+  /** What could not be read, each with the right that is missing. */
+  readonly unread: readonly string[];
+}
+
+export interface Link {
+  readonly link: LinkName;
+  readonly state: 'ok' | 'broken' | 'unknown';
+  readonly message: string;
+  /** To be applied with `kubectl apply --server-side`. */
+  readonly mend?: readonly KubeObject[];
+  /** What else to do, in one sentence. */
+  readonly advice?: string;
+}
+
+/** What is wrong with a link. */
+export type Fault = Omit<Link, 'link' | 'state'>;
+
+/** In the order in which they depend on each other. */
+export type LinkName = (typeof LINKS)[number];
+
+export interface DoctorImage {
+  readonly text: string;
+  /** Absent when the image cannot be read; then `fault`. */
+  readonly explanation?: Explanation;
+  readonly fault?: string;
+  /** Secrets of the namespace that the pod does not list, and that hold a credential for the image. */
+  readonly elsewhere: readonly string[];
+  /** Mirrors without a credential for which a Secret of the namespace has one. */
+  readonly mirrors: readonly string[];
+}
