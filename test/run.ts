@@ -5,6 +5,7 @@
  * file fails when a test fails, when it has no test, when its totals do not add up (a hook that threw), when it overruns its
  * deadline, when it does not end, or when it prints a planted secret. The last line is `N passed, N failed[, N skipped]`.
  */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -13,12 +14,16 @@ import { missingNode, nodeBinaries } from './node/machine/build.ts';
 import { executable } from './support/executable.ts';
 import { type FileResult, type Job, judge } from './support/judge.ts';
 import { killRunning, runProcess } from './support/process.ts';
+import { pureOf, reachedBy } from './support/reach.ts';
 
-const USAGE = `node test/run.ts [--repeat N] [FILTER...]
+const USAGE = `node test/run.ts [--repeat N] [--pure | --changed [REF]] [FILTER...]
 
 Without a filter: the static checks and every test file. With filters: the test files whose path has one of them as a part.
 
   --repeat N   run each file N times: for a test that may not hold every time
+  --pure       the static checks, and the tests that start no process: for daily work (npm run check)
+  --changed    the static checks, and the tests that a change since REF can reach; without REF: since HEAD, what is not
+               committed included (npm test -- --changed main)
   --help       this text
 
 PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files anew. A file that needs longer than
@@ -50,15 +55,23 @@ function check(file: string, [tool = '', ...args]: readonly string[]): Job {
 async function main(args: readonly string[]): Promise<number> {
   const asked = readArguments(args);
   if (typeof asked === 'number') return asked;
-  const { filters, repeat } = asked;
-  const files = (await Array.fromAsync(glob(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root })))
+  const { repeat, only } = asked;
+  const filters = only === 'changed' ? [] : asked.filters;
+  const found = (await Array.fromAsync(glob(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root })))
     .filter(
       (file) =>
         !file.includes('node_modules') &&
         (filters.length === 0 || filters.some((part) => file.includes(part))),
     )
     .sort();
-  if (files.length === 0) return failEarly(`No test file has ${filters.join(' or ')} in its path`);
+  const files =
+    only === 'pure'
+      ? pureOf(found)
+      : only === 'changed'
+        ? reachedBy(found, changedSince(asked.filters))
+        : found;
+  if (files.length === 0 && only === 'all')
+    return failEarly(`No test file has ${filters.join(' or ')} in its path`);
   const jobs = [
     ...(filters.length === 0 ? CHECKS : []),
     ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
@@ -68,13 +81,37 @@ async function main(args: readonly string[]): Promise<number> {
   return summarize(results);
 }
 
+interface Asked {
+  /** With `changed`: the revision, if any. */
+  readonly filters: readonly string[];
+  readonly repeat: number;
+  readonly only: 'all' | 'pure' | 'changed';
+}
+
+/** Paths that differ from a revision, and those that git does not know yet. */
+function changedSince([revision = 'HEAD']: readonly string[]): readonly string[] {
+  const git = (...words: string[]): string[] =>
+    execFileSync('git', words, { cwd: root, encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line !== '');
+  return [
+    ...git('diff', '--name-only', revision, '--'),
+    ...git('ls-files', '--others', '--exclude-standard'),
+  ];
+}
+
 /** What is asked for, or the exit code when that is answered already. */
-function readArguments(args: readonly string[]): { filters: readonly string[]; repeat: number } | number {
+function readArguments(args: readonly string[]): Asked | number {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, repeat: { type: 'string', default: '1' } },
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        repeat: { type: 'string', default: '1' },
+        pure: { type: 'boolean', default: false },
+        changed: { type: 'boolean', default: false },
+      },
     });
     if (values.help === true) {
       process.stdout.write(USAGE);
@@ -82,7 +119,11 @@ function readArguments(args: readonly string[]): { filters: readonly string[]; r
     }
     if (!/^[1-9]\d{0,3}$/.test(values.repeat))
       throw new Error(`--repeat is "${values.repeat}": wanted a whole number from 1 to 9999`);
-    return { filters: positionals, repeat: Number(values.repeat) };
+    if (values.pure && values.changed) throw new Error('--pure and --changed exclude each other');
+    if (values.changed && positionals.length > 1)
+      throw new Error(`--changed takes one revision, not ${positionals.length}`);
+    const only = values.pure ? 'pure' : values.changed ? 'changed' : 'all';
+    return { filters: positionals, repeat: Number(values.repeat), only };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     return 2;

@@ -1,0 +1,38 @@
+/** What a change reaches. */
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { pureOf, reachedBy } from './reach.ts';
+import { suite } from './suite.ts';
+
+const test = suite('reach of a change');
+const root = new URL('../..', import.meta.url).pathname;
+const tests = globSync('test/**/*.test.ts', { cwd: root });
+
+test('a rule reaches its own test, and the commands that lead to it', () => {
+  const reached = reachedBy(tests, ['runtime/rules/mirrors/mirrors.ts']);
+  assert.ok(reached.includes('test/rules/mirrors.test.ts'));
+  assert.ok(reached.includes('test/commands/mirrors-clusters.test.ts'));
+  assert.ok(!reached.includes('test/host/atomic-file.test.ts'));
+});
+
+test('a file of cases reaches the tests of its folder, a page those that name it', () => {
+  assert.ok(
+    reachedBy(tests, ['test/conformance/cases/mco/e2e.json']).includes(
+      'test/conformance/conformance.test.ts',
+    ),
+  );
+  assert.ok(reachedBy(tests, ['docs/install.md']).some((file) => file.startsWith('test/docs/')));
+});
+
+test('the lock file reaches everything', () => {
+  assert.equal(reachedBy(tests, ['package-lock.json']).length, tests.length);
+});
+
+test('pure tests start nothing', () => {
+  const pure = pureOf(tests);
+  assert.ok(pure.includes('test/rules/mirrors.test.ts') && pure.length > 25, `${pure.length}`);
+  assert.ok(!pure.includes('test/charts/apply.test.ts'));
+  assert.ok(!pure.includes('test/commands/mirrors-clusters.test.ts'));
+});
+
+test.run();

@@ -1,0 +1,75 @@
+/** Which test files a change can reach, and which need nothing but the processor: read from the import statements. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+/** Programs that tests start as processes of their own, by what stands in the code of a test or of what it imports. */
+const STARTED: readonly (readonly [sign: RegExp, file: string])[] = [
+  [/\bmain\.ts['"`]/, 'main.ts'],
+  [/\bexecutable\(/, 'runtime/bin/main.ts'],
+  [/\btest\/run\.ts['"`]/, 'test/run.ts'],
+];
+
+const known = new Map<string, readonly string[]>();
+
+/** What `file` imports, lazily or not, and which programs it starts. */
+function leadsTo(file: string): readonly string[] {
+  const found = known.get(file);
+  if (found !== undefined) return found;
+  const isSource = file.endsWith('.ts') && existsSync(join(root, file));
+  const text = isSource ? readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '') : '';
+  const imports = text.matchAll(/\bfrom\s+'([^']+)'|\bimport\(\s*['`]([^'`]+)['`]\s*\)/g);
+  const targets = [...imports].map(([, from, lazy]) => {
+    const target = from ?? lazy ?? '';
+    return target.startsWith('.') ? normalize(join(dirname(file), target)) : target;
+  });
+  const started = file.startsWith('test/') ? STARTED.filter(([sign]) => sign.test(text)) : [];
+  const all = [...targets, ...started.map(([, program]) => program)];
+  known.set(file, all);
+  return all;
+}
+
+/** Files and packages that `file` leads to, itself included. */
+function closureOf(file: string): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const open = [file];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    open.push(...leadsTo(next));
+  }
+  return seen;
+}
+
+/** Of `tests`, those that start no process and open no connection. */
+export function pureOf(tests: readonly string[]): readonly string[] {
+  const outside = /^node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)$/;
+  return tests.filter((test) => ![...closureOf(test)].some((name) => outside.test(name)));
+}
+
+/**
+ * Of `tests`, those that a change of `changed` can reach. A file that is no source reaches the tests of its own folder and those
+ * that name the file or its folder; what every test stands on (package.json, tsconfig.json, the runner) reaches all.
+ *
+ * @param changed paths from the root
+ */
+export function reachedBy(tests: readonly string[], changed: readonly string[]): readonly string[] {
+  if (
+    changed.some((file) =>
+      /^(package(-lock)?\.json|tsconfig\.json|test\/run\.ts|test\/support\/suite\.ts)$/.test(file),
+    )
+  )
+    return tests;
+  const sources = changed.filter((file) => file.endsWith('.ts'));
+  const others = changed.filter((file) => !file.endsWith('.ts'));
+  return tests.filter((test) => {
+    const closure = closureOf(test);
+    if (sources.some((file) => closure.has(file))) return true;
+    const text = readFileSync(join(root, test), 'utf8');
+    return others.some(
+      (file) =>
+        dirname(file).startsWith(dirname(test)) || text.includes(file) || text.includes(`${dirname(file)}/`),
+    );
+  });
+}
