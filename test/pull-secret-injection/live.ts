@@ -55,11 +55,14 @@ async function guarded(plane: ControlPlane): Promise<void> {
 }
 
 /** The reconciler's account: what the charts grant, nothing else. */
-export function reconcilerUser(plane: ControlPlane): Promise<User> {
+export function reconcilerUser(
+  plane: ControlPlane,
+  admission: 'policy' | 'webhook' = 'policy',
+): Promise<User> {
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true }),
+    cluster: injectionAccess({ admission, audit: true, evict: true }),
   });
 }
 

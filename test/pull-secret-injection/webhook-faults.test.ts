@@ -107,7 +107,9 @@ else {
     const uninjected = await namesWithout();
     assert.ok(uninjected.includes('while-down'));
 
-    const reconciler = startReconciler(plane, await reconcilerUser(plane), { admission: 'webhook' });
+    const reconciler = startReconciler(plane, await reconcilerUser(plane, 'webhook'), {
+      admission: 'webhook',
+    });
     await eventually(
       async () => {
         const report = await plane.get({
