@@ -51,8 +51,8 @@ function entriesOnDisk(node: InstallerNode, programDigest: string): readonly str
   const dropIn = readFileSync(node.dropIn, 'utf8');
   assert.ok(isOwnDropIn(dropIn), `the drop-in is not whole: ${dropIn}`);
   if (dropIn === NEUTRAL) return [];
-  const [, path = ''] = /--image-credential-provider-config=(\S+)/.exec(dropIn) ?? [];
-  assert.ok(dropIn.endsWith(`${path}\n`), 'the drop-in is not whole');
+  const [, path = ''] = /--image-credential-provider-config=([^\s"]+)/.exec(dropIn) ?? [];
+  assert.ok(dropIn.endsWith(`${path}"\n`), 'the drop-in is not whole');
   assert.equal(fileDigest(node.plugin), programDigest, 'the executable that the kubelet calls is not whole');
   assert.equal(statSync(node.plugin).mode & 0o777, 0o755);
   const { providers } = parse(readFileSync(path, 'utf8')) as { providers: { matchImages: string[] }[] };
