@@ -172,7 +172,7 @@ test('probes: ready when in sync, not ready with the reason when not, metrics wi
     );
     const [status, text] = await get('/readyz');
     assert.equal(status, 503);
-    assert.match(text, /^SourceInvalid: Cannot use original pull secret ".*": .*it is no JSON/);
+    assert.match(text, /^SourceInvalid: Cannot use original pull secret ".*": .*it is not JSON/);
     mount.swap(NEW);
     await until('it is ready', async () => (await get('/readyz'))[0] === 200);
     assert.deepEqual(await get('/healthz'), [200, 'ok\n']);
