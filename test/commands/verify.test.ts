@@ -207,8 +207,8 @@ const wrongUse: readonly (readonly [args: readonly string[], says: RegExp])[] = 
   [[], /name images, or say --all-in-use/],
   [['quay.io/a', '--all-in-use'], /name images, or say --all-in-use/],
   [['QUAY.io/A'], /Cannot read image "QUAY\.io\/A"/],
-  [['quay.io/a', '--concurrency', '0'], /Cannot use --concurrency "0"/],
-  [['quay.io/a', '--output', 'xml'], /Cannot print as "xml"/],
+  [['quay.io/a', '--concurrency', '0'], /invalid value "0" for --concurrency/],
+  [['quay.io/a', '--output', 'xml'], /invalid value "xml" for --output/],
   [['quay.io/a', '--report', 'x'], /Cannot read --report "x"/],
 ];
 
