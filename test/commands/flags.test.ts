@@ -8,7 +8,6 @@ import {
   file,
   port,
   several,
-  size,
   toggle,
 } from '../../runtime/commands/flags/flag.ts';
 import { helpText } from '../../runtime/commands/flags/help.ts';
@@ -24,7 +23,6 @@ const FLAGS = {
   output: choice(['text', 'json'], { default: 'text', short: 'o', help: 'the form' }),
   watch: toggle({ short: 'w', help: 'again' }),
   every: duration({ default: '1m', least: 1000, most: 3_600_000, help: 'a pause' }),
-  most: size({ help: 'a limit' }),
   at: count({ default: '20', least: 1, help: 'at once' }),
   'health-port': port({ default: '8080', help: 'a port' }),
 } as const satisfies Flags;
@@ -33,7 +31,6 @@ const ABSENT = {
   output: 'text',
   watch: false,
   every: 60_000,
-  most: undefined,
   at: 20,
   'health-port': 8080,
 };
@@ -77,7 +74,6 @@ const rows: readonly Row[] = [
     args: ['--every', '15'],
     flags: { every: 15_000 },
   },
-  { name: 'a size', reason: 'as Kubernetes writes it', args: ['--most=64Mi'], flags: { most: 67_108_864 } },
   { name: 'off', reason: 'no port', args: ['--health-port', 'off'], flags: { 'health-port': undefined } },
   {
     name: 'arguments',
@@ -147,12 +143,6 @@ const refused: readonly Refused[] = [
     reason: 'bounds',
     args: ['--every=1ms'],
     says: 'invalid value "1ms" for --every: must be a duration such as 30s or 5m from 1s to 3600s',
-  },
-  {
-    name: 'no size',
-    reason: 'no such unit',
-    args: ['--most=64MB'],
-    says: 'invalid value "64MB" for --most: must be a size such as 64Mi',
   },
   {
     name: 'none at once',

@@ -2,7 +2,7 @@
  * Flags as data: what each is called, takes, means and touches. Parsing, `--help`, completion, the man page, the reference in
  * `docs/cli.md` and the table of permissions are made from it; nothing is read out of prose.
  */
-import { type Bounds, durationMs, FlagFault, portNumber, sizeBytes, wholeNumber } from './units.ts';
+import { type Bounds, durationMs, FlagFault, portNumber, wholeNumber } from './units.ts';
 
 /** What a shell offers for a value. */
 export type Completion = 'nothing' | 'files' | 'folders' | 'choices' | 'namespaces' | 'contexts';
@@ -135,9 +135,6 @@ function measured<T>(value: string, read: (text: string, bounds: Bounds) => T): 
 
 /** A time as Kubernetes writes it, `30s` or `5m`; in milliseconds. */
 export const duration: Measured<number> = measured('DURATION', durationMs);
-
-/** A size as Kubernetes writes it, `64Mi`; in bytes. */
-export const size: Measured<number> = measured('SIZE', sizeBytes);
 
 /** A whole number. */
 export const count: Measured<number> = measured('N', wholeNumber);

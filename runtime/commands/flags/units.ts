@@ -41,38 +41,6 @@ export function durationMs(text: string, bounds: Bounds = {}): number {
   throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
 }
 
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-};
-
-/**
- * Bytes of a size.
- *
- * Source of the rule: Kubernetes' quantities, whole numbers up to gigabytes.
- *
- * @throws FlagFault
- * @example
- * ```ts
- * import { sizeBytes } from './units.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.deepEqual(['512', '64Mi', '1G'].map((text) => sizeBytes(text)), [512, 67_108_864, 1_000_000_000]);
- * assert.throws(() => sizeBytes('64 MB'), /must be a size such as 64Mi/);
- * ```
- */
-export function sizeBytes(text: string, bounds: Bounds = {}): number {
-  const [, digits = '', unit = ''] = /^(\d{1,12})(k|M|G|Ki|Mi|Gi)?$/.exec(text) ?? [];
-  const bytes = digits === '' ? Number.NaN : Number(digits) * (SIZE_UNITS[unit] ?? 1);
-  if (within(bytes, bounds)) return bytes;
-  throw new FlagFault(text, `a size such as 64Mi${bounded(bounds, String)}`);
-}
-
 /** @throws FlagFault */
 export function wholeNumber(text: string, bounds: Bounds = {}): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
