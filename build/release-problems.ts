@@ -10,7 +10,7 @@ export interface ReleaseInput {
 }
 
 /**
- * One sentence for each thing to mend; none when the tree can be released.
+ * One sentence for each thing to fix; none when the tree can be released.
  *
  * @example
  * ```ts

@@ -89,7 +89,7 @@ export function assertReleasable(root: string = ROOT): void {
   if (problems.length > 0)
     throw new PullwrightError(`Cannot release ${VERSION}: ${problems.join('; ')}`, {
       code: 'NotReleasable',
-      hint: 'Mend that, or give --snapshot for a trial',
+      hint: 'Fix that, or give --snapshot for a trial',
     });
 }
 

@@ -28,7 +28,7 @@ const ALERTS: readonly Alert[] = [
     name: 'PullwrightNeedsAPerson',
     expression: `sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total{${JOB}}[1h])) > 0`,
     for: '5m',
-    summary: 'Controller {{ $labels.controller }} found something that only a person can mend',
+    summary: 'Controller {{ $labels.controller }} found something that only a person can fix',
     description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
   },
   {

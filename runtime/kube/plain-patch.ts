@@ -1,5 +1,5 @@
 /**
- * Objects that are wholly ours, without server-side apply: which of their fields differ, and the merge patch that mends them. The
+ * Objects that are wholly ours, without server-side apply: which of their fields differ, and the merge patch that fixes them. The
  * field manager is recorded either way, so that apply can take over at any time.
  */
 import type { KubeObject } from '../rules/kubernetes/object.ts';

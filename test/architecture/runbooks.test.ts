@@ -82,7 +82,7 @@ test('every section belongs to an alert', () => {
   assert.deepEqual(unknown, []);
 });
 
-test('every section says what it means, what to type first, what the causes are and how to mend them', () => {
+test('every section says what it means, what to type first, what the causes are and how to fix them', () => {
   for (const file of files)
     for (const [name = '', ...body] of readFileSync(folder + file, 'utf8')
       .split(/^## /m)
@@ -92,7 +92,7 @@ test('every section says what it means, what to type first, what the causes are 
       assert.match(text, /meaning/i, `${file}: ${name} has no meaning`);
       assert.match(text, /first command[\s\S]*```/i, `${file}: ${name} has no first command`);
       assert.match(text, /^\|.*\|$/m, `${file}: ${name} has no table of causes`);
-      assert.match(text, /mend/i, `${file}: ${name} does not say how to mend it`);
+      assert.match(text, /\bfix/i, `${file}: ${name} does not say how to fix it`);
     }
 });
 

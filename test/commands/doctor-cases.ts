@@ -80,7 +80,7 @@ export interface Row extends Case {
   readonly what?: string;
   readonly broken: string;
   readonly says: RegExp;
-  /** Whether the printed YAML alone mends it. */
+  /** Whether the printed YAML alone fixes it. */
   readonly mends?: true;
   readonly advice?: RegExp;
 }
@@ -112,7 +112,7 @@ export const rows: readonly Row[] = [
   },
   {
     name: 'a Secret that is not there, beside one that would do',
-    reason: 'the list is mended',
+    reason: 'the list is fixed',
     objects: [account(['gone']), GOOD, deployment({})],
     broken: 'secrets-there',
     says: /Secret "gone", listed by ServiceAccount.*does not exist/,

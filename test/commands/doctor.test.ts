@@ -1,5 +1,5 @@
 // deadline: 600 s
-/** `pullwright doctor` in a cluster: set-ups that are broken, the first broken link, and that the printed YAML mends it. */
+/** `pullwright doctor` in a cluster: set-ups that are broken, the first broken link, and that the printed YAML fixes it. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -115,7 +115,7 @@ else {
       'application/merge-patch+json',
     );
 
-  test('created, applied, patched: each mends what the other left', async () => {
+  test('created, applied, patched: each fixes what the other left', async () => {
     await plane.client.request(
       'POST',
       `/api/v1/namespaces/default/configmaps?fieldManager=${MANAGER}`,

@@ -1,4 +1,4 @@
-/** The YAML that mends a link: as few fields as server-side apply needs. No value of a Secret is ever among them. */
+/** The YAML that fixes a link: as few fields as server-side apply needs. No value of a Secret is ever among them. */
 
 import type { KubeObject } from '../kubernetes/object.ts';
 import type { DoctorInput, Link } from './doctor-types.ts';

@@ -1,4 +1,4 @@
-/** What breaks each link of the chain from an image to its credential, and what mends it. */
+/** What breaks each link of the chain from an image to its credential, and what fixes it. */
 
 import { mendAccount, mendProvider } from './doctor-fix.ts';
 import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';

@@ -1,6 +1,6 @@
 /**
  * The chain from an image's name to a credential that a registry takes, link by link: the first one that is broken is what to
- * mend first, because everything behind it depends on it.
+ * fix first, because everything behind it depends on it.
  */
 
 import { FAULT_OF } from './doctor-links.ts';

@@ -39,7 +39,7 @@ function blocked({ blockedBy }: KubeletView): readonly Finding[] {
     {
       severity: 'error',
       message: `${blockedBy.source} ${blockedBy.why}: one unreadable pull secret fails the pod for every image, public ones too`,
-      fix: `Mend ${blockedBy.source}, or take it out of imagePullSecrets`,
+      fix: `Fix ${blockedBy.source}, or take it out of imagePullSecrets`,
     },
   ];
 }
@@ -82,7 +82,7 @@ function unreadableNode({ node }: ExplainInput): readonly Finding[] {
     {
       severity: 'error',
       message: `${node.name} ${unreadableBecause(node)}: the kubelet passes over the whole file, with every credential in it`,
-      fix: 'Mend or remove the entry',
+      fix: 'Fix or remove the entry',
     },
   ];
 }

@@ -1,8 +1,8 @@
 /**
  * Answers for people: explain, doctor, verify, status and expectations.
  *
- * - `doctor-fix.ts`: The YAML that mends a link
- * - `doctor-links.ts`: What breaks each link of the chain from an image to its credential, and what mends it
+ * - `doctor-fix.ts`: The YAML that fixes a link
+ * - `doctor-links.ts`: What breaks each link of the chain from an image to its credential, and what fixes it
  * - `doctor-types.ts`: What an examination is asked with and made of
  * - `doctor.ts`: The chain from an image's name to a credential that a registry takes, link by link
  * - `expectations.ts`: Expectations about pull credentials

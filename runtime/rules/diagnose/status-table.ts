@@ -27,7 +27,7 @@ const SUMMARIES: readonly string[] = ['Ready', 'Validated'];
  * import { conditionRow } from './status-table.ts';
  * import assert from 'node:assert/strict';
  *
- * const status = { conditions: [{ type: 'Ready', status: 'False', reason: 'EntriesRejected', message: 'mend it' }, { type: 'Stalled', status: 'True' }] };
+ * const status = { conditions: [{ type: 'Ready', status: 'False', reason: 'EntriesRejected', message: 'fix it' }, { type: 'Stalled', status: 'True' }] };
  * const row = conditionRow('demo', { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, status });
  * assert.deepEqual([row.state, row.reason], ['Attention', 'EntriesRejected']);
  * ```
