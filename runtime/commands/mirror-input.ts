@@ -6,7 +6,6 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { folderOf, readFolder } from '../controller/folder.ts';
-import type { ClusterChoice } from '../kube/kubeconfig.ts';
 import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { UsageError } from '../rules/errors.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
@@ -18,14 +17,17 @@ import { type ClusterObjects, clustersIn, type Located } from '../rules/node-reg
 import { CLUSTER_VERSION, IMAGE_CONFIG } from '../rules/node-registries/input.ts';
 import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-mirrors.ts';
 import type { CommandIo } from './command.ts';
+import { CLUSTER_FLAGS } from './flags/common.ts';
 import { type Flag, file, folder, several, text } from './flags/flag.ts';
-import { readObjects } from './object-source.ts';
+import { type ClusterAccess, readObjects } from './object-source.ts';
 
 /** For `parseArgs`. */
 export const INPUT_FLAGS: {
   readonly from: Flag<readonly string[] | undefined>;
   readonly kubeconfig: Flag<string | undefined>;
   readonly context: Flag<string | undefined>;
+  readonly 'request-timeout': Flag<number>;
+  readonly as: Flag<string | undefined>;
   readonly cluster: Flag<string | undefined>;
 } = {
   from: several(
@@ -35,13 +37,15 @@ export const INPUT_FLAGS: {
   ),
   kubeconfig: file({ help: 'read them from a cluster instead' }),
   context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
+  'request-timeout': CLUSTER_FLAGS['request-timeout'],
+  as: CLUSTER_FLAGS.as,
   cluster: text({
     value: 'NAME',
     help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
   }),
 };
 
-export interface InputValues extends ClusterChoice {
+export interface InputValues extends ClusterAccess {
   readonly from?: readonly string[] | undefined;
   readonly cluster?: string | undefined;
 }
@@ -115,7 +119,10 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function fromCluster({ kubeconfig, context }: InputValues, io: CommandIo): Promise<Found> {
+async function fromCluster(
+  { from: _from, cluster: _cluster, ...access }: InputValues,
+  io: CommandIo,
+): Promise<Found> {
   const kinds = [
     ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
     IMAGE_CONFIG,
@@ -123,7 +130,7 @@ async function fromCluster({ kubeconfig, context }: InputValues, io: CommandIo):
     { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
     ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
   ];
-  const { store, problems } = await readObjects({ kubeconfig, context }, kinds, io);
+  const { store, problems } = await readObjects(access, kinds, io);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
 }

@@ -44,7 +44,7 @@ const TABLE = {
   args: [{ name: 'IMAGE...', help: 'images' }],
   flags: {
     ...INPUT_FLAGS,
-    as: several(
+    for: several(
       choice(PLANES, {
         value: 'WHO',
         help: 'node, control-plane (its pods, on nodes of the management cluster), control-plane-operator, ignition-server or image-stream (pull-through); without it all that the cluster has, together where they agree',
@@ -93,7 +93,7 @@ async function run(
 ): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
   positionals.forEach(imageOf);
-  const planes = values.as ?? PLANES;
+  const planes = values.for ?? PLANES;
   const registryOverrides = parseOverridesFlag(values['registry-overrides']);
   if (registryOverrides === undefined)
     throw new UsageError(

@@ -27,7 +27,7 @@ export interface MirrorReport {
   /** As it was asked for, where that is a short name. */
   readonly written?: string;
   /** For whom this is the answer. */
-  readonly as: readonly Plane[];
+  readonly for: readonly Plane[];
   /** Whether any mirror set or node's file was there to go by. */
   readonly given: boolean;
   /** By what nodes go; absent where no nodes pull. */
@@ -80,7 +80,7 @@ export function mirrorReports(
     return [
       {
         image: resolution.image,
-        as: group.map(({ plane }) => plane),
+        for: group.map(({ plane }) => plane),
         given: first.given,
         ...(nodes === undefined ? {} : { nodes }),
         ...ruleOf(resolution, place),
@@ -157,7 +157,7 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
 function headOf({
   image,
   written,
-  as,
+  for: planes,
   nodes,
   rule,
   given,
@@ -171,7 +171,7 @@ function headOf({
   const from = rule === undefined || rule.from.length === 0 ? '' : ` (${rule.from.join(', ')})`;
   return [
     `image  ${image}${written === undefined ? '' : `  (for the short name "${written}")`}`,
-    ...(as.length === 1 && as[0] === 'node' ? [] : [`as     ${as.join(', ')}`]),
+    ...(planes.length === 1 && planes[0] === 'node' ? [] : [`for    ${planes.join(', ')}`]),
     ...(nodes === undefined || nodes.state === 'rendered' ? [] : [`nodes  ${nodes.summary}`]),
     `rule   ${rule === undefined ? none : `${rule.source}${from}`}`,
     ...(refusal === undefined ? [] : [`fails  the runtime pulls from nowhere: ${refusal}`]),

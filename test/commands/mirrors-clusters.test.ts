@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
       idms('one', 'quay.io/a', 'quay.io/a', 'b.example.com/a'),
       idms('two', 'quay.io/a', 'a.example.com/a'),
     ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 0,
     says: [/1 {2}a\.example\.com\/a\/x@.*\n {2}2 {2}quay\.io\/a\/x@.*\n {2}3 {2}b\.example\.com\/a\/x@/],
   },
@@ -87,7 +87,7 @@ const ROWS: readonly Row[] = [
       idms('good', 'quay.io/a', 'a.example.com/a'),
       idms('bad', 'quay.io/b', 'https://b.example.com'),
     ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
       /refuses all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
@@ -103,7 +103,7 @@ const ROWS: readonly Row[] = [
         '[[registry]]\n  location = "quay.io/a"\n  [[registry.mirror]]\n    location = "old.example.com/a"\n',
       ),
     ],
-    args: ['quay.io/a/x:1', '--as', 'node'],
+    args: ['quay.io/a/x:1', '--for', 'node'],
     code: 0,
     says: [/nodes keep MachineConfig\/99-worker-generated-registries/, /1 {2}old\.example\.com\/a\/x:1/],
   },
@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
       idms('a', 'quay.io/a', 'new.example.com/a'),
       machineConfig('[[registry]]\nlocation = "quay.io/z"\n'),
     ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 0,
     says: [/warning: MachineConfig\/99-worker-generated-registries has no entry for "quay\.io\/a"/],
   },
@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
       ]),
       set('ImageContentSourcePolicy', 'old', [{ source: 'quay.io/a', mirrors: ['o.example.com/a'] }]),
     ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
       /replace ImageContentSourcePolicy\/old by an ImageDigestMirrorSet with the same mirrorSourcePolicy/,
@@ -140,7 +140,7 @@ const ROWS: readonly Row[] = [
     objects: [
       set('ImageTagMirrorSet', 'hub', [{ source: 'docker.io/library/nginx', mirrors: ['m10.example.com'] }]),
     ],
-    args: ['docker.io/library/nginx', '--as', 'node'],
+    args: ['docker.io/library/nginx', '--for', 'node'],
     code: 1,
     says: [/fails {2}the runtime pulls from nowhere: rewriting reference: repository name must be canonical/],
   },
@@ -159,7 +159,7 @@ const ROWS: readonly Row[] = [
     name: 'an image by tag names the mirror that is passed over, and the set to apply',
     reason: 'the textbook fault of a disconnected cluster',
     objects: [idms('release', 'quay.io/a', 'm.example.com/a')],
-    args: ['quay.io/a/x:1', '--as', 'node'],
+    args: ['quay.io/a/x:1', '--for', 'node'],
     code: 0,
     says: [
       /wrong {2}"quay\.io\/a\/x:1" is named by tag, and mirror "m\.example\.com\/a" \(ImageDigestMirrorSet\/release\)/,
@@ -186,7 +186,7 @@ const ROWS: readonly Row[] = [
     name: 'a short name follows the search registries of the Image object',
     reason: 'they replace those of the template',
     objects: [image({ containerRuntimeSearchRegistries: ['a.example.com', 'docker.io'] })],
-    args: ['nginx', '--as', 'node', '--output', 'json'],
+    args: ['nginx', '--for', 'node', '--output', 'json'],
     code: 0,
     says: [/"image": "a\.example\.com\/nginx:latest"[\s\S]*"image": "docker\.io\/library\/nginx:latest"/],
   },
@@ -226,12 +226,12 @@ test('nodes of a hosted cluster follow its imageContentSources, its control plan
   );
   const { reports } = JSON.parse(ran.stdout) as {
     readonly reports: readonly {
-      readonly as: readonly string[];
+      readonly for: readonly string[];
       readonly candidates: readonly { readonly reference: string; readonly from?: string }[];
     }[];
   };
   assert.deepEqual(
-    reports.map(({ as, candidates }) => [as, candidates[0]?.reference.split('/')[0]]),
+    reports.map(({ for: planes, candidates }) => [planes, candidates[0]?.reference.split('/')[0]]),
     [
       [['node', 'image-stream'], 'hosted.example.com'],
       [['control-plane', 'control-plane-operator', 'ignition-server'], 'management.example.com'],
@@ -263,7 +263,7 @@ test('over folders of several clusters it asks which', async () => {
     folder,
     '--cluster',
     'clusters/west',
-    '--as',
+    '--for',
     'node',
   );
   assert.match(ran.stdout, /1 {2}w\.example\.com\/x@/);
@@ -279,7 +279,16 @@ test('the files of a node decide, aliases too', async () => {
     'unqualified-search-registries = ["a.example.com"]\n[[registry]]\nlocation = "quay.io"\nblocked = true\n',
   );
   writeFileSync(join(dropIns, '01.conf'), '[aliases]\n"app" = "quay.io/team/app"\n');
-  const ran = await cli('', 'app:1', '--registries-conf', conf, '--registries-conf', dropIns, '--as', 'node');
+  const ran = await cli(
+    '',
+    'app:1',
+    '--registries-conf',
+    conf,
+    '--registries-conf',
+    dropIns,
+    '--for',
+    'node',
+  );
   assert.equal(ran.code, 1);
   assert.match(ran.stdout, /image {2}quay\.io\/team\/app:1 {2}\(for the short name "app:1"\)/);
   assert.match(ran.stdout, /The rule for "quay\.io" forbids/);
@@ -290,7 +299,7 @@ test('--what-if says what nodes would do', async () => {
   const entry = { source: 'quay.io/a', mirrors: ['m.example.com/a'] };
   writeFileSync(file, JSON.stringify(set('ImageTagMirrorSet', 'tags', [entry])));
   const text = JSON.stringify(idms('release', 'quay.io/a', 'm.example.com/a'));
-  const ran = await cli(text, 'quay.io/a/x:1', '--from', '-', '--as', 'node', '--what-if', file);
+  const ran = await cli(text, 'quay.io/a/x:1', '--from', '-', '--for', 'node', '--what-if', file);
   assert.match(ran.stdout, /^change every node drains and reloads CRI-O: "quay\.io\/a" gets the mirror/);
   assert.match(ran.stdout, /1 {2}m\.example\.com\/a\/x:1/);
 });

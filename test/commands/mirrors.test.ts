@@ -28,7 +28,7 @@ test('prints what the documentation shows', async () => {
 });
 
 test('prints one report per image as JSON', async () => {
-  const args = ['--from', 'examples/fleet', '--cluster', 'management', '--as', 'node', '--output', 'json'];
+  const args = ['--from', 'examples/fleet', '--cluster', 'management', '--for', 'node', '--output', 'json'];
   const ran = await cli(IMAGE, 'quay.io/other/app:2', ...args);
   const { reports } = JSON.parse(ran.stdout) as { readonly reports: readonly MirrorReport[] };
   assert.deepEqual(
@@ -87,7 +87,7 @@ table(
 
 const REPORT: MirrorReport = {
   image: IMAGE,
-  as: ['node'],
+  for: ['node'],
   given: true,
   candidates: [
     {
