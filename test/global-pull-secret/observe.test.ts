@@ -19,7 +19,7 @@ import { suite } from '../support/suite.ts';
 
 const test = suite('global-pull-secret beside HyperShift');
 const missing = missingControlPlane();
-const OPERATOR = 'hosted-cluster-config-operator';
+const OPERATOR = 'hosted-cluster-config-operator-manager';
 
 if (missing !== undefined) test.skip('observe mode', missing);
 else {

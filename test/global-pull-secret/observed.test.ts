@@ -5,7 +5,7 @@ import { type Case, suite, table } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, secret } from './fleet.ts';
 
 const test = suite('beside the operator of HyperShift');
-const OPERATOR = [{ manager: 'hosted-cluster-config-operator', operation: 'Update', fieldsV1: {} }];
+const OPERATOR = [{ manager: 'hosted-cluster-config-operator-manager', operation: 'Update', fieldsV1: {} }];
 
 function theirs(name: string, text: string): KubeObject {
   const made = secret(name, 'kube-system', { '.dockerconfigjson': text });

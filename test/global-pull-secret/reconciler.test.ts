@@ -179,7 +179,9 @@ test('where HyperShift manages the objects, nothing is written but our own repor
     ...theirs,
     metadata: {
       ...theirs.metadata,
-      managedFields: [{ manager: 'control-plane-operator', operation: 'Update', fieldsV1: {} }],
+      managedFields: [
+        { manager: 'hosted-cluster-config-operator-manager', operation: 'Update', fieldsV1: {} },
+      ],
     },
   });
   const { objects } = one.reconcile();

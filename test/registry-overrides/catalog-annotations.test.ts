@@ -65,7 +65,7 @@ test('guest placement behaves alike: the image is in the CatalogSource', () => {
 });
 
 test('where HyperShift writes the control plane, annotations are judged and registries are not asked', () => {
-  const theirs = deployment('ignition-server', [], 'control-plane-operator');
+  const theirs = deployment('ignition-server', [], 'hypershift-controlplane-manager');
   const good = run([hostedCluster(), OTHER_STREAM, theirs], CATALOGS);
   assert.deepEqual(good.needs, []);
   assert.equal(condition(good, 'CatalogsValid'), 'True Valid');

@@ -135,7 +135,7 @@ test('what HyperShift writes is observed', () => {
       name: 'catalogs',
       namespace: NAMESPACE,
       uid: 'u-c',
-      managedFields: [{ manager: 'control-plane-operator', operation: 'Update' }],
+      managedFields: [{ manager: 'hypershift-controlplane-manager', operation: 'Update' }],
     },
     spec: { tags: [] },
   };
@@ -143,7 +143,7 @@ test('what HyperShift writes is observed', () => {
     [
       hostedCluster(),
       theirs,
-      ...CATALOG_NAMES.map((name) => deployment(`${name}-catalog`, [], 'control-plane-operator')),
+      ...CATALOG_NAMES.map((name) => deployment(`${name}-catalog`, [], 'hypershift-controlplane-manager')),
     ],
     { ...CATALOGS, facts: KNOWN },
   );

@@ -136,7 +136,7 @@ else {
     const stand = setInterval(
       () =>
         void plane
-          .apply(deployment('prod', 'ignition-server'), 'control-plane-operator')
+          .apply(deployment('prod', 'ignition-server'), 'hypershift-controlplane-manager')
           .catch(() => undefined),
       1000,
     );

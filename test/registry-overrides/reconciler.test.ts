@@ -184,7 +184,7 @@ test('observes what HyperShift writes: nothing is written, drift is said', () =>
 });
 
 test('own is explicit: by option or by annotation', () => {
-  const written = [deployment('ignition-server', [], 'control-plane-operator')];
+  const written = [deployment('ignition-server', [], 'hypershift-controlplane-manager')];
   assert.equal(variable(run([hostedCluster(), DIGESTS, ...written]), 'ignition-server'), undefined);
   const value = 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp';
   assert.equal(

@@ -1,15 +1,22 @@
 /**
  * Which objects HyperShift's operators write. Where they do, the default is to watch and to write nothing.
  *
- * Source of the rule: the field managers of HyperShift's operators, and the owners they set in a control plane namespace.
+ * Source of the rule: the user agents that HyperShift's operators set (`HCCOUserAgent` in its `support/config`, and the `main.go`
+ * of the other two), which the API server makes their field managers, and the owners they set in a control plane namespace.
  */
 import type { KubeObject } from './object.ts';
 
+/**
+ * The API server takes the name from the user agent when a client names no manager, and each operator sets one for its main
+ * client; the names of the executables are what its other clients, and older releases, are known by.
+ */
 const MANAGERS: ReadonlySet<string> = new Set([
-  'control-plane-operator',
-  'hosted-cluster-config-operator',
-  'hypershift-operator',
+  'hosted-cluster-config-operator-manager',
+  'hypershift-controlplane-manager',
   'hypershift-operator-manager',
+  'hosted-cluster-config-operator',
+  'control-plane-operator',
+  'hypershift-operator',
   'hypershift',
 ]);
 const OWNERS: ReadonlySet<string> = new Set(['HostedControlPlane', 'HostedCluster']);
@@ -25,8 +32,9 @@ export type OwnershipMode = 'auto' | 'own' | 'observe';
  * import { operatorOf } from './hypershift-operators.ts';
  * import assert from 'node:assert/strict';
  *
- * const metadata = { name: 'ignition-server', managedFields: [{ manager: 'control-plane-operator', operation: 'Update' }] };
- * assert.equal(operatorOf({ apiVersion: 'apps/v1', kind: 'Deployment', metadata }), 'control-plane-operator');
+ * const managedFields = [{ manager: 'hypershift-controlplane-manager', operation: 'Update' }];
+ * const metadata = { name: 'ignition-server', managedFields };
+ * assert.equal(operatorOf({ apiVersion: 'apps/v1', kind: 'Deployment', metadata }), 'hypershift-controlplane-manager');
  * ```
  */
 export function operatorOf(object: KubeObject | undefined): string | undefined {
