@@ -201,6 +201,7 @@ const ours = async (change: TestObject): Promise<void> => {
 };
 const teamProfile = profileObject('team', {
   namespaceSelector: { matchLabels: { team: 'a' } },
+  selector: {},
   mode: 'Distribute',
   secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
 });

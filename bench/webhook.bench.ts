@@ -37,6 +37,7 @@ await plane.controllerManager?.terminate();
 await plane.apply(sourceObject('shop', 'reg', ['quay.io']));
 const profile = profileObject('team', {
   namespaceSelector: { matchLabels: { team: 'a' } },
+  selector: {},
   mode: 'Inject',
   secrets: [{ name: 'reg' }],
 });

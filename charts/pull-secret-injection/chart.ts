@@ -270,7 +270,7 @@ export interface PullSecretInjectionProps extends PullSecretInjectionInput {
  * const chart = Testing.chart();
  * new PullSecretInjection(chart, 'injection', {
  *   image: 'registry.example.com/pullwright:0.1.0',
- *   profiles: [{ name: 'team', spec: { namespaceSelector: {}, secrets: [{ name: 'team-registry' }] } }],
+ *   profiles: [{ name: 'team', spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'team-registry' }] } }],
  * });
  * const kinds = new Set(Testing.synth(chart).map((object) => object.kind));
  * assert.ok(kinds.has('PullSecretProfile') && !kinds.has('Deployment'));

@@ -58,7 +58,9 @@ const spec = z
       .describe('Lower ones are appended to a pod first; equal ones go by name')
       .optional(),
     namespaceSelector: labelSelectorSchema().describe('Namespaces that are served; {} selects all'),
-    selector: labelSelectorSchema().describe('Pods that get the names; absent or {} selects all').optional(),
+    selector: labelSelectorSchema()
+      .describe('Pods that get the names; {} selects all. Left out only with mode Distribute')
+      .optional(),
     mode: z
       .enum(PROFILE_MODES)
       .meta({ default: 'InjectAndDistribute' })
@@ -92,6 +94,10 @@ const spec = z
       {
         rule: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
         message: 'mode Distribute needs sources for every secret',
+      },
+      {
+        rule: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
+        message: 'spec.selector is required: {} selects all pods of these namespaces',
       },
     ],
   });

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import {
   GRANT_API_VERSION,
   GRANT_KIND,
+  MAX_GRANTED_NAMESPACES,
+  MAX_GRANTED_PROFILES,
   MAX_GRANTED_SECRETS,
 } from '../../runtime/rules/injection/pull-secret-grant.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
@@ -26,7 +28,7 @@ const spec = z
     profiles: z
       .array(named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'))
       .min(1)
-      .max(64)
+      .max(MAX_GRANTED_PROFILES)
       .meta(listed)
       .describe('Who may bring it'),
     namespaces: z
@@ -37,7 +39,7 @@ const spec = z
           .max(63)
           .regex(/^[a-z0-9*?-]+$/),
       )
-      .max(256)
+      .max(MAX_GRANTED_NAMESPACES)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe(
         'Where to: names, or patterns with * and ?. A pattern is no consent where users choose the names of namespaces',

@@ -1,5 +1,10 @@
 /** metav1.LabelSelector as a schema, bounded so that rules over it stay cheap. */
 import { z } from 'zod';
+import {
+  MAX_SELECTOR_EXPRESSIONS,
+  MAX_SELECTOR_LABELS,
+  MAX_SELECTOR_VALUES,
+} from '../../runtime/rules/injection/own-kind.ts';
 
 const key = z.string().min(1).max(317);
 const value = z
@@ -10,14 +15,18 @@ const value = z
 /** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
 export function labelSelectorSchema(): z.ZodType {
   return z.strictObject({
-    matchLabels: z.record(z.string().max(317), value).meta({ maxProperties: 16 }).optional(),
+    matchLabels: z.record(z.string().max(317), value).meta({ maxProperties: MAX_SELECTOR_LABELS }).optional(),
     matchExpressions: z
       .array(
         z
           .strictObject({
             key,
             operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-            values: z.array(value).max(64).meta({ 'x-kubernetes-list-type': 'atomic' }).optional(),
+            values: z
+              .array(value)
+              .max(MAX_SELECTOR_VALUES)
+              .meta({ 'x-kubernetes-list-type': 'atomic' })
+              .optional(),
           })
           .meta({
             'x-kubernetes-validations': [
@@ -28,7 +37,7 @@ export function labelSelectorSchema(): z.ZodType {
             ],
           }),
       )
-      .max(16)
+      .max(MAX_SELECTOR_EXPRESSIONS)
       .meta({ 'x-kubernetes-list-type': 'atomic' })
       .optional(),
   });

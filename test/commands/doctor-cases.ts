@@ -71,7 +71,7 @@ export const PROFILE: TestObject = {
   apiVersion: 'pullwright.dev/v1alpha1',
   kind: 'PullSecretProfile',
   metadata: { name: 'team' },
-  spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, secrets: [{ name: 'good' }] },
+  spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, selector: {}, secrets: [{ name: 'good' }] },
 };
 
 export interface Row extends Case {

@@ -65,7 +65,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a profile',
     reason: 'with its path',
-    text: 'apiVersion: pullwright.dev/v1alpha1\nkind: PullSecretProfile\nmetadata: {name: p}\nspec: {namespaceSelector: {}, secrets: [{name: No_Name}]}\n',
+    text: 'apiVersion: pullwright.dev/v1alpha1\nkind: PullSecretProfile\nmetadata: {name: p}\nspec: {namespaceSelector: {}, selector: {}, secrets: [{name: No_Name}]}\n',
     code: 1,
     says: /spec\.secrets\[0\]\.name: .*\[ProfileInvalid\]/,
   },
@@ -117,6 +117,25 @@ table(test, ROWS, async ({ text, code, says }) => {
   const ran = await runProcess([process.execPath, main, 'validate', '-'], { stdin: text });
   assert.match(ran.stdout, says, ran.stderr);
   assert.equal(ran.code, code, ran.stdout);
+});
+
+test('profiles: how many namespaces and pods a selector comes to', async () => {
+  const profile = (name: string, namespaceSelector: string): string =>
+    `apiVersion: pullwright.dev/v1alpha1\nkind: PullSecretProfile\nmetadata: {name: ${name}}\nspec: {namespaceSelector: ${namespaceSelector}, selector: {}, secrets: [{name: a}]}\n`;
+  const stdin = [
+    profile('all', '{}'),
+    profile('team', '{matchLabels: {team: a}}'),
+    profile('typing-error', '{matchLabels: {tema: a}}'),
+    'apiVersion: v1\nkind: Namespace\nmetadata: {name: web, labels: {team: a}}\n',
+    'apiVersion: v1\nkind: Namespace\nmetadata: {name: db}\n',
+  ].join('---\n');
+  const ran = await runProcess([process.execPath, main, 'validate', '-'], { stdin });
+  assert.equal(ran.code, 0, ran.stdout);
+  assert.deepEqual(ran.stderr.trim().split('\n'), [
+    'note: PullSecretProfile/all selects every namespace: 2 among these files, and each that will be made, all pods of them',
+    'note: PullSecretProfile/team selects 1 of 2 namespaces among these files, all pods of them',
+    'note: PullSecretProfile/typing-error selects 0 of 2 namespaces among these files',
+  ]);
 });
 
 test('a folder: what the platform shadows is a warning, which --strict takes for an error', async () => {

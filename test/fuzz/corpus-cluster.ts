@@ -89,8 +89,8 @@ export const STANDALONE: readonly Plain[] = [
     metadata: { generation: 2 },
     spec: {
       namespaceSelector: { matchLabels: { tier: 'front' } },
-      podSelector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['web'] }] },
-      imagePullSecrets: [{ name: 'shared', from: { namespace: 'hub', name: 'shared' } }],
+      selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['web'] }] },
+      secrets: [{ name: 'shared', sources: [{ namespace: 'hub', name: 'shared' }] }],
     },
   }),
   object('apps.kruise.io/v1alpha1 SidecarSet', 'sidecar', {

@@ -121,6 +121,7 @@ const rows: readonly Row[] = [
     text: object('pullwright.dev/v1alpha1 PullSecretProfile', {
       spec: {
         namespaceSelector: { matchExpressions: [{ key: 'a', operator: { toString: 1 } }] },
+        selector: {},
         secrets: [{ name: 's' }],
       },
     }),

@@ -184,7 +184,11 @@ else {
     }
   };
 
-  const all = profileOf('all', { namespaceSelector: {}, secrets: live.add.map((name) => ({ name })) });
+  const all = profileOf('all', {
+    namespaceSelector: {},
+    selector: {},
+    secrets: live.add.map((name) => ({ name })),
+  });
 
   test('the recorded cases of a live policy', async () => {
     await usePlan([all]);
@@ -210,7 +214,7 @@ else {
 
   test('a hundred pods see one order', async () => {
     const profiles = ['e', 'b', 'd', 'a', 'c'].map((name) =>
-      profileOf(name, { namespaceSelector: {}, secrets: [{ name }] }),
+      profileOf(name, { namespaceSelector: {}, selector: {}, secrets: [{ name }] }),
     );
     await usePlan(profiles);
     const seen = await Promise.all(Array.from({ length: 100 }, () => admitted({ namespace: 'one' })));
@@ -219,7 +223,7 @@ else {
 
   test('500 profiles fit into one policy, and a pod that each of them selects gets every name', async () => {
     const many = Array.from({ length: 500 }, (_, at) =>
-      profileOf(`m${at}`, { namespaceSelector: {}, secrets: [{ name: `n${at}` }] }),
+      profileOf(`m${at}`, { namespaceSelector: {}, selector: {}, secrets: [{ name: `n${at}` }] }),
     );
     await usePlan(many);
     assert.equal(((await admitted({ namespace: 'one' })) as string[]).length, 500);

@@ -47,7 +47,11 @@ else {
 
   test('who may not read a Secret cannot have it distributed', async () => {
     const steal = (name: string, sources: readonly object[]): TestObject =>
-      profileObject(name, { namespaceSelector: {}, secrets: [{ name: `of-${name}`, sources }] });
+      profileObject(name, {
+        namespaceSelector: {},
+        selector: {},
+        secrets: [{ name: `of-${name}`, sources }],
+      });
     const theirs = { namespace: 'one', name: 'shared' };
     const mine = { namespace: 'two', name: 'mine' };
     await eventually(async () =>
@@ -70,13 +74,14 @@ else {
         'application/merge-patch+json',
       );
     assert.equal(
-      (await patch({ namespaceSelector: { matchLabels: { team: 'a' } } })).status,
+      (await patch({ namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} })).status,
       422,
       'nor redirected to oneself',
     );
     const sixteen = Array.from({ length: 8 }, (_, at) => ({ namespace: 'two', name: `s${at}` }));
     const wide = profileObject('wide', {
       namespaceSelector: {},
+      selector: {},
       secrets: [
         { name: 'a', sources: sixteen },
         { name: 'b', sources: sixteen },

@@ -71,7 +71,7 @@ else {
     );
     return `${ready?.status} ${ready?.reason}`;
   };
-  const teams = { namespaceSelector: { matchLabels: { team: 'a' } } };
+  const teams = { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} };
   const from = (namespace: string, name: string): object => ({
     secrets: [{ name: 'reg', sources: [{ namespace, name }] }],
   });
@@ -114,6 +114,7 @@ else {
     const rival = profileObject('rival', {
       ...from('author', 'mine'),
       namespaceSelector: {},
+      selector: {},
       order: -1_000_000,
     });
     await eventually(async () => {
@@ -128,6 +129,7 @@ else {
     const rival = profileObject('rival', {
       ...from('author', 'mine'),
       namespaceSelector: hidden,
+      selector: {},
       order: -1_000_000,
     });
     assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);

@@ -226,6 +226,7 @@ test('a merge that does not fit into a Secret is not written', () => {
 test('the source namespace itself is not given a copy of its own Secret', () => {
   const all = profile('all', {
     namespaceSelector: {},
+    selector: {},
     secrets: [{ name: 'quay', sources: [{ namespace: 'platform', name: 'quay' }] }],
   });
   const seen = scene([shop, platform, all, quay]);
@@ -240,6 +241,7 @@ test('the source namespace itself is not given a copy of its own Secret', () => 
 test('a namespace opts out by label, and those of the cluster are served only by name', () => {
   const all = profile('all', {
     namespaceSelector: {},
+    selector: {},
     secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
   });
   const out = namespace('out', { 'pullwright.dev/distribute': 'false' });
@@ -254,6 +256,7 @@ test('a namespace opts out by label, and those of the cluster are served only by
   const named = profile('all', {
     ...(all.spec as object),
     namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
+    selector: {},
   });
   assert.deepEqual(seen.after([named]).registries('kube-system', 'reg'), ['quay.io']);
   const left = seen.after([namespace('shop', { team: 'a', 'pullwright.dev/distribute': 'false' })]);

@@ -32,6 +32,7 @@ else {
   const profile = (name: string, label: string, secret: string, source: string): TestObject =>
     profileObject(name, {
       namespaceSelector: { matchLabels: { [label]: 'yes' } },
+      selector: {},
       mode: 'Distribute',
       secrets: [{ name: secret, sources: [{ namespace: 'platform', name: source }] }],
     });
@@ -111,6 +112,7 @@ else {
     await plane.apply(
       profileObject('large', {
         namespaceSelector: { matchLabels: { large: 'yes' } },
+        selector: {},
         mode: 'Distribute',
         secrets: [
           {

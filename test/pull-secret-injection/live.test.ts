@@ -39,6 +39,7 @@ else {
   const copy: TestObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace: 'shop' } };
   const team = profileObject('team', {
     namespaceSelector: { matchLabels: { team: 'a' } },
+    selector: {},
     secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
   });
   const readyReason = async (name: string): Promise<string> => {

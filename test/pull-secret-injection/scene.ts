@@ -49,7 +49,7 @@ export function profile(name: string, spec: Record<string, unknown>): KubeObject
     apiVersion: PROFILE,
     kind: 'PullSecretProfile',
     metadata: { name, generation: 1 },
-    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, ...spec },
+    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, ...spec },
   };
 }
 

@@ -29,6 +29,7 @@ else {
   await plane.apply(
     profileObject('team', {
       namespaceSelector: { matchLabels: { team: 'a' } },
+      selector: {},
       mode: 'Inject',
       secrets: [{ name: 'reg' }],
     }),

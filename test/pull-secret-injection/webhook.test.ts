@@ -44,6 +44,7 @@ else {
   await plane.apply(
     profileObject('team', {
       namespaceSelector: { matchLabels: { team: 'a' } },
+      selector: {},
       mode: 'Inject',
       secrets: [{ name: 'reg' }],
     }),
@@ -134,7 +135,7 @@ else {
       apiVersion: '',
       kind: '',
       metadata: { name: 'p' },
-      spec: { namespaceSelector: {}, secrets: [{ name: 'by-policy' }] },
+      spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'by-policy' }] },
     });
     assert.ok(read.ok);
     const options = { apiVersion: 'admissionregistration.k8s.io/v1', excludedNamespaces: [] };

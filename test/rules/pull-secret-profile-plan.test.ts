@@ -16,7 +16,7 @@ function profile(
     apiVersion: 'pullwright.dev/v1alpha1',
     kind: 'PullSecretProfile',
     metadata: { name },
-    spec: { namespaceSelector: {}, secrets: [{ name }], ...spec },
+    spec: { namespaceSelector: {}, selector: {}, secrets: [{ name }], ...spec },
   });
   assert.ok(read.ok, JSON.stringify(read));
   return read.profile;

@@ -15,7 +15,7 @@ interface StrictCase extends Case {
   readonly problem: RegExp;
 }
 
-const GOOD = { namespaceSelector: {}, secrets: [{ name: 'reg' }] };
+const GOOD = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg' }] };
 
 table<StrictCase>(
   test,
@@ -54,14 +54,22 @@ table<StrictCase>(
     {
       name: 'no selector of namespaces',
       reason: 'absent is no way to say all',
-      spec: { secrets: GOOD.secrets },
-      problem: /^spec\.namespaceSelector: is missing; \{\} selects everything$/,
+      spec: { selector: {}, secrets: GOOD.secrets },
+      problem:
+        /^spec\.namespaceSelector: required value: must be a label selector; \{\} selects all namespaces$/,
     },
     {
       name: 'an empty line for a selector',
       reason: 'null is no way to say all',
       spec: { ...GOOD, selector: null },
-      problem: /^spec\.selector: is missing; \{\} selects everything$/,
+      problem:
+        /^spec\.selector: required value: must be a label selector; \{\} selects all pods of these namespaces$/,
+    },
+    {
+      name: 'no selector of pods',
+      reason: 'a line that was forgotten would select every pod',
+      spec: { namespaceSelector: {}, secrets: GOOD.secrets },
+      problem: /^spec\.selector: required value/,
     },
     {
       name: 'a value of a label that is a number',
@@ -76,6 +84,12 @@ table<StrictCase>(
     assert.match(read.problems[0] ?? '', problem);
   },
 );
+
+test('a profile that only distributes concerns no pod and needs no selector of pods', () => {
+  const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+  const spec = { namespaceSelector: {}, mode: 'Distribute', secrets };
+  assert.ok(readProfile({ apiVersion: '', kind: '', metadata: { name: 'x' }, spec }).ok);
+});
 
 interface Schema {
   readonly type?: string;

@@ -83,6 +83,7 @@ export const CHANGES: readonly Change[] = [
       hosted.apply(
         profileObject(`profile-${pick(random, 4)}`, {
           namespaceSelector: { matchLabels: { tier: random() < 0.5 ? 'a' : 'b' } },
+          selector: {},
           secrets: [
             { name: `registry-${pick(random, 2)}`, sources: [{ namespace: 'sources', name: 'registry' }] },
           ],

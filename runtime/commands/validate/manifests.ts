@@ -5,11 +5,16 @@ import { nameFault } from '../../rules/credential-provider/name.ts';
 import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { validateSecret } from '../../rules/docker-config/validate.ts';
-import { PROFILE_KIND, readProfile } from '../../rules/injection/profile.ts';
+import { PROFILE_KIND, type PullSecretProfile, readProfile } from '../../rules/injection/profile.ts';
 import { DEFAULT_TRUSTED_KEYS, GRANT_ANNOTATION, readGrant } from '../../rules/injection/profile-grant.ts';
 import { GRANT_KIND, readPullSecretGrant } from '../../rules/injection/pull-secret-grant.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import { readSelector, selectorKeys } from '../../rules/kubernetes/label-selector.ts';
+import {
+  NAMESPACE_NAME_LABEL,
+  readSelector,
+  selectorKeys,
+  selects,
+} from '../../rules/kubernetes/label-selector.ts';
 import {
   describeObject,
   isSecret,
@@ -143,21 +148,36 @@ function annotationProblems({ metadata }: KubeObject): readonly Judged[] {
 }
 
 /**
- * What the selectors of profiles come to among the namespaces at hand, for those that select everything: that is seldom a typing error,
- * and always worth knowing.
+ * What the selectors of profiles come to among the namespaces at hand. Everything is seldom a typing error and always worth knowing; so is
+ * nothing.
  */
 export function selectionNotes(
   manifests: readonly Manifest[],
   namespaces: readonly KubeObject[],
 ): readonly string[] {
   return manifests.flatMap(({ object }) => {
-    if (object.kind !== PROFILE_KIND) return [];
-    const read = readProfile(object);
-    if (!read.ok || read.profile.namespaceSelector.length > 0) return [];
-    return [
-      `note: ${PROFILE_KIND}/${object.metadata.name} selects every namespace: ${namespaces.length} among these files, and each that will be made`,
-    ];
+    const read = object.kind === PROFILE_KIND ? readProfile(object) : undefined;
+    return read?.ok === true ? selectionNote(read.profile, namespaces) : [];
   });
+}
+
+function selectionNote(
+  { name, namespaceSelector, selector, injects }: PullSecretProfile,
+  namespaces: readonly KubeObject[],
+): readonly string[] {
+  const pods = injects && selector.length === 0 ? ', all pods of them' : '';
+  const subject = `note: ${PROFILE_KIND}/${name} selects`;
+  if (namespaceSelector.length === 0)
+    return [
+      `${subject} every namespace: ${namespaces.length} among these files, and each that will be made${pods}`,
+    ];
+  if (namespaces.length === 0) return [];
+  const selected = namespaces.filter(({ metadata }) =>
+    selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
+  ).length;
+  return [
+    `${subject} ${selected} of ${namespaces.length} namespaces among these files${selected > 0 ? pods : ''}`,
+  ];
 }
 
 const PROVIDER_SHAPE: Shape = { fields: { matchImages: { list: 'string' } } };

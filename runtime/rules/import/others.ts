@@ -113,6 +113,7 @@ function mutated(
     return note(dropped(subject, `${reason}: write a profile with mode Inject`));
   const spec: ImportedProfile['spec'] = {
     namespaceSelector: target,
+    selector: {},
     mode: 'Inject',
     secrets: names.map((name) => ({ name })),
   };
@@ -187,7 +188,12 @@ function everywhere(
   const namespaceSelector = { matchExpressions: [{ key: NAME_LABEL, operator: 'NotIn', values: except }] };
   return {
     name,
-    spec: { namespaceSelector, mode: 'InjectAndDistribute', secrets: [{ name, sources: [source] }] },
+    spec: {
+      namespaceSelector,
+      selector: {},
+      mode: 'InjectAndDistribute',
+      secrets: [{ name, sources: [source] }],
+    },
   };
 }
 

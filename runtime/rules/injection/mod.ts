@@ -2,6 +2,7 @@
  * Which pods and namespaces get which pull secrets: SidecarSets and PullSecretProfiles.
  *
  * - `image-pull-secrets.ts`: Merging `imagePullSecrets` into a pod
+ * - `own-kind.ts`: What the readers of our kinds have in common
  * - `profile-causes.ts`: Why a profile is not as it should be, by cause
  * - `profile-grant.ts`: The consent of a source Secret
  * - `profile-plan.ts`: The injection plan

@@ -73,7 +73,7 @@ export interface PlannedInjection {
  *
  * const read = readProfile({
  *   apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name: 'team' },
- *   spec: { namespaceSelector: { matchLabels: { team: 'a' } }, secrets: [{ name: 'team-a' }] },
+ *   spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, secrets: [{ name: 'team-a' }] },
  * });
  * assert.ok(read.ok);
  * const pod = { namespace: 'shop', labels: {}, annotations: {}, namespaceLabels: { team: 'a' } };

@@ -4,9 +4,10 @@
  * from folders, where no API server has looked at them.
  */
 
-import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
+import type { LabelRequirement } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
-import { SELECTOR_SHAPE, type Shape, shapeProblems } from '../kubernetes/shape.ts';
+import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
+import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
 
 export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PROFILE_KIND = 'PullSecretProfile';
@@ -43,7 +44,7 @@ export interface ProfileSecret {
 export interface PullSecretProfile {
   readonly name: string;
   readonly order: number;
-  /** Of pods; none: every pod of the selected namespaces. */
+  /** Of pods; none: every pod of the selected namespaces. With mode `Distribute` no pod is meant, and it may be left out. */
   readonly selector: readonly LabelRequirement[];
   /** Of namespaces; none: every namespace. */
   readonly namespaceSelector: readonly LabelRequirement[];
@@ -95,14 +96,14 @@ type Raw = Readonly<Record<string, unknown>>;
  * import assert from 'node:assert/strict';
  *
  * const object = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name: 'team' } };
- * const good = readProfile({ ...object, spec: { namespaceSelector: {}, secrets: [{ name: 'team-registry' }] } });
+ * const good = readProfile({ ...object, spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'team-registry' }] } });
  * assert.ok(good.ok && good.profile.injects);
- * const bad = readProfile({ ...object, spec: { namespaceSelector: {}, secrets: [{ name: 'No_Name' }] } });
+ * const bad = readProfile({ ...object, spec: { namespaceSelector: {}, selector: {}, secrets: [{ name: 'No_Name' }] } });
  * assert.deepEqual(bad, { ok: false, problems: ['spec.secrets[0].name: "No_Name" is not the name of a Secret'] });
  * ```
  */
 export function readProfile(object: KubeObject): ReadProfile {
-  const problems: string[] = [...shapeProblems(object.spec, PROFILE_SHAPE, 'spec')];
+  const problems: string[] = [...ownObjectProblems(object, PROFILE_SHAPE)];
   // What has the wrong shape would be told twice, and a wrong type must not look like a field that was left out.
   if (problems.length > 0) return { ok: false, problems };
   const spec = record(object.spec);
@@ -110,24 +111,31 @@ export function readProfile(object: KubeObject): ReadProfile {
   const profile: PullSecretProfile = {
     name: object.metadata.name,
     order: orderOf(spec['order'], problems),
-    selector: requirementsOf(
-      spec['selector'] === undefined ? {} : spec['selector'],
-      'spec.selector',
+    selector: selectorOf(spec['selector'], mode, problems),
+    namespaceSelector: requirementsOf(
+      spec['namespaceSelector'],
+      { path: 'spec.namespaceSelector', all: 'namespaces' },
       problems,
     ),
-    namespaceSelector: requirementsOf(spec['namespaceSelector'], 'spec.namespaceSelector', problems),
     secrets: secretsOf(spec['secrets'], problems),
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
     repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
-    ...(typeof spec['successor'] === 'string' ? { successor: spec['successor'] } : {}),
+    ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined
       ? {}
       : { createdAt: object.metadata.creationTimestamp }),
   };
   distributeProblems(profile, mode, problems);
   return problems.length === 0 ? { ok: true, profile } : { ok: false, problems };
+}
+
+function successorOf(value: unknown, problems: string[]): { readonly successor?: string } {
+  if (typeof value !== 'string') return {};
+  if (value.length > 0 && value.length <= 253) return { successor: value };
+  problems.push(`spec.successor: ${shown(value)} is not the name of a profile`);
+  return {};
 }
 
 function distributeProblems(
@@ -159,22 +167,37 @@ function orderOf(value: unknown, problems: string[]): number {
   return 0;
 }
 
-function requirementsOf(value: unknown, path: string, problems: string[]): readonly LabelRequirement[] {
+/** A profile that only distributes concerns no pod. */
+function selectorOf(
+  value: unknown,
+  mode: (typeof PROFILE_MODES)[number],
+  problems: string[],
+): readonly LabelRequirement[] {
+  const isAbsent = value === undefined || value === null;
+  if (isAbsent && mode === 'Distribute') return [];
+  return requirementsOf(value, { path: 'spec.selector', all: 'pods of these namespaces' }, problems);
+}
+
+/** What is left out or misspelt must never mean everything. */
+function requirementsOf(
+  value: unknown,
+  { path, all }: { readonly path: string; readonly all: string },
+  problems: string[],
+): readonly LabelRequirement[] {
   if (value === undefined || value === null) {
-    problems.push(`${path}: is missing; {} selects everything`);
+    problems.push(`${path}: required value: must be a label selector; {} selects all ${all}`);
     return [];
   }
-  const read = readSelector(value);
-  if (read.ok) return read.requirements;
-  problems.push(`${path}: ${read.problem}`);
-  return [];
+  const read = readOwnSelector(value, path);
+  problems.push(...read.problems);
+  return read.requirements;
 }
 
 function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[] {
   const entries = listOf(value, 'spec.secrets', MAX_SECRETS, problems);
   if (entries.length === 0) problems.push('spec.secrets: wanted at least one');
   const secrets = entries.map((entry, at) => secretOf(record(entry), `spec.secrets[${at}]`, problems));
-  for (const name of repeated(secrets.map((secret) => secret.name)))
+  for (const name of repeated(secrets.map((secret) => secret.name).filter((one) => one !== '')))
     problems.push(`spec.secrets: "${name}" is there twice`);
   const sources = secrets.reduce((sum, secret) => sum + secret.sources.length, 0);
   if (sources > MAX_SOURCES_IN_ALL)
@@ -215,7 +238,7 @@ function listOf(value: unknown, path: string, max: number, problems: string[]): 
     problems.push(`${path}: wanted a list`);
     return [];
   }
-  if (value.length > max) problems.push(`${path}: ${value.length} entries, at most ${max} are allowed`);
+  problems.push(...tooMany(value.length, max, path));
   return value as readonly unknown[];
 }
 
@@ -229,10 +252,6 @@ function choice<T extends string>(
   const found = allowed.find((one) => one === value);
   if (found === undefined) problems.push(`${path}: ${shown(value)} is none of ${allowed.join(', ')}`);
   return found ?? allowed[0];
-}
-
-function repeated(names: readonly string[]): readonly string[] {
-  return [...new Set(names.filter((name, at) => name !== '' && names.indexOf(name) !== at))];
 }
 
 function shown(value: unknown): string {

@@ -5,15 +5,18 @@
  * Source of the shape: `ReferenceGrant` of the Gateway API.
  */
 import type { Labels } from '../kubernetes/label-selector.ts';
-import { readSelector, selectorKeys } from '../kubernetes/label-selector.ts';
+import { selectorKeys } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
-import { SELECTOR_SHAPE, type Shape, shapeProblems } from '../kubernetes/shape.ts';
+import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
+import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
 import { DEFAULT_TRUSTED_KEYS, type Grant, grants } from './profile-grant.ts';
 
 export const GRANT_API_VERSION = 'pullwright.dev/v1alpha1';
 export const GRANT_KIND = 'PullSecretGrant';
 /** The policy of consent makes one check for each. */
 export const MAX_GRANTED_SECRETS = 16;
+export const MAX_GRANTED_PROFILES = 64;
+export const MAX_GRANTED_NAMESPACES = 256;
 /** In `spec.profiles`: whichever profile asks. */
 export const ANY_PROFILE = '*';
 
@@ -61,7 +64,7 @@ export function readPullSecretGrant(
   trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
 ): PullSecretGrant {
   const { namespace = '', name } = object.metadata;
-  const shape = shapeProblems(object.spec, GRANT_SHAPE, 'spec');
+  const shape = ownObjectProblems(object, GRANT_SHAPE);
   const spec = shape.length > 0 ? {} : ((object.spec ?? {}) as Spec);
   const missing = shape.length > 0 ? [] : missingParts(spec);
   const to = readTargets(spec, trustedKeys);
@@ -90,15 +93,31 @@ function missingParts({
 }: Spec): readonly string[] {
   return [
     ...(secrets.length === 0 ? ['spec.secrets: must name at least one Secret'] : []),
-    ...(secrets.length > MAX_GRANTED_SECRETS
-      ? [`spec.secrets: must have at most ${MAX_GRANTED_SECRETS} items`]
-      : []),
+    ...tooMany(secrets.length, MAX_GRANTED_SECRETS, 'spec.secrets'),
+    ...nameProblems(secrets, 'spec.secrets'),
     ...(profiles.length === 0
       ? [`spec.profiles: must name at least one profile; "${ANY_PROFILE}" is any of them`]
       : []),
+    ...tooMany(profiles.length, MAX_GRANTED_PROFILES, 'spec.profiles'),
+    ...nameProblems(profiles, 'spec.profiles'),
     ...(namespaces.length === 0 && (namespaceSelector === undefined || namespaceSelector === null)
       ? ['spec.namespaces: must name at least one namespace, or spec.namespaceSelector must be set']
       : []),
+    ...tooMany(namespaces.length, MAX_GRANTED_NAMESPACES, 'spec.namespaces'),
+    ...repeated(namespaces).map((name) => `spec.namespaces: duplicate value: ${JSON.stringify(name)}`),
+  ];
+}
+
+function nameProblems(list: readonly { readonly name?: string }[], path: string): readonly string[] {
+  const names = list.map(({ name = '' }) => name);
+  return [
+    ...names.flatMap((name, at) => {
+      if (name === '') return [`${path}[${at}].name: required value: must not be empty`];
+      return name.length > 253 ? [`${path}[${at}].name: too long: must have at most 253 characters`] : [];
+    }),
+    ...repeated(names.filter((name) => name !== '')).map(
+      (name) => `${path}: duplicate value: ${JSON.stringify(name)}`,
+    ),
   ];
 }
 
@@ -112,9 +131,8 @@ function readTargets({ namespaces = [], namespaceSelector }: Spec, trustedKeys: 
     );
   if (namespaceSelector === undefined || namespaceSelector === null)
     return { patterns, selectors: [], problems };
-  const read = readSelector(namespaceSelector);
-  if (!read.ok)
-    return { patterns, selectors: [], problems: [...problems, `spec.namespaceSelector: ${read.problem}`] };
+  const read = readOwnSelector(namespaceSelector, 'spec.namespaceSelector');
+  if (read.problems.length > 0) return { patterns, selectors: [], problems: [...problems, ...read.problems] };
   const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
   if (strange === undefined) return { patterns, selectors: [read.requirements], problems };
   const text = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;

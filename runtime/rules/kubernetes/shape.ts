@@ -69,7 +69,8 @@ function fieldProblems(
   path: string,
 ): readonly string[] {
   const shape = Object.hasOwn(fields, key) ? fields[key] : undefined;
-  const name = /^[\w-]{1,63}$/.test(key) ? `${path}.${key}` : `${path}[${shownText(key)}]`;
+  const dotted = path === '' ? key : `${path}.${key}`;
+  const name = /^[\w-]{1,63}$/.test(key) ? dotted : `${path}[${shownText(key)}]`;
   if (shape !== undefined) return shapeProblems(item, shape, name);
   const known = Object.keys(fields).map((field) => `"${field}"`);
   return [`${name}: unknown field; must be one of ${known.join(', ')}`];

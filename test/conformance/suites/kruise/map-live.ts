@@ -65,7 +65,7 @@ function expectedOf({ expected, expectedError }: LiveCase): Answer {
 async function withPolicy(add: readonly string[]): Promise<ControlPlane> {
   const started = await startPlane();
   await readyNamespace(started, NAMESPACE);
-  const spec = { namespaceSelector: {}, secrets: add.map((name) => ({ name })) };
+  const spec = { namespaceSelector: {}, selector: {}, secrets: add.map((name) => ({ name })) };
   const read = readProfile({ apiVersion: '', kind: '', metadata: { name: 'all' }, spec });
   if (!read.ok) throw new Error(read.problems.join());
   const compiled = compileInjectionPolicy(injectionPlan([read.profile]), {

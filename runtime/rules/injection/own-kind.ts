@@ -1,0 +1,99 @@
+/**
+ * What the readers of our kinds have in common: they refuse what the API server refuses under strict field validation, because
+ * manifests of a folder were seen by no API server, and a slip there must not widen what is selected.
+ *
+ * Source of the rule: `fieldValidation: Strict` of kube-apiserver, and the bounds that the definitions of the kinds state.
+ */
+import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { type Shape, shapeProblems } from '../kubernetes/shape.ts';
+
+/** Bounds of a selector; the definitions state the same ones, so that rules over it stay cheap. */
+export const MAX_SELECTOR_LABELS = 16;
+export const MAX_SELECTOR_EXPRESSIONS = 16;
+export const MAX_SELECTOR_VALUES = 64;
+
+const TEXTS: Shape = { map: 'string' };
+
+/** metav1.ObjectMeta. */
+const METADATA: Shape = {
+  fields: {
+    name: 'string',
+    generateName: 'string',
+    namespace: 'string',
+    labels: TEXTS,
+    annotations: TEXTS,
+    finalizers: { list: 'string' },
+    ownerReferences: { list: 'any' },
+    uid: 'string',
+    resourceVersion: 'string',
+    generation: 'integer',
+    creationTimestamp: 'string',
+    deletionTimestamp: 'string',
+    deletionGracePeriodSeconds: 'integer',
+    managedFields: { list: 'any' },
+    selfLink: 'string',
+  },
+};
+
+/**
+ * Unknown fields and wrong types of an object of a kind of ours, each with its path.
+ *
+ * @example
+ * ```ts
+ * import { ownObjectProblems } from './own-kind.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const object = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name: 'a' }, sepc: {} };
+ * assert.deepEqual(ownObjectProblems(object, { fields: {} }), [
+ *   'sepc: unknown field; must be one of "apiVersion", "kind", "metadata", "spec", "status"',
+ * ]);
+ * ```
+ */
+export function ownObjectProblems(object: KubeObject, spec: Shape): readonly string[] {
+  const shape: Shape = {
+    fields: { apiVersion: 'string', kind: 'string', metadata: METADATA, spec, status: 'any' },
+  };
+  return shapeProblems(object, shape, '');
+}
+
+/** What a selector asks for, and what is wrong with it; with problems it asks for nothing that may be acted upon. */
+export interface OwnSelector {
+  readonly requirements: readonly LabelRequirement[];
+  readonly problems: readonly string[];
+}
+
+/** Reads a selector that has the right shape. */
+export function readOwnSelector(value: unknown, path: string): OwnSelector {
+  const bounds = boundProblems(value, path);
+  const read = readSelector(value);
+  if (!read.ok) return { requirements: [], problems: [...bounds, `${path}: ${read.problem}`] };
+  return { requirements: read.requirements, problems: bounds };
+}
+
+interface Selector {
+  readonly matchLabels?: Readonly<Record<string, unknown>> | null;
+  readonly matchExpressions?: readonly { readonly values?: readonly unknown[] | null }[] | null;
+}
+
+function boundProblems(value: unknown, path: string): readonly string[] {
+  const { matchLabels, matchExpressions } = (value ?? {}) as Selector;
+  const expressions = matchExpressions ?? [];
+  return [
+    ...tooMany(Object.keys(matchLabels ?? {}).length, MAX_SELECTOR_LABELS, `${path}.matchLabels`),
+    ...tooMany(expressions.length, MAX_SELECTOR_EXPRESSIONS, `${path}.matchExpressions`),
+    ...expressions.flatMap(({ values }, at) =>
+      tooMany(values?.length ?? 0, MAX_SELECTOR_VALUES, `${path}.matchExpressions[${at}].values`),
+    ),
+  ];
+}
+
+/** `count` things where at most `max` may be. */
+export function tooMany(count: number, max: number, path: string): readonly string[] {
+  return count > max ? [`${path}: too many: ${count}: must have at most ${max} items`] : [];
+}
+
+/** Texts that are there more than once, each once. */
+export function repeated(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts.filter((text, at) => texts.indexOf(text) !== at))];
+}
