@@ -7,6 +7,7 @@ import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
 import type { Cluster, Fleet } from './fleet.ts';
 import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
+import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
 import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
 import { reconcilerObjects } from './shared/reconciler.ts';
@@ -73,19 +74,23 @@ export function renderCluster(fleet: Fleet, cluster: Cluster): RenderedCluster {
 export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
   const { runbooks = RUNBOOKS } = fleet;
+  const { imagePullSecrets } = cluster.context;
   for (const { system, config } of cluster.sections)
     new ObjectGroup(
       chart,
       system.name,
       system
         .objects(config, cluster.context)
-        .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name))),
+        .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name)))
+        .map((object) => withImagePullSecrets(object, imagePullSecrets)),
     );
   const parts = reconcilerParts(fleet, cluster);
   new ObjectGroup(
     chart,
     'reconciler',
-    reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
+    reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}).map((object) =>
+      withImagePullSecrets(object, imagePullSecrets),
+    ),
   );
   if (cluster.input.monitoring === true && parts.length > 0) {
     const alerts = parts.flatMap((part) => part.alerts ?? []);

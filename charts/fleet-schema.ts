@@ -13,6 +13,11 @@ export interface FleetInput {
   readonly kind?: 'Fleet';
   /** Image of every pod, with tag or digest. A cluster may name its own (a mirror). */
   readonly image: string;
+  /**
+   * Secrets of type `kubernetes.io/dockerconfigjson` that our own pods pull the image with: in every namespace that a pod of ours
+   * runs in. A cluster may name its own. @default none
+   */
+  readonly imagePullSecrets?: readonly string[];
   /** Namespace of our own pods. @default {'pullwright-system'} */
   readonly namespace?: string;
   /** Renders what makes Argo CD or Flux sync the tree. @default none */
@@ -44,6 +49,8 @@ export interface ClusterInput {
    */
   readonly delivery?: Delivery;
   readonly image?: string;
+  /** @default those of the fleet */
+  readonly imagePullSecrets?: readonly string[];
   readonly namespace?: string;
   /** For `hosted`: the cluster of the fleet that runs its control plane. */
   readonly management?: string;
@@ -160,6 +167,13 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   sopsKeySecret: dnsName().exactOptional(),
 });
 
+/** As many as a pod may sensibly name; `[]` takes back what the fleet says. */
+const imagePullSecrets = z
+  .array(dnsName())
+  .max(8)
+  .refine((names) => new Set(names).size === names.length, 'names one Secret twice, wanted each once')
+  .describe('Secrets that our own pods pull the image with, in each of their namespaces');
+
 const systems = z.record(z.string(), z.unknown());
 
 /** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own place. */
@@ -167,6 +181,7 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
   apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional(),
   kind: z.literal('Fleet').exactOptional(),
   image: imageReference().describe('Image of every pod'),
+  imagePullSecrets: imagePullSecrets.exactOptional(),
   namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
   gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
   runbooks: z
@@ -203,6 +218,7 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
   path: folder.exactOptional(),
   delivery: z.enum(['gitops', 'reconciler']).exactOptional(),
   image: imageReference().exactOptional(),
+  imagePullSecrets: imagePullSecrets.exactOptional(),
   namespace: dnsLabel().exactOptional(),
   management: dnsLabel().exactOptional(),
   hostedCluster: z

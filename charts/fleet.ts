@@ -151,6 +151,7 @@ function contextOf(
     delivery: cluster.delivery ?? (kind === 'management' ? 'reconciler' : 'gitops'),
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     image: cluster.image ?? fleet.image,
+    ...pullSecretsOf(fleet, cluster),
     discovery: cluster.discovery ?? false,
     ...(cluster.hostedCluster?.serviceAccount === undefined
       ? {}
@@ -175,9 +176,15 @@ function hostedOf(fleet: FleetTop, cluster: ClusterTop, sections: readonly Secti
     controlPlaneNamespace: cluster.hostedCluster?.controlPlaneNamespace ?? `${namespace}-${name}`,
     delivery: cluster.delivery ?? 'gitops',
     image: cluster.image ?? fleet.image,
+    ...pullSecretsOf(fleet, cluster),
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     systems: sections.map((section) => section.system.name),
   };
+}
+
+function pullSecretsOf(fleet: FleetTop, cluster: ClusterTop): Pick<ClusterContext, 'imagePullSecrets'> {
+  const imagePullSecrets = cluster.imagePullSecrets ?? fleet.imagePullSecrets;
+  return imagePullSecrets === undefined ? {} : { imagePullSecrets };
 }
 
 /** A mistake in the defaults shows in every cluster; it is said once. */

@@ -12,6 +12,7 @@ import {
   type Container,
   daemonSet,
   HOST_CONTAINER,
+  imagePullSecretsOf,
   labels,
   type PodSpec,
   type SecurityContext,
@@ -102,6 +103,7 @@ function agentPod(options: AgentOptions): PodSpec {
     securityContext: {},
     priorityClassName: options.priorityClassName ?? 'system-node-critical',
     tolerations: options.tolerations ?? [{ operator: 'Exists' }],
+    ...imagePullSecretsOf(options.imagePullSecrets),
     ...placement(options),
     // Two restarts of a kubelet that does not come up, their pauses, and the way back.
     terminationGracePeriodSeconds: 60,

@@ -87,10 +87,16 @@ function checkShape(
 /** What of the section the reconciler needs to know, in the form that `reconcile --config` takes. */
 function reconcilerOptions(
   config: GlobalPullSecretInput,
-  cluster: { readonly delivery: string; readonly image: string },
+  cluster: {
+    readonly delivery: string;
+    readonly image: string;
+    readonly imagePullSecrets?: readonly string[];
+  },
 ): Readonly<Record<string, unknown>> {
+  const { imagePullSecrets } = cluster;
+  const secrets = imagePullSecrets === undefined ? {} : { imagePullSecrets };
   const agentOptions =
-    cluster.delivery === 'reconciler' ? { agent: { image: cluster.image, ...config.agent } } : {};
+    cluster.delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...config.agent } } : {};
   return {
     delivery: cluster.delivery,
     ...(config.mode === undefined ? {} : { mode: config.mode }),

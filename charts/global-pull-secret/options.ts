@@ -8,6 +8,8 @@ export type Shape = 'pullwright' | 'upstream';
 export interface AgentOptions {
   /** Image of the DaemonSet. */
   readonly image: string;
+  /** Secrets of `kube-system` that the pods pull it with. @default none */
+  readonly imagePullSecrets?: readonly string[];
   /** `upstream` mounts the merged secret only when there is one and rolls the pods with every change. @default {'pullwright'} */
   readonly shape?: Shape;
   /** `restricted` drops all but the needed capabilities; untested on hosts with SELinux. @default {'privileged'} */

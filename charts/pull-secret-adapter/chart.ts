@@ -130,7 +130,8 @@ export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSe
   summary: 'Brings pull secrets of HyperFleet clusters to Google Secret Manager and HyperShift',
   config: schema,
   kinds: ['management', 'standalone'],
-  objects: (config, cluster) => adapterInstallation(installation(config, cluster.image)),
+  objects: (config, cluster) =>
+    adapterInstallation(installation(config, cluster.image, cluster.imagePullSecrets)),
 };
 
 const DEFAULTS = {
@@ -145,8 +146,12 @@ const DEFAULTS = {
   args: [],
 } as const;
 
-function installation(section: PullSecretAdapterInput, image: string): AdapterInstallation {
+function installation(
+  section: PullSecretAdapterInput,
+  image: string,
+  imagePullSecrets: readonly string[] = [],
+): AdapterInstallation {
   const { brokerSecret = 'pull-secret-adapter-broker', ...rest } = section;
   const withSecret = (section.broker ?? 'rabbitmq') === 'rabbitmq' ? { brokerSecret } : {};
-  return { ...DEFAULTS, ...rest, ...withSecret, image };
+  return { ...DEFAULTS, ...rest, ...withSecret, image, imagePullSecrets };
 }

@@ -23,6 +23,8 @@ import { type SentinelInput, sentinelArgs } from './sentinel.ts';
 export interface AdapterInstallation {
   readonly namespace: string;
   readonly image: string;
+  /** Secrets in `namespace` that the Jobs pull it with; the pods of adapter and Sentinel get theirs with every other pod. @default none */
+  readonly imagePullSecrets?: readonly string[];
   /** Base URL of the HyperFleet API. */
   readonly api: string;
   /** Secret in `namespace` whose key `url` holds the URL of RabbitMQ; absent with Pub/Sub. */
@@ -153,6 +155,7 @@ function adapterArgs(input: AdapterInstallation): readonly string[] {
     input.namespace,
     '--image',
     input.image,
+    ...(input.imagePullSecrets ?? []).flatMap((name) => ['--image-pull-secret', name]),
     ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
     ...input.args,
   ];

@@ -4,7 +4,7 @@
  */
 
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { type EnvVar, kubernetesObject, type PodSpec } from '../shared/kubernetes.ts';
+import { type EnvVar, imagePullSecretsOf, kubernetesObject, type PodSpec } from '../shared/objects.ts';
 import { federationOfPod } from './federation.ts';
 
 /** Where the pull secret is mounted in the Job's container. */
@@ -24,6 +24,8 @@ export interface PullSecretJobInput {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly image: string;
+  /** Secrets of the namespace that the pod pulls it with. @default none */
+  readonly imagePullSecrets?: readonly string[];
   readonly serviceAccount: string;
   /** Whether the pod speaks to the API server: its ServiceAccount mounts no token by itself. */
   readonly needsApiServer: boolean;
@@ -97,6 +99,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
     serviceAccountName: input.serviceAccount,
     automountServiceAccountToken: input.needsApiServer,
     enableServiceLinks: false,
+    ...imagePullSecretsOf(input.imagePullSecrets),
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [
       {

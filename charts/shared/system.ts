@@ -26,6 +26,8 @@ export interface HostedCluster {
   readonly controlPlaneNamespace: string;
   readonly delivery: Delivery;
   readonly image: string;
+  /** Secrets that our pods there pull the image with. */
+  readonly imagePullSecrets?: readonly string[];
   /** Of our own pods there. */
   readonly namespace: string;
   /** Names of the systems that are on for it. */
@@ -42,6 +44,8 @@ export interface ClusterContext {
   readonly namespace: string;
   /** The multi-call image. */
   readonly image: string;
+  /** Secrets that our pods pull it with, in the namespace of each. */
+  readonly imagePullSecrets?: readonly string[];
   /** For `management`: the hosted clusters of the fleet that live in it. Else empty. */
   readonly hosted: readonly HostedCluster[];
   /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */

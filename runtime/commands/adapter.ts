@@ -26,6 +26,7 @@ ${BROKER_HELP}
                            (pullsecret-manager@{project}.iam.gserviceaccount.com)
   --pass-as file|env       how the Job gets the pull secret (file)
   --image REF, --service-account NAME (pullsecret-adapter-job)
+  --image-pull-secret NAME Secret that the Jobs pull it with; may be repeated
   --job-federation NAME    provider of a workload identity pool that the Jobs come from, where there is no metadata server
   --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
   --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
@@ -88,6 +89,7 @@ const OPTIONS = {
   impersonate: { type: 'string' },
   'pass-as': { type: 'string' },
   image: { type: 'string' },
+  'image-pull-secret': { type: 'string', multiple: true },
   'service-account': { type: 'string' },
   'job-federation': { type: 'string' },
   replication: { type: 'string' },
@@ -206,6 +208,7 @@ function settingsOf(flags: Flags): AdapterSettings {
         ? undefined
         : oneOf('--pass-as', flags['pass-as'], ['file', 'env'] as const),
     image: flags.image,
+    imagePullSecrets: flags['image-pull-secret'],
     serviceAccount: flags['service-account'],
     federation: flags['job-federation'],
     replication: flags.replication,

@@ -172,6 +172,15 @@ const BAD: readonly Bad[] = [
     wanted: [/tag or digest/],
   },
   {
+    name: 'a pull secret twice, and one that is no name',
+    reason: 'a pod would be refused',
+    text: `${IMAGE}imagePullSecrets: [a, a]\nclusters: [{ name: a, imagePullSecrets: [A_b] }]\n`,
+    wanted: [
+      /imagePullSecrets: names one Secret twice, wanted each once/,
+      /clusters\[0\].imagePullSecrets\[0\]: .*lower-case letters/,
+    ],
+  },
+  {
     name: 'folders in each other',
     reason: 'one would be stale for the other',
     text: `${IMAGE}clusters: [{ name: a, path: x }, { name: b, path: x/y }]\n`,

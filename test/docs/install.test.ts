@@ -42,6 +42,7 @@ else {
 
   test('the commands do what they say, in the order of the page', async () => {
     mkdirSync(bin);
+    writeFileSync(join(work, 'password'), 'a password of the test');
     const { kubectl } = await controlPlaneBinaries();
     symlinkSync(kubectl, join(bin, 'kubectl'));
     writeFileSync(join(bin, 'pullwright'), `#!/bin/sh\nexec "${process.execPath}" "${root}main.ts" "$@"\n`);

@@ -19,6 +19,10 @@ const MAP: Wanted = [
   'a map',
 ];
 const LIST: Wanted = [Array.isArray, 'a list'];
+const NAMES: Wanted = [
+  (value) => Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== ''),
+  'a list of names',
+];
 const DURATION: Wanted = [
   (value) => typeof value === 'string' && (parseGoDuration(value) ?? -1) >= 0,
   'a duration, such as 5m',
@@ -32,6 +36,7 @@ const COUNT: Wanted = [
 
 const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
   image: TEXT,
+  imagePullSecrets: NAMES,
   shape: oneOf('pullwright', 'upstream'),
   security: oneOf('privileged', 'restricted'),
   seLinuxType: TEXT,

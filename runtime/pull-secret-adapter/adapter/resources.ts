@@ -90,6 +90,7 @@ export function jobObject(cluster: Cluster, settings: AdapterSettings, step: Job
     labels: jobLabels(cluster, step.purpose),
     annotations: annotations(cluster, settings),
     image: settings.image,
+    imagePullSecrets: settings.imagePullSecrets,
     serviceAccount: settings.serviceAccount,
     needsApiServer: needsApiServer(cluster, settings, step),
     env:

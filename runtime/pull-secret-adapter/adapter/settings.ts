@@ -24,6 +24,8 @@ export interface AdapterSettings {
   /** How the Job gets the pull secret. @default {'file'} */
   readonly passAs: 'file' | 'env';
   readonly image: string;
+  /** Secrets in `namespace` that the Jobs pull it with. @default {[]} */
+  readonly imagePullSecrets: readonly string[];
   readonly serviceAccount: string;
   /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
   readonly federation: string;
@@ -64,6 +66,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
   passAs: 'file',
   image: 'quay.io/pullwright/pullwright:v0.1.0',
+  imagePullSecrets: [],
   serviceAccount: 'pullsecret-adapter-job',
   federation: '',
   replication: 'automatic',
