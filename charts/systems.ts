@@ -20,7 +20,8 @@ import { type CredentialProviderInput, credentialProviderSystem } from './creden
 import { globalPullSecretSystem } from './global-pull-secret/chart.ts';
 import type { GlobalPullSecretInput } from './global-pull-secret/section.ts';
 import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';
-import { type PullSecretInjectionInput, pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
+import { pullSecretInjectionSystem } from './pull-secret-injection/chart.ts';
+import type { PullSecretInjectionInput } from './pull-secret-injection/section.ts';
 import { type RegistryOverridesInput, registryOverridesSystem } from './registry-overrides/chart.ts';
 import type { ChartSystem } from './shared/system.ts';
 import { type VerifyInput, verifySystem } from './verify/chart.ts';

@@ -1,106 +1,23 @@
 /** The section `systems.pull-secret-injection` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
-import { z } from 'zod';
-import { readProfile } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
-import type { ChartSystem, ClusterContext, ReconcilerPart, SectionProblem } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { pullSecretGrantCrd } from './grant-crd.ts';
-import { type CertificateSource, injectionObjects } from './objects.ts';
+import { injectionObjects } from './objects.ts';
+import { type PullSecretInjectionInput, schema, sectionProblems } from './section.ts';
 import { sidecarSetCrd } from './sidecar-set-crd.ts';
-
-/** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
-export interface ProfileInput {
-  readonly name: string;
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
-/** The section, as it is written. Every field may be left out. */
-export interface PullSecretInjectionInput {
-  /** Who adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nobody. @default {'policy'} */
-  readonly admission?: 'policy' | 'webhook' | 'none';
-  /** Where the webhook's certificate comes from. @default {{ kind: 'service-ca' }} */
-  readonly certificates?: CertificateSource;
-  /** Namespaces whose pods are left alone. @default {[]} */
-  readonly excludedNamespaces?: readonly string[];
-  /** Namespace label keys that grants may select by. @default only the name */
-  readonly trustedLabelKeys?: readonly string[];
-  /** Names under which copies may be written; narrows the reconciler's rights. @default any */
-  readonly secretNames?: readonly string[];
-  /** Report pods that lack names. @default {true} */
-  readonly audit?: boolean;
-  /** Evict pods that cannot pull, for profiles with `repair: Evict`. @default {false} */
-  readonly evict?: boolean;
-  /** SidecarSets inject also where no matching set brings a container. @default {false} */
-  readonly withoutContainers?: boolean;
-  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
-  readonly missingRevision?: 'skip' | 'current';
-  /** Render the definition of SidecarSet, for clusters without Kruise. @default {false} */
-  readonly sidecarSetCrd?: boolean;
-  /** @default {[]} */
-  readonly profiles?: readonly ProfileInput[];
-}
-
-const certificates = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('service-ca') }),
-  z.strictObject({
-    kind: z.literal('cert-manager'),
-    issuer: z.strictObject({ kind: z.enum(['Issuer', 'ClusterIssuer']), name: dnsName() }),
-  }),
-  z.strictObject({ kind: z.literal('manual'), caBundle: z.string().min(1) }),
-]);
-
-export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInput> = z.strictObject({
-  admission: z
-    .enum(['policy', 'webhook', 'none'])
-    .exactOptional()
-    .describe('Who adds names to pods: "policy" needs Kubernetes 1.36, "webhook" runs in the cluster'),
-  certificates: certificates.exactOptional().describe("Where the webhook's certificate comes from"),
-  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are left alone'),
-  trustedLabelKeys: z
-    .array(z.string().min(1).max(317))
-    .exactOptional()
-    .describe('Namespace label keys that grants may select by; tenants must not be able to set them'),
-  secretNames: z
-    .array(dnsName())
-    .min(1)
-    .exactOptional()
-    .describe("Names under which copies may be written; narrows the reconciler's rights"),
-  audit: z.boolean().exactOptional().describe('Report pods that lack names'),
-  evict: z
-    .boolean()
-    .exactOptional()
-    .describe('Evict pods that cannot pull, for profiles with repair "Evict"'),
-  withoutContainers: z
-    .boolean()
-    .exactOptional()
-    .describe('SidecarSets inject also where no matching set brings a container'),
-  missingRevision: z
-    .enum(['skip', 'current'])
-    .exactOptional()
-    .describe('A SidecarSet that pins a revision which does not exist injects nothing, or its current names'),
-  sidecarSetCrd: z
-    .boolean()
-    .exactOptional()
-    .describe('Render the definition of SidecarSet, for clusters without Kruise'),
-  profiles: z
-    .array(z.strictObject({ name: dnsName(), spec: z.record(z.string(), z.unknown()) }))
-    .exactOptional()
-    .describe('PullSecretProfiles of the cluster'),
-});
-
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
   name: 'pull-secret-injection',
   summary: 'Adds pull secrets to pods at admission, and brings the Secrets to the namespaces that need them',
   config: schema,
   kinds: ['standalone', 'hosted'],
-  check: (config) => [...(config.profiles ?? []).flatMap(profileProblems), ...contradictions(config)],
+  check: sectionProblems,
   objects: (config, cluster) => [
     // Elsewhere the reconciler's objects bring the namespace.
     ...(cluster.kind === 'hosted' && config.admission === 'webhook'
@@ -120,41 +37,6 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   },
 };
 
-/** Options that cannot both be meant. */
-function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
-  const { secretNames, profiles = [], evict = false, audit = true } = config;
-  const written = profiles.flatMap((profile, index) => {
-    const read = readProfile({
-      apiVersion: '',
-      kind: '',
-      metadata: { name: profile.name },
-      spec: profile.spec,
-    });
-    const secrets = read.ok && read.profile.distributes ? read.profile.secrets : [];
-    return secrets.flatMap(({ name, sources }) => (sources.length > 0 ? [{ name, index }] : []));
-  });
-  const unnamed = written.filter(({ name }) => secretNames !== undefined && !secretNames.includes(name));
-  return [
-    ...unnamed.map(({ name, index }) => ({
-      path: ['profiles', index],
-      text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
-    })),
-    ...(evict && !audit
-      ? [
-          {
-            path: ['evict'],
-            text: 'needs audit, which finds the pods: set audit to true, or leave evict out',
-          },
-        ]
-      : []),
-  ];
-}
-
-function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {
-  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
-  return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
-}
-
 /** In a hosted cluster, an administrator's kubeconfig: a policy that names system:admin would bind people as well. */
 function accountOf({ kind, namespace: own, account }: ClusterContext): Account | undefined {
   return kind === 'hosted' ? account : { namespace: own, name: RECONCILER };
@@ -164,7 +46,7 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { admission = 'policy', audit = true, evict = false } = config;
-  const { excludedNamespaces = [], trustedLabelKeys, withoutContainers, missingRevision } = config;
+  const { excludedNamespaces = [], trustedLabelKeys, withoutContainers, missingRevision, removals } = config;
   return {
     admission,
     audit,
@@ -173,6 +55,7 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
     trustedLabelKeys,
     withoutContainers,
     missingRevision,
+    removals,
   };
 }
 
@@ -197,6 +80,7 @@ function part(
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
       ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
       ...sidecarSetOptions(config),
+      ...(config.removals === undefined ? {} : { removals: config.removals }),
     },
     access: [
       {

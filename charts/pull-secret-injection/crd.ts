@@ -115,6 +115,12 @@ const status = z
       })
       .optional(),
     copies: z.string().max(32).describe('current/selected').optional(),
+    heldRemoval: z
+      .string()
+      .max(64)
+      .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
+      .optional(),
+    heldSince: z.string().max(32).describe('When the removal was first held').optional(),
     conditions: conditionsSchema().optional(),
   })
   // A new object is in progress until somebody has looked at it.

@@ -1,5 +1,6 @@
 /** What the operator of a cluster decides about injection and distribution. */
 import { DEFAULT_TRUSTED_KEYS } from '../rules/injection/profile-grant.ts';
+import { DEFAULT_REMOVALS, type RemovalLimits } from '../rules/injection/removal-breaker.ts';
 
 export interface InjectionOptions {
   /** Namespace of our own pods: never injected into. */
@@ -20,6 +21,8 @@ export interface InjectionOptions {
   readonly missingRevision: 'skip' | 'current';
   /** Where Kruise keeps the revisions of SidecarSets; those of other namespaces are none. */
   readonly kruiseNamespace: string;
+  /** How many copies of a profile one change may take away without a confirmation. */
+  readonly removals: RemovalLimits;
   /** With more namespaces, counts in a profile's status follow by the second instead of by the change. */
   readonly promptNamespaces: number;
 }
@@ -34,6 +37,7 @@ export const DEFAULT_OPTIONS: InjectionOptions = {
   withoutContainers: false,
   missingRevision: 'skip',
   kruiseNamespace: 'kruise-system',
+  removals: DEFAULT_REMOVALS,
   promptNamespaces: 200,
 };
 

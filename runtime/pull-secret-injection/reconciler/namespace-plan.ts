@@ -13,7 +13,12 @@ import {
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copiesFor, keptUnread } from './copies.ts';
-import { distributionIn } from './view.ts';
+import { secretRef } from './names.ts';
+import { heldIn } from './removals.ts';
+import { distributionIn, isTerminating } from './view.ts';
+
+/** Copies that are held are looked at again after this long: less of them may be going by then. */
+const HELD_AGAIN_MS = 30_000;
 
 /** The Namespace object, or undefined when it is not there. */
 export function namespaceRef(name: string): Ref {
@@ -33,18 +38,14 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
   );
   const reported = troubled.length === 0 ? undefined : reportOf(world, namespace, troubled);
   const kept = copies.filter((copy) => copy.action === 'keep' || copy.action === 'foreign');
+  const held = heldIn(context).map(({ metadata }) => secretRef(name, metadata.name));
   return {
     apply: [...copies.flatMap(applyOf), ...(reported === undefined ? [] : [reported.apply])],
-    keep: [...kept.map((copy) => copy.ref), ...keptUnread(context)],
+    keep: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],
     ...(reported === undefined ? {} : { status: [reported.status], events: reported.events }),
     problems: troubled.map(problemOf),
+    ...(held.length === 0 ? {} : { requeueAfterMs: HELD_AGAIN_MS }),
   };
-}
-
-/** Whether a namespace is being deleted. */
-export function isTerminating(namespace: KubeObject): boolean {
-  const phase = (namespace.status as { phase?: string } | undefined)?.phase;
-  return namespace.metadata.deletionTimestamp !== undefined || phase === 'Terminating';
 }
 
 function applyOf(copy: Copy): readonly Apply[] {

@@ -18,9 +18,9 @@ import {
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { evictionOf } from './eviction.ts';
-import { isTerminating, namespaceRef } from './namespace-plan.ts';
+import { namespaceRef } from './namespace-plan.ts';
 import type { UninjectedPod } from './uninjected-pod.ts';
-import { namespaceLabels, planIn } from './view.ts';
+import { isTerminating, namespaceLabels, planIn } from './view.ts';
 
 /** What should be true of the pods of one namespace. */
 export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {

@@ -2,27 +2,41 @@
 import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
+import { CONFIRM_ANNOTATION } from '../../rules/injection/removal-breaker.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
 import { annotatedGrant } from './consent.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { secretRef, sourceName } from './names.ts';
 import type { Count } from './profile-count.ts';
+import type { HeldRemoval } from './removals.ts';
 
 type Generation = Pick<ConditionInput, 'observedGeneration'>;
+
+/** What decides besides the profile and its namespaces. */
+export interface ProfileContext {
+  readonly options: InjectionOptions;
+  readonly generation: Generation;
+  readonly removal: HeldRemoval | undefined;
+}
+
+/** Type of the condition that is there while a removal waits for a confirmation. */
+export const REMOVAL_HELD = 'RemovalHeld';
 
 /** Everything. */
 export function profileConditions(
   world: World,
   profile: PullSecretProfile,
   count: Count,
-  { options, generation }: { readonly options: InjectionOptions; readonly generation: Generation },
+  { options, generation, removal }: ProfileContext,
 ): readonly ConditionInput[] {
   const injecting = injectingOf(world, profile, options);
   const causes = profile.distributes ? CAUSES.map((cause) => causeCondition(cause, count)) : [];
   const present = presentCondition(profile, count);
+  const held = heldCondition(profile, removal);
   return [
-    ...summaryOf({ profile, count, injecting, present, generation }),
+    ...summaryOf({ profile, count, injecting, present, held, generation }),
+    ...held,
     injecting,
     ...causes,
     ...present,
@@ -82,7 +96,24 @@ function presentCondition(
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
 }
 
+/** Which copies stay for now, and how to say that they may go. */
+function heldCondition(
+  { name }: PullSecretProfile,
+  removal: HeldRemoval | undefined,
+): readonly ConditionInput[] {
+  if (removal === undefined || removal.confirmed) return [];
+  const { gone, all, hash } = removal;
+  const some = gone
+    .slice(0, 5)
+    .map((copy) => `"${copy}"`)
+    .join(', ');
+  const more = gone.length > 5 ? ` and ${gone.length - 5} more` : '';
+  const message = `removes ${gone.length} of ${all} copies: ${some}${more} stay until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on PullSecretProfile "${name}" confirms it`;
+  return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
+}
+
 interface Summary {
+  readonly held: readonly ConditionInput[];
   readonly profile: PullSecretProfile;
   readonly count: Count;
   readonly injecting: ConditionInput;
@@ -91,8 +122,8 @@ interface Summary {
 }
 
 function summaryOf(summary: Summary): readonly ConditionInput[] {
-  const { profile, count, injecting, generation } = summary;
-  const stalled = stalledBy(profile, count, injecting);
+  const { profile, count, injecting, held, generation } = summary;
+  const stalled = heldBy(held) ?? stalledBy(profile, count, injecting);
   if (stalled !== undefined) return readiness({ ...generation, ready: stalled, stalled });
   const unknown = unknownBy(summary);
   if (unknown !== undefined) return [{ type: 'Ready', status: 'Unknown', ...unknown, ...generation }];
@@ -106,6 +137,10 @@ type Said = InjectionState | { readonly reason: string; readonly message: string
 
 function said({ reason, message }: Said): { readonly reason: string; readonly message: string } {
   return { reason, message };
+}
+
+function heldBy([held]: readonly ConditionInput[]): ReturnType<typeof said> | undefined {
+  return held === undefined ? undefined : { reason: REMOVAL_HELD, message: held.message };
 }
 
 /** What a person of the platform must do something about. */

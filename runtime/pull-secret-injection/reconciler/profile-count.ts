@@ -12,8 +12,14 @@ import type { InjectionOptions } from '../options.ts';
 import { type Copy, copyOf } from './copies.ts';
 import type { CopyContext, Trouble } from './decide.ts';
 import { secretRef } from './names.ts';
-import { isTerminating } from './namespace-plan.ts';
-import { type Distribution, distributionIn, namespaceLabels, serves, unreadableIn } from './view.ts';
+import {
+  type Distribution,
+  distributionIn,
+  isTerminating,
+  namespaceLabels,
+  serves,
+  unreadableIn,
+} from './view.ts';
 
 export interface Count {
   readonly selected: number;

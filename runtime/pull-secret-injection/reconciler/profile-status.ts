@@ -9,8 +9,9 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
-import { profileConditions } from './profile-conditions.ts';
+import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
+import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
 import { profileOf } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
@@ -37,10 +38,11 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   }
   const { profile } = read;
   const count = countNamespaces(world, profile, options);
-  const conditions = profileConditions(world, profile, count, { options, generation });
+  const removal = heldRemoval(world, object, options);
+  const conditions = profileConditions(world, profile, count, { options, generation, removal });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {
-    ...statusOf(world, object, { conditions, ...countsOf(profile, count) }),
+    ...statusOf(world, object, { conditions, ...countsOf(profile, count), ...heldOf(object, removal) }),
     metrics: samplesOf(world, profile, count),
     events: eventsOf(name, conditions),
     requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
@@ -54,6 +56,13 @@ function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<str
     namespaces: { selected, current, ...(blocked === 0 ? {} : { blocked }) },
     copies: brings ? `${current}/${selected}` : '-',
   };
+}
+
+/** What names the removal, until it is done or taken back. */
+function heldOf(object: KubeObject, removal: HeldRemoval | undefined): Readonly<Record<string, unknown>> {
+  if (removal !== undefined) return { heldRemoval: removal.hash, heldSince: removal.since };
+  // Said in so many words, or the next removal would have the hash of this one.
+  return heldSince(object) === undefined ? {} : { heldRemoval: '', heldSince: '' };
 }
 
 function samplesOf(
@@ -78,11 +87,13 @@ function samplesOf(
 function eventsOf(name: string, conditions: readonly ConditionInput[]): readonly EventNote[] {
   const told = ['SourcesReady', 'Granted', 'NamesFree'];
   return conditions
-    .filter(({ type, status }) => told.includes(type) && status === 'False')
-    .map(({ reason, message }) => ({
+    .filter(({ type, status }) =>
+      type === REMOVAL_HELD ? status === 'True' : told.includes(type) && status === 'False',
+    )
+    .map(({ type, reason, message }) => ({
       regarding: profileRef(name),
       type: 'Warning',
-      reason,
+      reason: type === REMOVAL_HELD ? REMOVAL_HELD : reason,
       action: 'Distribute',
       // The number of namespaces is in the condition: an event is not sent again for each of them.
       note: message.replace(/ \(\d+ of \d+ namespaces\)/g, ''),

@@ -10,6 +10,7 @@ import { UsageError } from '../../rules/errors.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
+import { DEFAULT_REMOVALS, readRemovalLimits } from '../../rules/injection/removal-breaker.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
@@ -104,12 +105,15 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
 
 /** For the table of reconcilers: reads options from the configuration file. */
 export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  for (const [name, value] of Object.entries(input)) checkOption(name, value);
+  const { removals = DEFAULT_REMOVALS, ...plain } = input;
+  for (const [name, value] of Object.entries(plain)) checkOption(name, value);
+  const read = readRemovalLimits(removals);
+  if (!read.ok) throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.removals: ${read.problem}`);
   if (input['evict'] === true && input['audit'] === false)
     throw new UsageError(
       `Cannot read systems.${RECONCILER_NAME}: evict needs audit, which finds the pods: set audit to true, or evict to false`,
     );
-  return [pullSecretInjection(input)];
+  return [pullSecretInjection({ ...plain, removals: read.limits })];
 }
 
 const CHOICES: Readonly<Record<string, readonly string[]>> = {

@@ -256,6 +256,12 @@ export function serves(
   );
 }
 
+/** Whether a namespace is being deleted. */
+export function isTerminating(namespace: KubeObject): boolean {
+  const phase = (namespace.status as { phase?: string } | undefined)?.phase;
+  return namespace.metadata.deletionTimestamp !== undefined || phase === 'Terminating';
+}
+
 /** Labels of a namespace. The name is what the API server says it is, also in a folder that no API server has seen. */
 export function namespaceLabels(namespace: KubeObject): Labels {
   return { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name };

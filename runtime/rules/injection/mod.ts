@@ -10,6 +10,7 @@
  *   and 1.35 with the feature gate)
  * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
  * - `pull-secret-grant.ts`: `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced)
+ * - `removal-breaker.ts`: Holds a change that would take many copies of a profile away at once
  * - `service-account-pull-secrets.ts`: What a service account has to do with the pull secrets of its pods
  * - `sidecar-set-injection.ts`: Which content of a SidecarSet counts where the decision is made once for all pods
  * - `sidecar-set.ts`: OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), as far as

@@ -1,0 +1,143 @@
+/** What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant. */
+import { z } from 'zod';
+import { readProfile } from '../../runtime/rules/injection/profile.ts';
+import { dnsLabel, dnsName } from '../shared/fields.ts';
+import type { SectionProblem } from '../shared/system.ts';
+import type { CertificateSource } from './webhook.ts';
+
+/** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
+export interface ProfileInput {
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** The section, as it is written. Every field may be left out. */
+export interface PullSecretInjectionInput {
+  /** Who adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nobody. @default {'policy'} */
+  readonly admission?: 'policy' | 'webhook' | 'none';
+  /** Where the webhook's certificate comes from. @default {{ kind: 'service-ca' }} */
+  readonly certificates?: CertificateSource;
+  /** Namespaces whose pods are left alone. @default {[]} */
+  readonly excludedNamespaces?: readonly string[];
+  /** Namespace label keys that grants may select by. @default only the name */
+  readonly trustedLabelKeys?: readonly string[];
+  /** Names under which copies may be written; narrows the reconciler's rights. @default any */
+  readonly secretNames?: readonly string[];
+  /** Report pods that lack names. @default {true} */
+  readonly audit?: boolean;
+  /** Evict pods that cannot pull, for profiles with `repair: Evict`. @default {false} */
+  readonly evict?: boolean;
+  /** SidecarSets inject also where no matching set brings a container. @default {false} */
+  readonly withoutContainers?: boolean;
+  /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
+  readonly missingRevision?: 'skip' | 'current';
+  /** How many copies of a profile one change may take away without a confirmation: it is held when it takes more than both. */
+  readonly removals?: {
+    /** @default {0.2} */
+    readonly share?: number;
+    /** @default {10} */
+    readonly copies?: number;
+  };
+  /** Render the definition of SidecarSet, for clusters without Kruise. @default {false} */
+  readonly sidecarSetCrd?: boolean;
+  /** @default {[]} */
+  readonly profiles?: readonly ProfileInput[];
+}
+
+const certificates = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('service-ca') }),
+  z.strictObject({
+    kind: z.literal('cert-manager'),
+    issuer: z.strictObject({ kind: z.enum(['Issuer', 'ClusterIssuer']), name: dnsName() }),
+  }),
+  z.strictObject({ kind: z.literal('manual'), caBundle: z.string().min(1) }),
+]);
+
+/** Its shape. */
+export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInput> = z.strictObject({
+  admission: z
+    .enum(['policy', 'webhook', 'none'])
+    .exactOptional()
+    .describe('Who adds names to pods: "policy" needs Kubernetes 1.36, "webhook" runs in the cluster'),
+  certificates: certificates.exactOptional().describe("Where the webhook's certificate comes from"),
+  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are left alone'),
+  trustedLabelKeys: z
+    .array(z.string().min(1).max(317))
+    .exactOptional()
+    .describe('Namespace label keys that grants may select by; tenants must not be able to set them'),
+  secretNames: z
+    .array(dnsName())
+    .min(1)
+    .exactOptional()
+    .describe("Names under which copies may be written; narrows the reconciler's rights"),
+  audit: z.boolean().exactOptional().describe('Report pods that lack names'),
+  evict: z
+    .boolean()
+    .exactOptional()
+    .describe('Evict pods that cannot pull, for profiles with repair "Evict"'),
+  withoutContainers: z
+    .boolean()
+    .exactOptional()
+    .describe('SidecarSets inject also where no matching set brings a container'),
+  missingRevision: z
+    .enum(['skip', 'current'])
+    .exactOptional()
+    .describe('A SidecarSet that pins a revision which does not exist injects nothing, or its current names'),
+  removals: z
+    .strictObject({
+      share: z.number().min(0).max(1).exactOptional().describe('Share of its copies; default 0.2'),
+      copies: z.int().min(0).exactOptional().describe('Number of copies; default 10'),
+    })
+    .exactOptional()
+    .describe(
+      'What one change may take of the copies of a profile without a confirmation; more than both is held',
+    ),
+  sidecarSetCrd: z
+    .boolean()
+    .exactOptional()
+    .describe('Render the definition of SidecarSet, for clusters without Kruise'),
+  profiles: z
+    .array(z.strictObject({ name: dnsName(), spec: z.record(z.string(), z.unknown()) }))
+    .exactOptional()
+    .describe('PullSecretProfiles of the cluster'),
+});
+
+/** What is wrong with a section that has the right shape. */
+export function sectionProblems(config: PullSecretInjectionInput): readonly SectionProblem[] {
+  return [...(config.profiles ?? []).flatMap(profileProblems), ...contradictions(config)];
+}
+
+/** Options that cannot both be meant. */
+function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
+  const { secretNames, profiles = [], evict = false, audit = true } = config;
+  const written = profiles.flatMap((profile, index) => {
+    const read = readProfile({
+      apiVersion: '',
+      kind: '',
+      metadata: { name: profile.name },
+      spec: profile.spec,
+    });
+    const secrets = read.ok && read.profile.distributes ? read.profile.secrets : [];
+    return secrets.flatMap(({ name, sources }) => (sources.length > 0 ? [{ name, index }] : []));
+  });
+  const unnamed = written.filter(({ name }) => secretNames !== undefined && !secretNames.includes(name));
+  return [
+    ...unnamed.map(({ name, index }) => ({
+      path: ['profiles', index],
+      text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
+    })),
+    ...(evict && !audit
+      ? [
+          {
+            path: ['evict'],
+            text: 'needs audit, which finds the pods: set audit to true, or leave evict out',
+          },
+        ]
+      : []),
+  ];
+}
+
+function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+  return read.ok ? [] : read.problems.map((text) => ({ path: ['profiles', index], text }));
+}

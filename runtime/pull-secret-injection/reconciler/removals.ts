@@ -1,0 +1,159 @@
+/**
+ * Copies that nobody took back and that would go all the same: the profile no longer selects the namespace, no longer names the
+ * Secret, or names a source that is not granted. One or two go at once; many at once are held until the profile says that it is meant.
+ */
+import { OWNER_LABEL, type World } from '../../controller/contract.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { DISTRIBUTE_LABEL } from '../../rules/injection/profile-plan.ts';
+import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../../rules/injection/removal-breaker.ts';
+import { timestamp } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { RECONCILER_NAME } from '../name.ts';
+import type { InjectionOptions } from '../options.ts';
+import { writerOf } from './claims.ts';
+import { consentTo } from './consent.ts';
+import { copiesFor, keptUnread } from './copies.ts';
+import { type CopyContext, isRevoked } from './decide.ts';
+import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
+
+/** What one profile would lose. */
+export interface Removal {
+  /** Copies that there are, those that go included. */
+  readonly all: number;
+  /** `namespace/name` of those that go. */
+  readonly gone: readonly string[];
+}
+
+/** A removal that waits for a confirmation. */
+export interface HeldRemoval extends Removal {
+  readonly hash: string;
+  /** When it was first held, RFC 3339. */
+  readonly since: string;
+  readonly confirmed: boolean;
+}
+
+const NOTHING: Removal = { all: 0, gone: [] };
+
+/** Copies in one namespace that would go although nobody took them back, and that wait for a confirmation. */
+export function heldIn(context: CopyContext): readonly SecretObject[] {
+  return goingIn(context).filter((copy) => {
+    const profile = profileBehind(context.world, copy);
+    return profile !== undefined && heldRemoval(context.world, profile, context.options)?.confirmed === false;
+  });
+}
+
+/** The removal that is held for one profile, or that was and is confirmed; undefined when nothing stands in the way of it. */
+export function heldRemoval(
+  world: World,
+  profile: KubeObject,
+  options: InjectionOptions,
+): HeldRemoval | undefined {
+  const removal = removalsIn(world, options).get(profile.metadata.name) ?? NOTHING;
+  if (!removesMany(removal.gone.length, removal.all, options.removals)) return undefined;
+  const { uid = '' } = profile.metadata;
+  const before = heldSince(profile);
+  const since = before ?? timestamp(world.now);
+  const hash = removalHash({ uid, spec: profile.spec, since });
+  const confirmed = before === since && profile.metadata.annotations?.[CONFIRM_ANNOTATION] === hash;
+  return { ...removal, hash, since, confirmed };
+}
+
+/** Since when a removal of the profile is held, by what its status says. */
+export function heldSince({ status }: KubeObject): string | undefined {
+  const since = (status as { readonly heldSince?: unknown } | undefined)?.heldSince;
+  return typeof since === 'string' && since !== '' ? since : undefined;
+}
+
+interface Known {
+  readonly distribution: Distribution;
+  readonly at: number;
+  readonly removals: ReadonlyMap<string, Removal>;
+}
+
+const known = new WeakMap<InjectionOptions, Map<string, Known>>();
+/** Namespaces that change one after the other are not all counted again for each. */
+const COUNT_AGAIN_MS = 250;
+
+/** By profile. Asked for each copy that would go: counted again when profiles change, and every moment. */
+function removalsIn(world: World, options: InjectionOptions): ReadonlyMap<string, Removal> {
+  const distribution = distributionIn(world, options);
+  const at = world.now.getTime();
+  const byScope = known.get(options) ?? new Map<string, Known>();
+  known.set(options, byScope);
+  const before = byScope.get(world.scope.name);
+  const passed = before === undefined ? 0 : Math.abs(at - before.at);
+  // Over a folder no time passes.
+  if (before?.distribution === distribution && passed > 0 && passed < COUNT_AGAIN_MS) return before.removals;
+  const removals = count({ world, distribution, options });
+  byScope.set(world.scope.name, { distribution, at, removals });
+  return removals;
+}
+
+function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Removal> {
+  const namespaces = context.world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const found = new Map<string, { all: number; gone: string[] }>();
+  for (const namespace of namespaces) {
+    const here = { ...context, namespace };
+    const copies = copiesIn(here);
+    if (copies.length === 0) continue;
+    const going = new Set(copies.every((copy) => staysForSure(here, copy)) ? [] : goingIn(here));
+    for (const copy of copies) {
+      const writer = writerOf(copy) ?? '';
+      const removal = found.get(writer) ?? { all: 0, gone: [] };
+      found.set(writer, removal);
+      removal.all += 1;
+      if (going.has(copy)) removal.gone.push(`${namespace.metadata.name}/${copy.metadata.name}`);
+    }
+  }
+  return found;
+}
+
+/** Our copies in the namespace. */
+function copiesIn({ world, namespace }: Pick<CopyContext, 'world' | 'namespace'>): readonly SecretObject[] {
+  const { name } = namespace.metadata;
+  return world
+    .list({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: name })
+    .filter(({ metadata }) => metadata.labels?.[OWNER_LABEL] === RECONCILER_NAME) as SecretObject[];
+}
+
+/** The usual case, without composing anything: the profile serves the namespace, names the Secret, and has a source for it. */
+function staysForSure(context: CopyContext, copy: SecretObject): boolean {
+  const writer = writerOf(copy);
+  const one = context.distribution.byName.get(copy.metadata.name)?.find(({ name }) => name === writer);
+  if (one === undefined || !serves(one, namespaceLabels(context.namespace), context.options)) return false;
+  const secret = one.secrets.find(({ name }) => name === copy.metadata.name);
+  return (
+    secret?.sources.some(
+      (source) => consentTo({ ...context, profile: one.name }, source, undefined).is === 'granted',
+    ) === true
+  );
+}
+
+/** Those that go, unless somebody means it: whose profile is deleted, whose source was taken back, whose namespace wants none. */
+function goingIn(context: CopyContext): readonly SecretObject[] {
+  const { namespace } = context;
+  if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];
+  const copies = copiesIn(context);
+  if (copies.length === 0) return [];
+  const staying = new Set([
+    ...copiesFor(context)
+      .filter(({ action }) => action === 'write' || action === 'keep' || action === 'foreign')
+      .map(({ name }) => name),
+    ...keptUnread(context).map(({ name }) => name),
+  ]);
+  return copies.filter(
+    (copy) =>
+      !staying.has(copy.metadata.name) &&
+      profileBehind(context.world, copy) !== undefined &&
+      !isRevoked(context, copy, writerOf(copy) ?? ''),
+  );
+}
+
+/** The profile that wrote a copy, unless it is deleted. */
+function profileBehind(world: World, copy: SecretObject): KubeObject | undefined {
+  const name = writerOf(copy);
+  if (name === undefined || name.includes('/')) return undefined;
+  const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name } as const;
+  const profile = world.get(ref);
+  return profile?.metadata.deletionTimestamp === undefined ? profile : undefined;
+}

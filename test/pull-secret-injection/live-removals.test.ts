@@ -1,0 +1,103 @@
+// deadline: 240 s
+/** What takes copies away, on a real control plane: many at once wait for a word, and go when it is said. */
+import assert from 'node:assert/strict';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { suite } from '../support/suite.ts';
+import {
+  namespaceObject,
+  profileObject,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+
+const test = suite('removals in a cluster');
+const missing = missingControlPlane();
+const TEAM = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/team';
+const MERGE = 'application/merge-patch+json';
+const MANY = 12;
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  await plane.apply(namespaceObject('platform'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  for (let at = 0; at < MANY; at += 1) await plane.apply(namespaceObject(`team-${at}`, { team: 'a' }));
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+
+  const soon = async (check: () => Promise<void>): Promise<void> => {
+    await eventually(check, { everyMs: 50 });
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+  const copies = async (): Promise<number> => {
+    const path = '/api/v1/secrets?labelSelector=pullwright.dev/owner=pull-secret-injection';
+    const { body } = await plane.client.request('GET', path);
+    return (body.items as readonly unknown[]).length;
+  };
+  const statusOf = async (): Promise<Record<string, string> & { conditions: Record<string, string>[] }> =>
+    (await plane.get(profileObject('team', {})))?.['status'];
+  const held = async (): Promise<string | undefined> =>
+    (await statusOf()).conditions.find(({ type }) => type === 'RemovalHeld')?.['message'];
+  const patch = async (body: object): Promise<void> => {
+    const { status } = await plane.client.request('PATCH', TEAM, body, MERGE);
+    assert.equal(status, 200);
+  };
+  const mistake = { namespaceSelector: { matchLabels: { team: 'x' } } };
+
+  test('a slip in the selector takes nothing away, and is said', async () => {
+    const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+    await plane.apply(
+      profileObject('team', {
+        namespaceSelector: { matchLabels: { team: 'a' } },
+        mode: 'Distribute',
+        secrets,
+      }),
+    );
+    await soon(async () => assert.equal(await copies(), MANY));
+    await patch({ spec: mistake });
+    await soon(async () => assert.match((await held()) ?? '', /^removes 12 of 12 copies: "team-0\/reg"/));
+    assert.equal(await copies(), MANY);
+    const shown = await plane.kubectl(
+      'get',
+      'events',
+      '--all-namespaces',
+      '--field-selector=reason=RemovalHeld',
+    );
+    assert.match(shown.stdout, /pullsecretprofile\/team/);
+  });
+
+  test('with the selector put back nothing is held any more', async () => {
+    await patch({ spec: { namespaceSelector: { matchLabels: { team: 'a' } } } });
+    await soon(async () => assert.equal(await held(), undefined));
+    assert.equal(await copies(), MANY);
+  });
+
+  test('the annotation of the last removal does not confirm the next one; its own does', async () => {
+    await patch({ spec: mistake });
+    await soon(async () => assert.ok((await held()) !== undefined));
+    const annotate = (hash: string): Promise<void> =>
+      patch({ metadata: { annotations: { 'pullwright.dev/confirm-removal': hash } } });
+    await annotate('0123456789ab');
+    await soon(async () => assert.ok((await held()) !== undefined));
+    assert.equal(await copies(), MANY);
+    await annotate((await statusOf())['heldRemoval'] ?? '');
+    await soon(async () => assert.equal(await copies(), 0));
+    await soon(async () => assert.equal((await statusOf())['heldRemoval'] ?? '', ''));
+  });
+
+  test('a deleted profile takes its copies along', async () => {
+    await patch({ spec: { namespaceSelector: { matchLabels: { team: 'a' } } } });
+    await soon(async () => assert.equal(await copies(), MANY));
+    await plane.remove(profileObject('team', {}));
+    await soon(async () => assert.equal(await copies(), 0));
+  });
+
+  test.lastly('ends', async () => {
+    await reconciler.stop();
+    await plane.stop();
+  });
+}
+
+test.run();

@@ -1,0 +1,268 @@
+/** A change that takes many copies away is held; what its owner means is not. */
+import assert from 'node:assert/strict';
+import {
+  pullSecretInjection,
+  reconcilers,
+} from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import { removalHash, removesMany } from '../../runtime/rules/injection/removal-breaker.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import {
+  conditionOf,
+  namespace,
+  profile,
+  type ReportedStatus,
+  ready,
+  readyMessage,
+  type Scene,
+  scene,
+  source,
+  worldOf,
+} from './scene.ts';
+
+const test = suite('a removal of many copies');
+const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+const team = profile('team', { secrets });
+const quay = source('platform/quay', ['quay.io']);
+const teams = (count: number, labels: Record<string, string> = { team: 'a' }): readonly KubeObject[] =>
+  Array.from({ length: count }, (_, at) => namespace(`team-${at}`, labels));
+const copies = (seen: Scene, count: number): number =>
+  Array.from({ length: count }, (_, at) => seen.secret(`team-${at}`, 'reg')).filter(
+    (one) => one !== undefined,
+  ).length;
+const statusOf = (seen: Scene): (ReportedStatus & { heldRemoval?: string; heldSince?: string }) | undefined =>
+  seen.status('PullSecretProfile', 'team');
+/** The object with its new spec, as an API server keeps uid and status. */
+const changed = (seen: Scene, spec: Record<string, unknown>, annotations = {}): KubeObject => {
+  const stored = seen.store.get({ ...team, name: 'team' });
+  assert.ok(stored !== undefined);
+  const { metadata, ...rest } = stored;
+  return {
+    ...rest,
+    metadata: { ...metadata, annotations },
+    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, secrets, ...spec },
+  };
+};
+
+interface LimitCase extends Case {
+  readonly gone: number;
+  readonly all: number;
+  readonly held: boolean;
+}
+
+table<LimitCase>(
+  test,
+  [
+    { name: '10 of 10', reason: 'ten are never many', gone: 10, all: 10, held: false },
+    { name: '11 of 11', reason: 'more than ten and more than a fifth', gone: 11, all: 11, held: true },
+    { name: '11 of 55', reason: 'a fifth is not more than a fifth', gone: 11, all: 55, held: false },
+    { name: '11 of 54', reason: 'more than a fifth', gone: 11, all: 54, held: true },
+    { name: '0 of 0', reason: 'nothing is removed', gone: 0, all: 0, held: false },
+  ],
+  ({ gone, all, held }) => assert.equal(removesMany(gone, all, { share: 0.2, copies: 10 }), held),
+);
+
+interface ChangeCase extends Case {
+  readonly change: (seen: Scene) => readonly (KubeObject | { readonly gone: KubeObject })[];
+  /** Copies under the old name that are left of 12. */
+  readonly left: number;
+}
+
+const held = 12;
+const grant: KubeObject = {
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullSecretGrant',
+  metadata: { name: 'all', namespace: 'platform' },
+  spec: {
+    secrets: [{ name: 'quay' }],
+    profiles: [{ name: '*' }],
+    namespaces: teams(12).map((one) => one.metadata.name),
+  },
+};
+const granted = source('platform/quay', ['quay.io'], '');
+
+table<ChangeCase>(
+  test,
+  [
+    {
+      name: 'a selector that selects nothing',
+      reason: 'a typo must not cost every namespace its Secret',
+      change: (seen) => [changed(seen, { namespaceSelector: { matchLabels: { team: 'x' } } })],
+      left: held,
+    },
+    {
+      name: 'a profile that only injects from now on',
+      reason: 'the same by another field',
+      change: (seen) => [changed(seen, { mode: 'Inject' })],
+      left: held,
+    },
+    {
+      name: 'a Secret that is renamed',
+      reason: 'pods name the old one',
+      change: (seen) => [changed(seen, { secrets: [{ ...secrets[0], name: 'other' }] })],
+      left: held,
+    },
+    {
+      name: 'a source that is not granted',
+      reason: 'a slip in the name of the source',
+      change: (seen) => [
+        changed(seen, { secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'qauy' }] }] }),
+      ],
+      left: held,
+    },
+    {
+      name: 'labels of all namespaces, in one go',
+      reason: 'a GitOps commit may change them all',
+      change: () => teams(12, { team: 'b' }),
+      left: held,
+    },
+    {
+      name: 'ten namespaces are relabelled',
+      reason: 'ten are never many',
+      change: () => teams(10, { team: 'b' }),
+      left: 2,
+    },
+    {
+      name: 'the profile is deleted',
+      reason: 'an explicit deletion confirms itself',
+      change: () => [{ gone: team }],
+      left: 0,
+    },
+    {
+      name: 'the grant is deleted',
+      reason: 'a revocation is never held',
+      change: () => [{ gone: grant }],
+      left: 0,
+    },
+    {
+      name: 'the grant is narrowed',
+      reason: 'a revocation is never held',
+      change: () => [{ ...grant, spec: { ...(grant.spec as object), namespaces: ['team-0'] } }],
+      left: 1,
+    },
+    {
+      name: 'every namespace opts out',
+      reason: 'that is the consent of the target',
+      change: () => teams(12, { team: 'a', 'pullwright.dev/distribute': 'false' }),
+      left: 0,
+    },
+    {
+      name: 'the profile is deleted while the removal of its copies is held',
+      reason: 'what was held goes with it',
+      change: (seen) => {
+        const after = seen.after([changed(seen, { mode: 'Inject' })]);
+        assert.equal(copies(after, 12), held);
+        return [{ gone: team }];
+      },
+      left: 0,
+    },
+  ],
+  ({ change, left }) => {
+    const before = scene([...teams(12), team, granted, grant]);
+    assert.equal(copies(before, 12), 12);
+    assert.equal(copies(before.after(change(before)), 12), left);
+  },
+);
+
+test('what is held is said, and how to confirm it', () => {
+  const before = scene([...teams(12), team, quay]);
+  const after = before.after([changed(before, { namespaceSelector: { matchLabels: { team: 'x' } } })]);
+  assert.equal(ready(statusOf(after)), 'False RemovalHeld');
+  assert.equal(conditionOf(statusOf(after), 'RemovalHeld'), 'True Share');
+  assert.equal(
+    readyMessage(statusOf(after)),
+    `removes 12 of 12 copies: "team-0/reg", "team-1/reg", "team-10/reg", "team-11/reg", "team-2/reg" and 7 more stay until the annotation pullwright.dev/confirm-removal: "${statusOf(after)?.heldRemoval}" on PullSecretProfile "team" confirms it`,
+  );
+  const { events = [] } = pullSecretInjection().reconcile(worldOf(after.store), {
+    scope: 'local',
+    name: 'profile/team',
+  });
+  assert.deepEqual(
+    events.map(({ type, reason, regarding }) => [type, reason, regarding.name]),
+    [['Warning', 'RemovalHeld', 'team']],
+  );
+  const back = after.after([changed(after, {})]);
+  assert.equal(ready(statusOf(back)), 'True Current');
+  assert.equal(conditionOf(statusOf(back), 'RemovalHeld'), undefined);
+  assert.equal(statusOf(back)?.heldRemoval, '');
+});
+
+test('the annotation lets the removal go on, and no later one', () => {
+  const before = scene([...teams(12), team, quay]);
+  const mistake = { namespaceSelector: { matchLabels: { team: 'x' } } };
+  const after = before.after([changed(before, mistake)]);
+  const hash = statusOf(after)?.heldRemoval;
+  const wrong = after.after([changed(after, mistake, { 'pullwright.dev/confirm-removal': 'yes' })]);
+  assert.equal(copies(wrong, 12), 12);
+  const confirmed = wrong.after([changed(wrong, mistake, { 'pullwright.dev/confirm-removal': hash })]);
+  assert.equal(copies(confirmed, 12), 0);
+  assert.equal(conditionOf(statusOf(confirmed), 'RemovalHeld'), undefined);
+  assert.equal(statusOf(confirmed)?.heldSince, '', 'a later removal is another one');
+});
+
+test('the next removal has another hash', () => {
+  const one = { uid: 'u', spec: { a: 1 }, since: '2026-11-21T00:00:00Z' };
+  assert.notEqual(removalHash(one), removalHash({ ...one, since: '2026-11-22T00:00:00Z' }));
+  assert.notEqual(removalHash(one), removalHash({ ...one, spec: { a: 2 } }));
+});
+
+test('a rotation and a new namespace go on while a removal is held', () => {
+  const before = scene([...teams(12), team, quay]);
+  const after = before.after([changed(before, { namespaceSelector: { matchLabels: { team: 'x' } } })]);
+  const next = after.after([source('platform/quay', ['new.example']), namespace('late', { team: 'x' })]);
+  assert.deepEqual(next.registries('late', 'reg'), ['new.example']);
+  assert.equal(copies(next, 12), 12);
+});
+
+test('another share, and another number', () => {
+  const options = { removals: { share: 0.5, copies: 1 } };
+  const before = scene([...teams(4), team, quay], options);
+  assert.equal(copies(before.after(teams(2, { team: 'b' })), 4), 2);
+  const again = scene([...teams(4), team, quay], options);
+  assert.equal(copies(again.after(teams(3, { team: 'b' })), 4), 4);
+});
+
+interface OptionCase extends Case {
+  readonly removals: unknown;
+  readonly text: RegExp;
+}
+
+table<OptionCase>(
+  test,
+  [
+    { name: 'no map', reason: 'bad input', removals: 5, text: /removals: wanted a map of share and copies$/ },
+    {
+      name: 'a list',
+      reason: 'bad input',
+      removals: [],
+      text: /removals: wanted a map of share and copies$/,
+    },
+    {
+      name: 'a share above one',
+      reason: 'bad input',
+      removals: { share: 2 },
+      text: /removals: share: wanted a number from 0 to 1$/,
+    },
+    {
+      name: 'a share that is a text',
+      reason: 'bad input',
+      removals: { share: '0.5' },
+      text: /removals: share: wanted a number from 0 to 1$/,
+    },
+    {
+      name: 'half a copy',
+      reason: 'bad input',
+      removals: { copies: 0.5 },
+      text: /removals: copies: wanted a whole number from 0$/,
+    },
+    {
+      name: 'a slip',
+      reason: 'bad input',
+      removals: { shares: 0.5 },
+      text: /removals: unknown field "shares", wanted share or copies$/,
+    },
+  ],
+  ({ removals, text }) => assert.throws(() => reconcilers({ removals }), text),
+);
+
+test.run();
