@@ -99,8 +99,15 @@ type Place = (origin: RuleOrigin) => string;
 function placesOf(hosted: KubeObject | undefined): Place {
   if (hosted === undefined) return placeOf;
   const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
-  return (origin) =>
-    `${name} ${origin.path.replace('spec.imageDigestMirrors', 'spec.imageContentSources').replace(/^spec.registrySources/, 'spec.configuration.image.registrySources')}`;
+  return ({ path }) => `${name} ${hostedPath(path)}`;
+}
+
+/** Where a HostedCluster has what its guest gets as a mirror set or as the Image object. */
+export function hostedPath(path: string): string {
+  return path
+    .replace('spec.imageDigestMirrors', 'spec.imageContentSources')
+    .replace(/^spec\.registrySources/, 'spec.configuration.image.registrySources')
+    .replace(/^status\.desired\.image/, 'spec.release.image');
 }
 
 function problemText({ severity, origin, message }: MirrorProblem, place: Place): string {

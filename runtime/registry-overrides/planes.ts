@@ -20,6 +20,7 @@ import {
 } from '../rules/mirrors/mirrors.ts';
 import { withoutTagAndDigest } from '../rules/mirrors/reference-text.ts';
 import type { TomlParser } from '../rules/mirrors/registries-conf.ts';
+import { admit } from '../rules/node-registries/admission.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { type ConfInForce, type NodeMirrors, nodeMirrors } from '../rules/node-registries/node-mirrors.ts';
 import { isInside } from '../rules/node-registries/scopes.ts';
@@ -65,8 +66,8 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
   const hosted = cluster.hostedCluster !== undefined;
   const own = nodesOf(cluster.objects, input, true);
   const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
-  const lookUps = compileMirrors(lookUpRules(cluster.management ?? []), { ports: 'text' });
-  const stream = streamRules(cluster.objects);
+  const lookUps = compileMirrors(lookUpRules(admit(cluster.management ?? []).objects), { ports: 'text' });
+  const stream = streamRules(admit(cluster.objects).objects);
   const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
     node: (image) => byNodes('node', own, image, hosted),
     'control-plane': (image) =>

@@ -33,6 +33,12 @@ function set(kind: string, name: string, entries: readonly object[]): object {
 const idms = (name: string, source: string, ...mirrors: readonly string[]): object =>
   set('ImageDigestMirrorSet', name, [{ source, mirrors }]);
 
+/** As a cluster gives it: what the API server let in, or what is older than its schema. */
+const ofCluster = (object: object): object => {
+  const { metadata, ...rest } = object as { readonly metadata: object };
+  return { ...rest, metadata: { ...metadata, creationTimestamp: '2023-05-01T00:00:00Z' } };
+};
+
 const machineConfig = (conf: string): object => ({
   apiVersion: 'machineconfiguration.openshift.io/v1',
   kind: 'MachineConfig',
@@ -85,20 +91,45 @@ const ROWS: readonly Row[] = [
     reason: 'the operator writes no file, and nodes keep what they have',
     objects: [
       idms('good', 'quay.io/a', 'a.example.com/a'),
-      idms('bad', 'quay.io/b', 'https://b.example.com'),
+      ofCluster(idms('bad', 'quay.io/b', 'https://b.example.com')),
     ],
     args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
-      /refuses all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
+      /Operator refuses all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
       /error: ImageDigestMirrorSet\/bad/,
     ],
+    never: /the API server refuses/,
+  },
+  {
+    name: 'a set that the API server refuses does not come into force',
+    reason: 'it is declared, so that its schema counts; the others are applied',
+    objects: [
+      idms('good', 'quay.io/a', 'a.example.com/a'),
+      idms('twice', 'quay.io/a', 'b.example.com/a', 'b.example.com/a'),
+    ],
+    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    code: 1,
+    says: [
+      /the API server refuses ImageDigestMirrorSet\/twice, so that what it says does not come into force: what is shown/,
+      /1 {2}a\.example\.com\/a\/x@/,
+      /error: ImageDigestMirrorSet\/twice spec\.imageDigestMirrors\[0\]\.mirrors\[1\] lists the mirror "b\.example\.com\/a" twice/,
+    ],
+    never: /2 {2}b\.example/,
+  },
+  {
+    name: 'an Image object that the API server refuses blocks nothing',
+    reason: 'only one of the two lists may be set, be they empty',
+    objects: [image({ blockedRegistries: ['quay.io'], allowedRegistries: [] })],
+    args: ['quay.io/a/x:1', '--as', 'node'],
+    code: 1,
+    says: [/the API server refuses Image\/cluster/, /1 {2}quay\.io\/a\/x:1/],
   },
   {
     name: 'what nodes keep is read from the MachineConfig',
     reason: 'that file is in force as long as the objects are refused',
     objects: [
-      idms('bad', 'quay.io/a', 'bad/'),
+      ofCluster(idms('bad', 'quay.io/a', 'bad/')),
       machineConfig(
         '[[registry]]\n  location = "quay.io/a"\n  [[registry.mirror]]\n    location = "old.example.com/a"\n',
       ),

@@ -105,6 +105,55 @@ const ROWS: readonly Row[] = [
     says: /-:2: error: not valid YAML.*\[Unreadable\]/,
   },
   {
+    name: 'a mirror set with a fault in its second entry',
+    reason: 'the line is that of the place, and neither object nor place is said twice',
+    text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors:\n    - source: a.io\n      mirrors: [m.io]\n    - source: b.io\n      mirrors:\n        - n.io\n        - https://n.io\n',
+    code: 1,
+    says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server refuses the object \[MirrorInvalid\]\n1 judged, 1 error, 0 warnings\n$/,
+  },
+  {
+    name: 'a source policy that is none',
+    reason: 'the schema lists the values',
+    text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec:\n  imageTagMirrors:\n    - source: a.io\n      mirrors: [m.io]\n      mirrorSourcePolicy: Sometimes\n',
+    code: 1,
+    says: /^-:8: error: .*has the value "Sometimes": must be one of NeverContactSource, AllowContactingSource/,
+  },
+  {
+    name: 'a mirror that makes a repository a bare host',
+    reason: 'the runtime pulls the image from nowhere, so that it is an error here too',
+    text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec:\n  imageTagMirrors:\n    - source: docker.io/library/nginx\n      mirrors: [m10.example.com]\n',
+    code: 1,
+    says: /^-:7: error: .*the runtime gives up on it, at the source too.*\[MirrorWithoutPath\]/,
+  },
+  {
+    name: 'an Image object with both lists',
+    reason: 'the API server refuses it, be one of them empty',
+    text: 'apiVersion: config.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec:\n  registrySources:\n    allowedRegistries: []\n    blockedRegistries: [bad.io]\n',
+    code: 1,
+    says: /^-:5: error: Image\/cluster spec\.registrySources: has blockedRegistries and allowedRegistries[^\n]*\[AllowedAndBlocked\]\n1 judged, 1 error/,
+  },
+  {
+    name: 'an Image of another group',
+    reason: 'a dump is full of them, and none says what nodes do',
+    text: 'apiVersion: image.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec: {registrySources: 7}\n',
+    code: 1,
+    says: /^0 judged/,
+  },
+  {
+    name: 'a HostedCluster whose mirrors its guest refuses',
+    reason: 'HyperShift makes an ImageDigestMirrorSet of them',
+    text: 'apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: prod, namespace: clusters}\nspec:\n  imageContentSources:\n    - source: quay.io/a\n      mirrors: [m.io/a]\n    - source: quay.io/A\n      mirrors: [m.io/b]\n',
+    code: 1,
+    says: /^-:8: error: HostedCluster\/clusters\/prod spec\.imageContentSources\[1\]: has no usable source/,
+  },
+  {
+    name: 'mirror sets of a management cluster and of a hosted one',
+    reason: 'no node goes by both, so that they do not contradict each other',
+    text: 'apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: prod, namespace: clusters}\nspec:\n  imageContentSources: [{source: quay.io/a, mirrors: [m.io/a, n.io/a]}]\n---\napiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors: [{source: quay.io/a, mirrors: [n.io/a, m.io/a], mirrorSourcePolicy: NeverContactSource}]\n',
+    code: 0,
+    says: /^2 judged, 0 errors, 0 warnings/,
+  },
+  {
     name: 'nothing of ours',
     reason: 'a silent pass would deceive',
     text: 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
@@ -154,7 +203,7 @@ test('a folder: what the platform shadows is a warning, which --strict takes for
   assert.deepEqual([ran.code, answer.judged], [0, 2]);
   assert.deepEqual(
     answer.problems.map(({ code, line }) => `${code} ${line}`),
-    ['SpellingVariant 8'],
+    ['SpellingVariant 13'],
   );
   assert.equal((await runProcess([process.execPath, main, 'validate', folder, '--strict'])).code, 1);
 });
@@ -181,7 +230,7 @@ test('a repository of two clusters: each is judged with its own platform secret,
   assert.equal(shadowed.code, 0, shadowed.stdout);
   assert.match(
     shadowed.stdout,
-    /^[^\n]*stage\/tenant\.yaml:1: warning: .*\[SpellingVariant\]\n4 judged, 0 errors, 1 warning\n$/,
+    /^[^\n]*stage\/tenant\.yaml:6: warning: .*\[SpellingVariant\]\n4 judged, 0 errors, 1 warning\n$/,
   );
   writeFileSync(join(repository, 'prod', 'twice.yaml'), named('openshift-config', 'pull-secret', 'c.io'));
   const twice = await runProcess([process.execPath, main, 'validate', repository]);

@@ -125,6 +125,20 @@ const LINT: readonly LintCase[] = [
     codes: ['MirrorWithoutPath'],
   },
   {
+    name: 'opposite policies of a digest set and a content source policy',
+    reason: 'the operator tells one fault, of which the advice can be followed',
+    sets: [
+      mirrorSet('a', [
+        { source: 'quay.io', mirrors: ['m.example.com'], mirrorSourcePolicy: 'NeverContactSource' },
+      ]),
+      {
+        ...mirrorSet('b', [{ source: 'quay.io', mirrors: ['n.example.com'] }]),
+        type: 'content-source-policy',
+      },
+    ],
+    codes: ['PolicyConflict'],
+  },
+  {
     name: 'two policies for one source',
     reason: 'nodes refuse both',
     sets: [

@@ -22,8 +22,7 @@ import {
   type SecretObject,
 } from '../../rules/kubernetes/object.ts';
 import { type Shape, shapeProblems } from '../../rules/kubernetes/shape.ts';
-import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
-import { lintMirrors } from '../../rules/mirrors/lint.ts';
+import { judgeMirrorSets, NODE_MIRROR_KINDS } from './mirror-sets.ts';
 
 /** A problem, and the file where it stands. */
 export interface FileProblem {
@@ -40,7 +39,6 @@ export interface FileProblem {
   readonly message: string;
 }
 
-const MIRROR_KINDS = new Set(MIRROR_SET_KINDS.map(({ kind }) => kind));
 const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
 /** Kinds that can be judged. */
@@ -49,7 +47,7 @@ export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
   PROFILE_KIND,
   GRANT_KIND,
   PROVIDER_CONFIG,
-  ...MIRROR_KINDS,
+  ...NODE_MIRROR_KINDS,
 ]);
 
 type Judged = Omit<FileProblem, 'file' | 'line' | 'subject'>;
@@ -213,15 +211,9 @@ function located({ object, file, line }: Manifest, problem: Judged): FileProblem
   return { ...problem, file, line, subject: describeObject({ kind: object.kind, namespace, name }) };
 }
 
-/** Mirror sets are judged together, as the nodes read them. */
+/** Mirror sets are judged together, as the nodes of each cluster read them. */
 function mirrorProblems(manifests: readonly Manifest[]): readonly FileProblem[] {
-  const sets = manifests.filter(({ object }) => MIRROR_KINDS.has(object.kind));
-  return lintMirrors(sets.map(({ object }) => object)).flatMap(({ severity, code, origin, message }) => {
-    const place = sets.find(
-      ({ object }) => object.kind === origin.kind && object.metadata.name === origin.name,
-    );
-    return place === undefined ? [] : [located(place, { severity, code, path: origin.path, message })];
-  });
+  return judgeMirrorSets(manifests).map(({ manifest, ...problem }) => located(manifest, problem));
 }
 
 /** What the merge would leave out, when both pull secrets of a cluster are at hand. */

@@ -16,7 +16,9 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
 import { type Flags, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
+import { type LineFinder, lineFinder } from './lines.ts';
 import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
+import { isNodeMirrorKind, NODE_MIRROR_KINDS } from './mirror-sets.ts';
 
 const TABLE = {
   name: 'validate',
@@ -76,9 +78,14 @@ function apart(
   const isNamespace = ({ object }: Manifest): boolean =>
     object.kind === 'Namespace' && object.apiVersion === 'v1';
   return {
-    manifests: all.filter((one) => !isNamespace(one)),
+    manifests: all.filter((one) => !isNamespace(one) && !isForeign(one)),
     namespaces: all.filter(isNamespace).map(({ object }) => object),
   };
+}
+
+/** Such as the Image of image.openshift.io, which is in every dump. */
+function isForeign({ object }: Manifest): boolean {
+  return NODE_MIRROR_KINDS.includes(object.kind) && !isNodeMirrorKind(object);
 }
 
 interface Input {
@@ -87,6 +94,8 @@ interface Input {
   readonly problems: readonly FileProblem[];
   /** A fleet, to be judged by the charts. */
   readonly fleet?: { readonly name: string; readonly text: string };
+  /** Of a single file of manifests. */
+  readonly text?: { readonly file: string; readonly text: string };
   /** Number of things that were judged. */
   readonly judged: number;
 }
@@ -130,7 +139,7 @@ function inputOf(file: string, text: string): Input {
     unreadable(file, line, message, first === undefined ? 'Unreadable' : 'GivenTwice'),
   );
   const { manifests, namespaces } = apart(folder.manifests);
-  return { manifests, namespaces, problems, judged: manifests.length };
+  return { manifests, namespaces, problems, text: { file, text }, judged: manifests.length };
 }
 
 /** A fleet says so, or is no manifest and lists clusters. */
@@ -152,7 +161,29 @@ async function judge(inputs: readonly Input[]): Promise<readonly FileProblem[]> 
   const problems = inputs.flatMap((input) => input.problems);
   for (const { fleet } of inputs) if (fleet !== undefined) problems.push(...(await judgeFleet(fleet)));
   problems.push(...judgeManifests(inputs.flatMap((input) => input.manifests)));
-  return problems.toSorted((a, b) => compare(a, b));
+  return (await withLines(problems, inputs)).toSorted((a, b) => compare(a, b));
+}
+
+/** Each problem of an object gets the line of the place that it is about. */
+async function withLines(
+  problems: readonly FileProblem[],
+  inputs: readonly Input[],
+): Promise<readonly FileProblem[]> {
+  const texts = new Map(inputs.flatMap(({ text }) => (text === undefined ? [] : [[text.file, text.text]])));
+  const finders = new Map<string, LineFinder>();
+  const located: FileProblem[] = [];
+  for (const problem of problems) {
+    const { file, subject, path } = problem;
+    if (subject === '' || path === '') {
+      located.push(problem);
+      continue;
+    }
+    const finder = finders.get(file) ?? lineFinder(texts.get(file) ?? (await readFile(file, 'utf8')));
+    finders.set(file, finder);
+    const line = finder(subject, path);
+    located.push(line === undefined ? problem : { ...problem, line });
+  }
+  return located;
 }
 
 function compare(a: FileProblem, b: FileProblem): number {

@@ -182,7 +182,7 @@ function ruleOf(
   const blocked = group.some((entry) => entry.neverContactSource);
   const contrary = group.find((entry) => entry.neverContactSource !== first.neverContactSource);
   if (contrary !== undefined) {
-    const text = `and ${first.origin.kind}/${first.origin.name} disagree about contacting "${source}": it is not contacted, and the Machine Config Operator refuses both; give both the same mirrorSourcePolicy`;
+    const text = `and ${first.origin.kind}/${first.origin.name} disagree about contacting "${source}": it is not contacted, and the Machine Config Operator refuses both; ${policyAdvice([first.origin, contrary.origin])}`;
     problems.push(problem('PolicyConflict', contrary.origin, text));
   }
   const mirrors = (['digest-only', 'tag-only'] as const).flatMap((pullFrom) =>
@@ -211,6 +211,14 @@ function ruleOf(
       origins: group.map((entry) => entry.origin),
     },
   ];
+}
+
+/** What to do about two entries with different policies for one source. */
+export function policyAdvice(entries: readonly RuleOrigin[]): string {
+  const policy = entries.find(({ kind }) => kind === 'ImageContentSourcePolicy');
+  return policy === undefined
+    ? 'give both the same mirrorSourcePolicy'
+    : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy, or drop the policy`;
 }
 
 function mirrorsOf(

@@ -3,6 +3,7 @@
  * what shows only when the rules are seen together. Errors break pulls or do nothing; warnings surprise.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
+import { schemaFaults, schemaProblem } from '../node-registries/admission.ts';
 import { faultProblems } from '../node-registries/node-mirrors.ts';
 import { renderNodeFiles } from '../node-registries/render.ts';
 import { collectMirrors, type MirrorEntry, type MirrorProblem, readMirrorEntries } from './collect.ts';
@@ -28,23 +29,35 @@ export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProb
   const { rules, problems } = collectMirrors(objects);
   const { entries } = readMirrorEntries(objects);
   const index = compileMirrors(rules);
-  const told = new Set(problems.map(({ code, origin }) => `${code} ${origin.kind}/${origin.name}`));
-  // What the operator refuses, and nothing else here has told.
-  const refused = faultProblems(renderNodeFiles(objects)).filter(
-    ({ code, origin }) => !told.has(`${code} ${origin.kind}/${origin.name}`),
-  );
-  return [
-    ...problems,
+  const refused = schemaFaults(objects).map(schemaProblem);
+  const told = new Set(refused.map(({ code, origin }) => `${code} ${origin.kind}/${origin.name}`));
+  return toldOnce([
     ...refused,
+    ...faultProblems(renderNodeFiles(objects)).filter(
+      ({ code, origin }) => !told.has(`${code} ${origin.kind}/${origin.name}`),
+    ),
+    ...problems,
     ...entryProblems(entries),
     ...rules.flatMap((rule) => ruleProblems(rule, index)),
-  ];
+  ]);
+}
+
+/** The API server, the operator and the runtime find some of the same faults: who refuses first is told. */
+function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] {
+  const told = new Set<string>();
+  return problems.filter(({ code, origin }) => {
+    const place = code === 'SourceIsMirror' ? origin.path.replace(/\.mirrors.*$/, '') : origin.path;
+    const id = [code, origin.kind, origin.name, place].join(' ');
+    return !told.has(id) && told.add(id);
+  });
 }
 
 function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[] {
   const seen = new Map<string, MirrorEntry>();
   return entries.flatMap((entry) => {
-    const twice = entry.mirrors.find((mirror, at) => entry.mirrors.indexOf(mirror) !== at);
+    // The other kinds have a schema, which refuses it.
+    const hasSchema = entry.origin.kind !== 'ImageContentSourcePolicy';
+    const twice = hasSchema ? undefined : repeated(entry.mirrors);
     const key = JSON.stringify([entry.source, entry.pullFrom, entry.mirrors]);
     const first = seen.get(key);
     if (first === undefined) seen.set(key, entry);
@@ -54,9 +67,9 @@ function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[
         : [
             problem(
               'DuplicateMirror',
-              'error',
+              'warning',
               entry.origin,
-              `lists the mirror "${twice}" twice for "${entry.source}"`,
+              `lists the mirror "${twice}" twice for "${entry.source}": nodes then order its mirrors by name`,
             ),
           ]),
       ...(first === undefined
@@ -71,6 +84,11 @@ function entryProblems(entries: readonly MirrorEntry[]): readonly MirrorProblem[
           ]),
     ];
   });
+}
+
+function repeated(mirrors: readonly string[]): string | undefined {
+  const seen = new Set<string>();
+  return mirrors.find((mirror) => seen.has(mirror) || !seen.add(mirror));
 }
 
 function ruleProblems(rule: MirrorRule, index: MirrorIndex): readonly MirrorProblem[] {
@@ -121,9 +139,11 @@ function mirrorProblems(
   origin: RuleOrigin,
 ): readonly MirrorProblem[] {
   const found: MirrorProblem[] = [];
-  if (rule.prefix.includes('/') && !location.includes('/')) {
-    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it; write "${location}/<repository>"`;
-    found.push(problem('MirrorWithoutPath', 'warning', origin, text));
+  const parts = rule.prefix.split('/').length - 1;
+  if (parts > 0 && !location.includes('/')) {
+    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it, at the source too; write "${location}/<repository>"`;
+    // One part may be a team, whose images have a part more; two name a repository.
+    found.push(problem('MirrorWithoutPath', parts > 1 ? 'error' : 'warning', origin, text));
   }
   const other = findRule(index, location)?.rule;
   if (other === undefined || other === rule) return found;

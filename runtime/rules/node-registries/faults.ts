@@ -5,6 +5,7 @@
  * fault; here all are found, so that they can be corrected together.
  */
 import { goQuote } from '../go/quote.ts';
+import { policyAdvice } from '../mirrors/collect.ts';
 import type { RuleOrigin } from '../mirrors/mirrors.ts';
 import { mirrorProblem, sourceProblem } from '../mirrors/syntax.ts';
 import { IMAGE_CONFIG, type NodeInput, type SetEntry } from './input.ts';
@@ -116,13 +117,8 @@ function sourceText(entry: SetEntry): string {
 
 function conflictOf(first: SetEntry, entry: SetEntry): Fault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(entry.source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
-  const icsp = [first, entry].find(({ origin }) => origin.kind === 'ImageContentSourcePolicy');
-  const advice =
-    icsp === undefined
-      ? 'give both the same mirrorSourcePolicy'
-      : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${icsp.origin.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy, or drop the policy`;
   const { kind, name, path } = first.origin;
-  const message = `says ${entry.policy} for "${entry.source}", and ${kind}/${name} ${path} says ${first.policy}: ${advice}`;
+  const message = `says ${entry.policy} for "${entry.source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, entry.origin])}`;
   return fault(entry, 'PolicyConflict', text, message);
 }
 

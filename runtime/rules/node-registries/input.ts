@@ -75,7 +75,11 @@ export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
   };
 }
 
-function isOf(object: KubeObject, set: { readonly kind: string; readonly apiVersion: string }): boolean {
+/** Whether `object` is of a kind, in whatever version of its group. */
+export function isOf(
+  object: KubeObject,
+  set: { readonly kind: string; readonly apiVersion: string },
+): boolean {
   const group = (apiVersion: string): string => apiVersion.split('/', 1)[0] ?? '';
   return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }
@@ -125,6 +129,7 @@ function texts(value: unknown): readonly string[] | undefined {
   return value.map((item) => (typeof item === 'string' ? item : ''));
 }
 
-function record(value: unknown): Readonly<Record<string, unknown>> {
+/** `value`, or an empty map where it is none. */
+export function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,6 +1,8 @@
 /**
  * What the Machine Config Operator writes for the nodes of a cluster, or refuses to write.
  *
+ * - `admission.ts`: What the API server refuses of mirror sets and of the Image object, so that it never comes to the
+ *   operator
  * - `clusters.ts`: The clusters that a set of objects is about, each with the objects that its nodes go by
  * - `disruption.ts`: What a change of the files does to nodes: nothing, a reload of CRI-O, a drain, or a drain and a
  *   reboot

@@ -9,6 +9,7 @@ import type { KubeObject } from '../kubernetes/object.ts';
 import { collectMirrors, type MirrorProblem } from '../mirrors/collect.ts';
 import type { MirrorRule } from '../mirrors/mirrors.ts';
 import { parseRegistriesConf, type Registry, type TomlParser } from '../mirrors/registries-conf.ts';
+import { admit } from './admission.ts';
 import type { Fault } from './faults.ts';
 import { ignitionText } from './ignition-text.ts';
 import { type NodeRendering, REGISTRIES_CONF, renderNodeFiles } from './render.ts';
@@ -23,8 +24,9 @@ export interface ConfInForce {
 export interface NodeMirrors {
   readonly rendering: NodeRendering;
   /**
-   * `rendered`: nodes follow the objects. `kept`: they follow a file that was read. `unknown`: the operator refuses the objects,
-   * or the runtime the file, and what nodes keep is not known; `rules` then are what the objects say as far as they can be used.
+   * `rendered`: nodes follow the objects. `kept`: they follow a file that was read. `unknown`: the API server or the operator refuses
+   * objects, or the runtime the file, and what nodes keep is not known; `rules` then are what the objects say as far as they can be
+   * used.
    */
   readonly state: 'rendered' | 'kept' | 'unknown';
   readonly rules: readonly MirrorRule[];
@@ -48,11 +50,11 @@ const GENERATED = /^99-(.+)-generated-registries$/;
  * import assert from 'node:assert/strict';
  *
  * const nodes = nodeMirrors([{
- *   apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', metadata: { name: 'bad' },
- *   spec: { imageDigestMirrors: [{ source: 'quay.io', mirrors: ['https://mirror.example.com'] }] },
+ *   apiVersion: 'operator.openshift.io/v1alpha1', kind: 'ImageContentSourcePolicy', metadata: { name: 'bad' },
+ *   spec: { repositoryDigestMirrors: [{ source: 'quay.io', mirrors: ['https://mirror.example.com'] }] },
  * }], () => ({}));
  * assert.equal(nodes.state, 'unknown');
- * assert.match(nodes.summary, /refuses all mirror sets because of ImageDigestMirrorSet\/bad/);
+ * assert.match(nodes.summary, /refuses all mirror sets because of ImageContentSourcePolicy\/bad/);
  * ```
  */
 export function nodeMirrors(
@@ -60,22 +62,38 @@ export function nodeMirrors(
   parseToml: TomlParser,
   given?: ConfInForce,
 ): NodeMirrors {
-  const rendering = renderNodeFiles(objects);
+  const admitted = admit(objects);
+  const rendering = renderNodeFiles(admitted.objects);
   const { found, problems } = confsIn(objects, parseToml);
   const inForce = given ?? found[0];
-  const all = [...faultProblems(rendering), ...problems];
-  if (!rendering.refused && rendering.loadError === undefined) {
+  const all = [...admitted.problems, ...faultProblems(rendering), ...problems];
+  if (admitted.refused.length === 0 && !rendering.refused && rendering.loadError === undefined) {
     const drift = driftOf(rendering.loaded, inForce);
     if (given !== undefined) return { ...keptBy(given), rendering, problems: [...all, ...drift] };
     const summary = 'nodes follow what the Machine Config Operator renders from these objects';
     return { rendering, state: 'rendered', rules: rendering.loaded, summary, problems: [...all, ...drift] };
   }
-  const why = rendering.refused
-    ? refusalOf(rendering.faults)
-    : `CRI-O does not load what is rendered (${rendering.loadError})`;
+  const why = whyKept(admitted.refused, rendering);
   if (inForce !== undefined) return { ...keptBy(inForce, why), rendering, problems: all };
-  const summary = `${why}: nodes keep the file that they have, which is not known here; what is shown is what these objects would give`;
-  return { rendering, state: 'unknown', rules: collectMirrors(objects).rules, summary, problems: all };
+  const isLoaded = !rendering.refused && rendering.loadError === undefined;
+  const summary = isLoaded
+    ? `${why}: what is shown is what the other objects give`
+    : `${why}: nodes keep the file that they have, which is not known here; what is shown is what these objects would give`;
+  const rules = isLoaded ? rendering.loaded : collectMirrors(admitted.objects).rules;
+  return { rendering, state: 'unknown', rules, summary, problems: all };
+}
+
+function whyKept(refused: readonly string[], rendering: NodeRendering): string {
+  const reasons = [
+    ...(refused.length === 0
+      ? []
+      : [`the API server refuses ${someOf(refused)}, so that what it says does not come into force`]),
+    ...(rendering.refused ? [refusalOf(rendering.faults)] : []),
+    ...(rendering.refused || rendering.loadError === undefined
+      ? []
+      : [`CRI-O does not load what is rendered (${rendering.loadError})`]),
+  ];
+  return reasons.join('; ');
 }
 
 function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'rules' | 'summary'> {
@@ -85,8 +103,11 @@ function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'r
 
 function refusalOf(faults: readonly Fault[]): string {
   const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
-  const shown = names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
-  return `the Machine Config Operator refuses all mirror sets because of ${shown}`;
+  return `the Machine Config Operator refuses all mirror sets because of ${someOf(names)}`;
+}
+
+function someOf(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');
 }
 
 /** Why the operator or the runtime refuses, as problems of the objects. */
