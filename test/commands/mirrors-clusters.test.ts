@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
+import { idms, image, machineConfig, set } from './mirror-objects.ts';
 
 const test = suite('mirrors of clusters');
 const root = new URL('../..', import.meta.url).pathname;
@@ -19,50 +20,6 @@ function cli(stdin: string, ...args: readonly string[]): Promise<ProcessResult> 
     stdin,
   });
 }
-
-function set(kind: string, name: string, entries: readonly object[]): object {
-  const list = {
-    ImageDigestMirrorSet: 'imageDigestMirrors',
-    ImageTagMirrorSet: 'imageTagMirrors',
-    ImageContentSourcePolicy: 'repositoryDigestMirrors',
-  }[kind];
-  const apiVersion = kind.endsWith('Policy') ? 'operator.openshift.io/v1alpha1' : 'config.openshift.io/v1';
-  return { apiVersion, kind, metadata: { name }, spec: { [list ?? '']: entries } };
-}
-
-const idms = (name: string, source: string, ...mirrors: readonly string[]): object =>
-  set('ImageDigestMirrorSet', name, [{ source, mirrors }]);
-
-/** As a cluster gives it: what the API server let in, or what is older than its schema. */
-const ofCluster = (object: object): object => {
-  const { metadata, ...rest } = object as { readonly metadata: object };
-  return { ...rest, metadata: { ...metadata, creationTimestamp: '2023-05-01T00:00:00Z' } };
-};
-
-const machineConfig = (conf: string): object => ({
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-  metadata: { name: '99-worker-generated-registries' },
-  spec: {
-    config: {
-      storage: {
-        files: [
-          {
-            path: '/etc/containers/registries.conf',
-            contents: { source: `data:;base64,${Buffer.from(conf).toString('base64')}` },
-          },
-        ],
-      },
-    },
-  },
-});
-
-const image = (spec: object): object => ({
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'Image',
-  metadata: { name: 'cluster' },
-  spec: { registrySources: spec },
-});
 
 interface Row {
   readonly name: string;
@@ -85,58 +42,6 @@ const ROWS: readonly Row[] = [
     args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 0,
     says: [/1 {2}a\.example\.com\/a\/x@.*\n {2}2 {2}quay\.io\/a\/x@.*\n {2}3 {2}b\.example\.com\/a\/x@/],
-  },
-  {
-    name: 'one bad entry refuses every set',
-    reason: 'the operator writes no file, and nodes keep what they have',
-    objects: [
-      idms('good', 'quay.io/a', 'a.example.com/a'),
-      ofCluster(idms('bad', 'quay.io/b', 'https://b.example.com')),
-    ],
-    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
-    code: 1,
-    says: [
-      /Operator refuses all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
-      /error: ImageDigestMirrorSet\/bad/,
-    ],
-    never: /the API server refuses/,
-  },
-  {
-    name: 'a set that the API server refuses does not come into force',
-    reason: 'it is declared, so that its schema counts; the others are applied',
-    objects: [
-      idms('good', 'quay.io/a', 'a.example.com/a'),
-      idms('twice', 'quay.io/a', 'b.example.com/a', 'b.example.com/a'),
-    ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
-    code: 1,
-    says: [
-      /the API server refuses ImageDigestMirrorSet\/twice, so that what it says does not come into force: what is shown/,
-      /1 {2}a\.example\.com\/a\/x@/,
-      /error: ImageDigestMirrorSet\/twice spec\.imageDigestMirrors\[0\]\.mirrors\[1\] lists the mirror "b\.example\.com\/a" twice/,
-    ],
-    never: /2 {2}b\.example/,
-  },
-  {
-    name: 'an Image object that the API server refuses blocks nothing',
-    reason: 'only one of the two lists may be set, be they empty',
-    objects: [image({ blockedRegistries: ['quay.io'], allowedRegistries: [] })],
-    args: ['quay.io/a/x:1', '--as', 'node'],
-    code: 1,
-    says: [/the API server refuses Image\/cluster/, /1 {2}quay\.io\/a\/x:1/],
-  },
-  {
-    name: 'what nodes keep is read from the MachineConfig',
-    reason: 'that file is in force as long as the objects are refused',
-    objects: [
-      ofCluster(idms('bad', 'quay.io/a', 'bad/')),
-      machineConfig(
-        '[[registry]]\n  location = "quay.io/a"\n  [[registry.mirror]]\n    location = "old.example.com/a"\n',
-      ),
-    ],
-    args: ['quay.io/a/x:1', '--for', 'node'],
-    code: 0,
-    says: [/nodes keep MachineConfig\/99-worker-generated-registries/, /1 {2}old\.example\.com\/a\/x:1/],
   },
   {
     name: 'a MachineConfig that is older than the objects is named',

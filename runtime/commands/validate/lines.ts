@@ -72,21 +72,29 @@ function partsOf(path: string): readonly (string | number)[] {
 }
 
 function startOf(root: Node, parts: readonly (string | number)[]): number | undefined {
-  let node: Node = root;
+  let node: Node | undefined = root;
   let start = root.range?.[0];
   for (const part of parts) {
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && key.value === part);
-      if (pair === undefined || !isNode(pair.key)) return start;
-      start = pair.key.range?.[0] ?? start;
-      if (!isNode(pair.value)) return start;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      const item = typeof part === 'number' ? node.items[part] : undefined;
-      if (!isNode(item)) return start;
-      node = item;
-      start = item.range?.[0] ?? start;
-    } else return start;
+    const step = stepInto(node, part);
+    if (step === undefined) break;
+    start = step.at.range?.[0] ?? start;
+    node = step.value;
   }
   return start;
+}
+
+interface Step {
+  /** Where the part begins: its key, or the item. */
+  readonly at: Node;
+  readonly value: Node | undefined;
+}
+
+function stepInto(node: Node | undefined, part: string | number): Step | undefined {
+  if (isSeq(node)) {
+    const item = typeof part === 'number' ? node.items[part] : undefined;
+    return isNode(item) ? { at: item, value: item } : undefined;
+  }
+  const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === part) : undefined;
+  if (pair === undefined || !isNode(pair.key)) return undefined;
+  return { at: pair.key, value: isNode(pair.value) ? pair.value : undefined };
 }
