@@ -7,8 +7,7 @@ import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/kubern
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
-import { agentRbac, slotNames } from './agent-rbac.ts';
-import type { AgentOptions } from './options.ts';
+import { type AgentRights, agentRbac, leaseNames } from './agent-rbac.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
@@ -18,7 +17,7 @@ const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
 export function hostedAccess(input: {
   readonly delivery: Delivery;
-  readonly agent: Pick<AgentOptions, 'report' | 'restartSlots'>;
+  readonly agent: AgentRights;
   readonly platformNamespace?: string;
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
@@ -134,8 +133,8 @@ const OBSERVED: readonly Access[] = agentAccess(named);
  * `delivery: reconciler`: it applies them. An account can only grant what it has itself, so that it also holds every rule of
  * the agent's Roles and of its ClusterRole.
  */
-function ownedAccess(agent: Pick<AgentOptions, 'report' | 'restartSlots'>): readonly Access[] {
-  const slots = slotNames(agent.restartSlots ?? 0);
+function ownedAccess(agent: AgentRights): readonly Access[] {
+  const names = leaseNames(agent);
   const granted = agentRbac(agent)
     .filter((object) => object.kind === 'Role' || object.kind === 'ClusterRole')
     .map(({ metadata: { namespace }, ...object }) => ({
@@ -143,8 +142,8 @@ function ownedAccess(agent: Pick<AgentOptions, 'report' | 'restartSlots'>): read
       rules: object['rules'] as readonly PolicyRule[],
     }));
   const leases =
-    slots.length === 0
+    names.length === 0
       ? []
-      : [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', slots)] }];
+      : [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', names)] }];
   return [...agentAccess(applyByName), ...granted, ...leases];
 }

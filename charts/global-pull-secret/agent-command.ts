@@ -14,6 +14,7 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...flag('restart', options.restart),
     ...flag('restart-window', options.restartWindow),
     ...flag('restart-slots', options.restartSlots),
+    ...(options.watch === false ? [] : ['--watch']),
     ...(options.report === true ? ['--report'] : []),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),

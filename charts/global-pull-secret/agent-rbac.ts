@@ -2,8 +2,8 @@
  * ServiceAccount, Roles and RoleBindings of the node agent in both namespaces.
  *
  * Source of the rule: requirement 1, "RBAC resources (ServiceAccount, Role, RoleBinding) are created for the DaemonSet in
- * both kube-system and openshift-config". The agent reads mounted files and needs none of it; the Roles hold `get` on the
- * named Secrets and nothing else, and without `restartSlots` or `report` the pod has no token to use them with.
+ * both kube-system and openshift-config". The agent reads mounted files and needs none of it; what it watches and books is
+ * granted by name, and without `watch`, `report`, slots or turns the pod has no token to use it with.
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
@@ -18,42 +18,61 @@ import {
   secretsByName,
   serviceAccount,
 } from '../shared/objects.ts';
-import type { AgentOptions } from './options.ts';
+import { type AgentOptions, booksTurns } from './options.ts';
 
-/** Names of the Leases that hold the restart slots. */
-export function slotNames(slots: number): readonly string[] {
-  return Array.from({ length: slots }, (_, index) => `${NAMES.syncer}-slot-${index}`);
+/** What the rights depend on. */
+export type AgentRights = Pick<
+  AgentOptions,
+  'report' | 'restart' | 'restartSlots' | 'restartWindow' | 'shape' | 'watch'
+>;
+
+/** Names of the Leases that nodes share: the restart slots, or the one with the turns. */
+export function leaseNames(options: AgentRights): readonly string[] {
+  if (options.shape === 'upstream') return [];
+  if (booksTurns(options)) return [NAMES.turns];
+  return Array.from({ length: options.restartSlots ?? 0 }, (_, index) => `${NAMES.syncer}-slot-${index}`);
 }
 
-/** ServiceAccount, two Roles, two RoleBindings; with restart slots also their Leases, with reports what they take. */
-export function agentRbac(
-  options: Pick<AgentOptions, 'report' | 'restartSlots' | 'shape'>,
-): readonly KubeObject[] {
-  const slots = slotNames(options.restartSlots ?? 0);
-  const report = options.report === true && options.shape !== 'upstream';
+/** ServiceAccount, two Roles, two RoleBindings; the Leases that nodes share, and with reports what they take. */
+export function agentRbac(options: AgentRights): readonly KubeObject[] {
+  const names = leaseNames(options);
+  const ours = options.shape !== 'upstream';
+  const report = options.report === true && ours;
   const leases: readonly PolicyRule[] =
-    slots.length === 0
+    names.length === 0
       ? []
       : [
           {
             apiGroups: ['coordination.k8s.io'],
             resources: ['leases'],
-            resourceNames: slots,
+            resourceNames: names,
             verbs: ['get', 'update'],
           },
         ];
   return [
     options.shape === 'upstream' ? upstreamServiceAccount() : serviceAccount(metadata(NAMES.namespace)),
     ...grant(NAMES.namespace, [
-      secretsByName([NAMES.original, NAMES.global], ['get']),
+      secretsByName(
+        [NAMES.original, NAMES.global],
+        options.watch === false || !ours ? ['get'] : ['get', 'list', 'watch'],
+      ),
       ...leases,
+      ...(ours && booksTurns(options) ? [FLEET_SIZE] : []),
       ...(report ? STATUS_RULES : []),
     ]),
     ...grant(NAMES.configNamespace, [secretsByName([NAMES.platform], ['get'])]),
-    ...slots.map(lease),
+    ...names.map(lease),
     ...(report ? reportRbac() : []),
   ];
 }
+
+/** How many nodes there are, which says how many may restart at once. */
+const FLEET_SIZE: PolicyRule = {
+  apiGroups: ['apps'],
+  resources: ['daemonsets'],
+  resourceNames: [NAMES.syncer],
+  verbs: ['get'],
+};
 
 /** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */
 const STATUS_RULES: readonly PolicyRule[] = [

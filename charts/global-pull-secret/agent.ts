@@ -22,6 +22,7 @@ import {
 import { agentCommand } from './agent-command.ts';
 import {
   type AgentOptions,
+  booksTurns,
   DEFAULT_HEALTH_PORT,
   HASH_LABEL,
   OPENSHIFT_PRIORITY_CLASS,
@@ -96,8 +97,8 @@ function agentPod(options: AgentOptions): PodSpec {
   const names = [NAMES.original, NAMES.global];
   return {
     ...basePod(),
-    // Only slots and reports need the API, and only then is there a token to steal.
-    automountServiceAccountToken: options.restartSlots !== undefined || options.report === true,
+    // Without any of these there is no token to steal.
+    automountServiceAccountToken: asksApiServer(options),
     hostNetwork: true,
     enableServiceLinks: false,
     securityContext: {},
@@ -111,6 +112,15 @@ function agentPod(options: AgentOptions): PodSpec {
     // Neither is certain to be there: a cluster may have no platform secret, and the tenant's part works alone.
     volumes: [...volumes(names, names), ...(options.janitor === true ? [AUTH_FILES.volume] : [])],
   };
+}
+
+function asksApiServer(options: AgentOptions): boolean {
+  return (
+    options.watch !== false ||
+    options.report === true ||
+    options.restartSlots !== undefined ||
+    booksTurns(options)
+  );
 }
 
 /** A nodeSelector where it suffices (upstream's form), an affinity where several kinds of nodes are wanted. */

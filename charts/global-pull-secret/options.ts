@@ -20,10 +20,15 @@ export interface AgentOptions {
   readonly foreign?: 'drop' | 'keep';
   /** When the kubelet is restarted. @default {'on-change'} */
   readonly restart?: 'on-change' | 'on-removal' | 'never';
-  /** Window over which the restarts of a fleet spread, such as `5m`. @default {'5m'} */
+  /**
+   * Window over which the restarts of a fleet spread, such as `5m`; `auto`: nodes book turns, so that a tenth of them restarts at
+   * once, one node without a wait and any number within about a minute; needs an API token in the pod. @default {'auto'}
+   */
   readonly restartWindow?: string;
   /** Never more restarts than this at once, by Leases; needs an API token in the pod. @default none: the window alone spreads */
   readonly restartSlots?: number;
+  /** Each agent watches the two Secrets beside their mounts, which lag by a minute; needs an API token in the pod. @default {true} */
+  readonly watch?: boolean;
   /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {false} */
   readonly report?: boolean;
   /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
@@ -54,3 +59,11 @@ export const DEFAULT_HEALTH_PORT = 9447;
 /** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
+
+/** Whether nodes book their turns; not where nothing restarts, or slots decide. */
+export function booksTurns(
+  options: Pick<AgentOptions, 'restart' | 'restartSlots' | 'restartWindow'>,
+): boolean {
+  const { restart, restartSlots, restartWindow = 'auto' } = options;
+  return restartWindow === 'auto' && restartSlots === undefined && restart !== 'never';
+}

@@ -69,13 +69,20 @@ const agent = z
       .enum(['on-change', 'on-removal', 'never'])
       .exactOptional()
       .describe('When the kubelet is restarted'),
-    restartWindow: duration().exactOptional().describe('Window over which restarts spread, such as "5m"'),
+    restartWindow: z
+      .union([z.literal('auto'), duration()])
+      .exactOptional()
+      .describe('Window over which restarts spread, such as "5m"; "auto" books turns and needs a token'),
     restartSlots: z
       .int()
       .min(1)
       .max(100)
       .exactOptional()
       .describe('Never more restarts than this at once; needs a token'),
+    watch: z
+      .boolean()
+      .exactOptional()
+      .describe('Each agent watches the two Secrets beside their mounts; default true; needs a token'),
     report: z
       .boolean()
       .exactOptional()

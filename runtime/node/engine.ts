@@ -85,8 +85,9 @@ export class NodeEngine {
       const { step } = decision;
       if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
       if (signal.aborted) return { state: stateOf(step, look) };
-      if (step.do === 'restart' && this.#options.slots?.granted(signal) === false)
-        return this.#rest(NO_SLOT, decision, look);
+      const { slots } = this.#options;
+      if (step.do === 'restart' && slots?.granted(signal) === false)
+        return this.#rest({ do: 'wait', ms: NOT_YET_MS, reason: slots.waits }, decision, look);
       const failure = await this.#take(step, decision, look, signal);
       if (failure !== undefined) return failure;
     }
@@ -103,8 +104,8 @@ export class NodeEngine {
 
   #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Look): Rest {
     const state = stateOf(step, look);
-    // What no longer waits for a slot holds none.
-    if (step.do === 'rest' || step.reason !== 'Slot') void this.#options.slots?.done();
+    // A unit that did not come up keeps its slot until it is up again, with whatever content.
+    if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.slots?.done();
     try {
       const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
       this.#store(decision.journal, ledger ?? this.#ledger);
@@ -209,7 +210,7 @@ export class NodeEngine {
     const started = this.#options.clock.monotonic();
     report({ event: 'restarting', unit: task.unit, attempt: step.attempt });
     const end = await attemptRestart(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
-    await slots?.done();
+    if (end.ok) await slots?.done();
     const ms = Math.round(this.#options.clock.monotonic() - started);
     return this.#judged('restart', end, { attempt: step.attempt, ms });
   }
@@ -281,8 +282,8 @@ function lookAndDecide(
   return { look, decision: decide(journal, seen, policy) };
 }
 
-/** While others hold the slots; looked at again, because newer content is written all the same. */
-const NO_SLOT: Step & { do: 'wait' } = { do: 'wait', ms: 1000, reason: 'Slot' };
+/** While others are first; looked at again, because newer content is written all the same. */
+const NOT_YET_MS = 1000;
 
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
 

@@ -28,7 +28,7 @@ export class Wake {
     for (const [index, folder] of this.#folders.entries()) {
       if (this.#watchers[index] !== undefined) continue;
       try {
-        const watcher = watch(folder, { persistent: false }, () => this.#notice());
+        const watcher = watch(folder, { persistent: false }, () => this.notice());
         watcher.on('error', () => this.#drop(index));
         this.#watchers[index] = watcher;
       } catch {
@@ -40,10 +40,11 @@ export class Wake {
   #drop(index: number): void {
     this.#watchers[index]?.close();
     this.#watchers[index] = undefined;
-    this.#notice();
+    this.notice();
   }
 
-  #notice(): void {
+  /** Ends the wait: a folder has changed, or what the caller knows of. */
+  notice(): void {
     this.#changed = true;
     this.#tell();
   }

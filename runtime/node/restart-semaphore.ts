@@ -12,6 +12,8 @@ import type { PullwrightError } from '../rules/errors.ts';
 import { spreadDelay } from '../rules/rollout/spread.ts';
 
 export interface Slots {
+  /** What the state of the node says while it waits: for one of several slots, or for its turn. */
+  readonly waits: 'Slot' | 'Spread';
   /** Whether the restart may begin. Starts asking when nobody asked yet; comes back at once. */
   granted(signal: AbortSignal): boolean;
   /** Gives the slot back. Never rejects: a slot that cannot be given back runs out by itself. */
@@ -33,6 +35,7 @@ export interface LeaseSlotsOptions {
 const LEASE = { leaseSeconds: 60, renewSeconds: 40, retrySeconds: 5 };
 
 export class LeaseSlots implements Slots {
+  readonly waits = 'Slot';
   readonly #options: LeaseSlotsOptions;
   #asking: AbortController | undefined;
   #granted = false;

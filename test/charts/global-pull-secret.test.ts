@@ -98,9 +98,29 @@ test('paths that the agent reads and writes are the ones that are mounted', () =
   }
 });
 
-test('there is no API token, but for slots', () => {
-  assert.equal(podOf().automountServiceAccountToken, false);
-  assert.equal(podOf({ restartSlots: 2 }).automountServiceAccountToken, true);
+test('there is a token only where something asks the API server, and the rights are by name', () => {
+  const quiet = { watch: false, restartWindow: '5m' } as const;
+  assert.equal(podOf(quiet).automountServiceAccountToken, false);
+  for (const asks of [
+    { watch: true },
+    { restartWindow: 'auto' },
+    { restartSlots: 2 },
+    { report: true },
+  ] as const)
+    assert.equal(podOf({ ...quiet, ...asks }).automountServiceAccountToken, true);
+  assert.equal(podOf({ watch: false, restart: 'never' }).automountServiceAccountToken, false);
+  const rules = agentRbac({}).flatMap((object) => (object['rules'] as Record<string, string[]>[]) ?? []);
+  assert.deepEqual(
+    rules.map(({ resources, resourceNames, verbs }) =>
+      [resources, resourceNames, verbs].map((one) => one?.join()).join(' '),
+    ),
+    [
+      'secrets original-pull-secret,global-pull-secret get,list,watch',
+      'leases global-pull-secret-syncer-turns get,update',
+      'daemonsets global-pull-secret-syncer get',
+      'secrets pull-secret get',
+    ],
+  );
   const leases = agentRbac({ restartSlots: 2 }).filter((object) => object.kind === 'Lease');
   assert.deepEqual(
     leases.map((object) => object.metadata.name),
@@ -142,8 +162,8 @@ test('nodes beside the eligible ones are reached by an affinity instead of the s
   assert.match(text, /karpenter\.sh\/nodepool/);
 });
 
-test('the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
-  const roles = agentRbac({}).filter((object) => object.kind === 'Role');
+test('without watch and turns the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
+  const roles = agentRbac({ watch: false, restart: 'never' }).filter((object) => object.kind === 'Role');
   assert.deepEqual(
     roles.map((object) => [object.metadata.namespace, object['rules']]),
     [

@@ -12,7 +12,7 @@ test('the least and the most that can be said', () => {
   const flags = parseAgentFlags(least, { NODE_NAME: 'worker-1' });
   assert.deepEqual(
     [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.slots, flags.nodeName],
-    [9447, 'on-change', 'drop', 300_000, 0, 'worker-1'],
+    [9447, 'on-change', 'drop', 'auto', 0, 'worker-1'],
   );
   const [, , ...most] = agentCommand({
     image: 'i',
@@ -24,9 +24,11 @@ test('the least and the most that can be said', () => {
     logLevel: 'debug',
     janitor: true,
     report: true,
+    watch: false,
   });
   const all = parseAgentFlags(most, {});
   assert.deepEqual([flags.report, all.report], [false, true]);
+  assert.deepEqual([flags.watch, all.watch], [true, false]);
   assert.deepEqual(
     [all.healthPort, all.restart, all.foreign, all.windowMs, all.slots, all.logLevel, all.janitorFolder],
     [1234, 'on-removal', 'keep', 90_000, 3, 'debug', '/etc/crio/auth'],

@@ -27,7 +27,6 @@ clusters:
       global-pull-secret:
         createConfigNamespace: true
         agent:
-          restartWindow: 0s
           report: true
           alsoNodes: [{ kubernetes.io/os: linux }]
 `;

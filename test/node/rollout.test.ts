@@ -91,6 +91,34 @@ test('the window delays the restart, not the write', () => {
   });
 });
 
+test('a restart that has not begun when the unit has read the file by itself is left out, unless something was removed', () => {
+  const late: Policy = { ...policy, delayMs: () => 600_000, rereadMs: 300_000 };
+  for (const removes of [true, false]) {
+    const world = (present: string, now: number): Seen => ({
+      now,
+      present,
+      wanted: { digest: 'b', source: 'b', removes },
+    });
+    const first = decide(EMPTY_JOURNAL, world('a', NOW), late);
+    const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+    const wait = { do: 'wait', ms: removes ? 600_000 : 300_000, reason: 'Spread' };
+    assert.deepEqual(decide(then, world('b', NOW), late).step, wait);
+    assert.equal(decide(then, world('b', NOW + 300_000), late).step.do, removes ? 'wait' : 'rest');
+    assert.equal(decide(then, world('b', NOW + 600_000), late).step.do, removes ? 'restart' : 'rest');
+  }
+});
+
+test('a restart that covers a removal is not left out for newer content that only adds', () => {
+  const late: Policy = { ...policy, delayMs: () => 600_000, rereadMs: 300_000 };
+  const first = decide(EMPTY_JOURNAL, seen('b', 'a'), late);
+  const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+  const adds: Seen = { now: NOW, present: 'b', wanted: { digest: 'c', source: 'c', removes: false } };
+  const newer = decide(then, adds, late);
+  const written = after(newer.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+  const later: Seen = { ...adds, now: NOW + 300_000, present: 'c' };
+  assert.equal(decide(written, later, late).step.do, 'wait');
+});
+
 test('a clock that is set back by a year does not make a wait longer', () => {
   const spread: Policy = { ...policy, delayMs: () => 90_000 };
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);

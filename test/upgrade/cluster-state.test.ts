@@ -69,11 +69,13 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
     assert.match(text, new RegExp(`unchanged +Deployment/clusters-prod/${name}`));
   assert.doesNotMatch(text, /(created|replaced|removed) +(Node|Secret|Deployment)\//);
   assert.doesNotMatch(text, /configured +(Node|Deployment)\//);
-  // Agents of that version ran as the user of the image, and waited for a platform secret: only that is corrected.
+  // Agents of that version ran as the user of the image, waited for a platform secret, and asked nobody: only that is changed.
   const agent = linesOf(text, 'DaemonSet/kube-system/global-pull-secret-syncer');
   assert.deepEqual(
     agent.map((line) => line.replace(/^(. )spec\.template\.spec\./, '$1')),
     [
+      '~ automountServiceAccountToken: false -> true',
+      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=9447","--watch"]',
       '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
       '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
       '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',

@@ -14,10 +14,12 @@ mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back
   --foreign MODE           entries that others put into the file: drop (default) or keep
 
   --restart WHEN           on-change (default), on-removal, or never
-  --restart-window TIME    each node waits for a share of it before the restart; 0 for none (5m)
+  --restart-window TIME    each node waits for a share of it before the restart; 0 for none; auto (default): each books
+                           a turn in a Lease, so that a tenth of the nodes restarts at once
   --restart-timeout TIME   how long a restart may take (200s)
   --max-restarts N         at most so many changes restart the unit within 10 minutes; 0: no limit (6)
   --restart-slots N        never more than N nodes at once, by Leases; needs a token in the pod (off)
+  --watch                  watch both secrets beside their mounts, a minute ahead; needs a token in the pod
   --report                 write a PullStatus and Events about the node; needs a token in the pod
   --settle TIME            how long the unit must stay up (2s)
   --kubelet-healthz URL    must answer 200 after a restart; auto: if it did before (default); off
@@ -54,9 +56,11 @@ export const command: Command = {
     // Of the file the whole folder: an atomic rename needs it.
     writes: ['<--file>', '<--state-dir>', '<--bus-socket>', '<--janitor-folder>'],
     hosts: [
-      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --restart-slots or --report',
+      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
     ],
     api: [
+      'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
+      'get,update leases/global-pull-secret-syncer-turns; get daemonsets/global-pull-secret-syncer (kube-system), with --restart-window=auto only',
       'get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only',
       'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
     ],

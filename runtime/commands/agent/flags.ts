@@ -13,10 +13,12 @@ export interface AgentFlags {
   readonly unit: string;
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
-  readonly windowMs: number;
+  /** `auto`: the fleet books turns. */
+  readonly windowMs: number | 'auto';
   /** Zero: no slots. */
   readonly slots: number;
   readonly serviceAccountDir: string;
+  readonly watch: boolean;
   readonly report: boolean;
   /** Undefined: nothing is removed. */
   readonly janitorFolder: string | undefined;
@@ -51,10 +53,11 @@ const OPTIONS = {
   unit: text('kubelet.service'),
   'bus-socket': text('/var/run/dbus/system_bus_socket'),
   restart: text('on-change'),
-  'restart-window': text('5m'),
+  'restart-window': text('auto'),
   'restart-timeout': text('200s'),
   'restart-slots': text('0'),
   'service-account-dir': text('/var/run/secrets/kubernetes.io/serviceaccount'),
+  watch: { type: 'boolean', default: false },
   report: { type: 'boolean', default: false },
   janitor: { type: 'boolean', default: false },
   'janitor-folder': text('/etc/crio/auth'),
@@ -95,11 +98,13 @@ export function parseAgentFlags(
     unit: values.unit,
     busSocket: values['bus-socket'],
     restart: oneOf('restart', values.restart, ['on-change', 'on-removal', 'never']),
-    windowMs: duration('restart-window', values['restart-window']),
+    windowMs:
+      values['restart-window'] === 'auto' ? 'auto' : duration('restart-window', values['restart-window']),
     jobMs: duration('restart-timeout', values['restart-timeout']),
     maxRestarts: count('max-restarts', values['max-restarts'], { from: 0, to: 32 }),
     slots: count('restart-slots', values['restart-slots'], { from: 0, to: 1000 }),
     serviceAccountDir: values['service-account-dir'],
+    watch: values.watch && !values.once,
     report: values.report,
     janitorFolder: values.janitor ? absolute('janitor-folder', values['janitor-folder']) : undefined,
     janitorAgeMs: duration('janitor-age', values['janitor-age']),

@@ -10,24 +10,24 @@ import { leaveNode } from '../../node/leave.ts';
 import { runLoop } from '../../node/loop.ts';
 import { authFileAge, type Gauge, NodeMetrics } from '../../node/metrics.ts';
 import { Wake } from '../../node/mount-watcher.ts';
-import type { NodeReporter } from '../../node/reporter.ts';
-import type { Slots } from '../../node/restart-semaphore.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { KUBELET_HEALTHZ, unitHealth } from '../../node/unit-health.ts';
 import { describeError } from '../../rules/errors.ts';
-import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../../telemetry/logger.ts';
+import { FALLBACK_WINDOW_MS, openReporter, openSlots, openWatch } from './api-server.ts';
 import { logEvent, logState } from './log.ts';
 import { renderPreview } from './preview.ts';
+import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
-export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic'> {
+export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic' | 'watched'> {
   readonly stateDir: string;
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
-  readonly windowMs: number;
+  /** `auto`: the fleet books turns. */
+  readonly windowMs: number | 'auto';
   readonly settleMs: number;
   readonly jobMs: number;
   readonly maxRestarts: number;
@@ -40,6 +40,8 @@ export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic'> {
   /** Zero: no slots. */
   readonly slots: number;
   readonly serviceAccountDir: string;
+  /** Whether the secrets are watched beside their mounts. */
+  readonly watch: boolean;
   /** Whether the API server is told about the node. */
   readonly report: boolean;
   /** Undefined: nothing is removed. */
@@ -63,6 +65,8 @@ export interface AgentIo {
 const clock = systemClock;
 const HEALTHY_WITHIN_MS = 60_000;
 const RESTART_LIMIT_MS = 600_000;
+/** How old the kubelet's copy of its file may become; compiled into it. */
+const KUBELET_CACHE_MS = 300_000;
 const LOOKS_PER_COLLECTION = 100;
 
 /** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
@@ -112,18 +116,20 @@ interface Watched {
   looks: number;
 }
 
-interface Surroundings {
-  readonly log: Logger;
-  readonly watched: Watched;
-  readonly env: AgentIo['env'];
-}
-
 async function startLoop(
   options: AgentOptions,
-  { log, watched, env }: Surroundings,
+  { log, watched, env }: { readonly log: Logger; readonly watched: Watched; readonly env: AgentIo['env'] },
   signal: AbortSignal,
 ): Promise<NodeState> {
-  const reporter = options.report ? await openReporter(options, env, log) : undefined;
+  const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
+  const report = (event: NodeEvent): void => {
+    watched.metrics.event(event);
+    watched.at = clock.monotonic();
+    logEvent(log, event);
+    reporter?.event(event);
+  };
+  const around = { env, clock, log, report, notice: () => wake.notice() };
+  const reporter = options.report ? await openReporter(options, around) : undefined;
   const publish = (state: NodeState): void => {
     watched.at = clock.monotonic();
     watched.metrics.state(state, clock.now());
@@ -136,22 +142,16 @@ async function startLoop(
     reporter?.state(state);
     sweepAuthFiles(options, log);
   };
-  const report = (event: NodeEvent): void => {
-    watched.metrics.event(event);
-    watched.at = clock.monotonic();
-    logEvent(log, event);
-    reporter?.event(event);
-  };
   const folder = new StateFolder(options.stateDir);
-  const slots = options.slots === 0 ? undefined : await openSlots(options, env, report);
+  const slots = options.restart === 'never' ? undefined : await openSlots(options, around);
+  const watch = options.watch && !options.uninstall ? await openWatch(options, around) : undefined;
   const engine = (tell: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
-      ...engineOptions(options, folder),
+      ...engineOptions(options, folder, watch),
       ...(slots === undefined ? {} : { slots }),
       publish: tell,
       report,
     });
-  const wake = new Wake([dirname(options.globalFile), dirname(options.originalFile)], clock);
   try {
     return await (options.uninstall ? leaveNode : runLoop)(
       { folder, engine, wake, clock, pollMs: options.pollMs, publish, once: options.once },
@@ -159,6 +159,7 @@ async function startLoop(
     );
   } finally {
     wake.close();
+    watch?.close();
     await slots?.done();
     await reporter?.close();
   }
@@ -170,43 +171,6 @@ function sweepAuthFiles(options: AgentOptions, log: Logger): void {
   const inUse = Math.max(janitorAgeMs, IN_USE_LIFE_MS);
   const files = removeStaleAuthFiles(janitorFolder, janitorAgeMs, clock.now(), inUse);
   if (files > 0) log.info('Removed auth files that no pull used', { folder: options.janitorFolder, files });
-}
-
-/** Imported only here: most nodes ask nobody. */
-async function openSlots(
-  options: AgentOptions,
-  env: AgentIo['env'],
-  report: (event: NodeEvent) => void,
-): Promise<Slots> {
-  const [{ LeaseSlots }, { podClient }] = await Promise.all([
-    import('../../node/restart-semaphore.ts'),
-    import('./client.ts'),
-  ]);
-  return new LeaseSlots({
-    client: () => podClient(env, options.serviceAccountDir),
-    namespace: GLOBAL_PULL_SECRET.namespace,
-    leases: Array.from({ length: options.slots }, (_, index) => `${GLOBAL_PULL_SECRET.syncer}-slot-${index}`),
-    nodeName: options.nodeName,
-    windowMs: options.windowMs,
-    clock,
-    onError: (error) => report({ event: 'slot-failed', error }),
-  });
-}
-
-/** Imported only here, as the slots are. A report that takes long is no longer worth it. */
-async function openReporter(options: AgentOptions, env: AgentIo['env'], log: Logger): Promise<NodeReporter> {
-  const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
-    import('../../node/reporter.ts'),
-    import('./report.ts'),
-    import('./client.ts'),
-  ]);
-  return new NodeReporter({
-    words: AGENT_WORDS,
-    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
-    nodeName: options.nodeName,
-    clock,
-    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
-  });
 }
 
 /** Prints what would be done. 0: nothing. */
@@ -221,15 +185,23 @@ export async function previewAgent(options: AgentOptions, io: Pick<AgentIo, 'std
 function engineOptions(
   options: AgentOptions,
   folder: StateFolder,
+  watch?: SecretWatch,
 ): Omit<EngineOptions, 'report' | 'publish'> {
+  const { windowMs, slots, nodeName } = options;
+  const monotonic = (): number => clock.monotonic();
   return {
-    task: agentTask({ ...options, monotonic: () => clock.monotonic() }),
+    task: agentTask({
+      ...options,
+      monotonic,
+      ...(watch === undefined ? {} : { watched: (name) => watch.read(name) }),
+    }),
     folder,
     systemd: systemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
-      // With slots, the slots decide who goes first.
-      delayMs: (source) => (options.slots > 0 ? 0 : spreadDelay(options.nodeName, source, options.windowMs)),
+      // Slots and turns decide who goes first.
+      delayMs: (source) => (slots > 0 || windowMs === 'auto' ? 0 : spreadDelay(nodeName, source, windowMs)),
+      rereadMs: KUBELET_CACHE_MS,
       limit: { count: options.maxRestarts, perMs: RESTART_LIMIT_MS },
     },
     clock,
@@ -252,8 +224,8 @@ async function probes(options: AgentOptions, watched: Watched): Promise<(() => v
   if (options.healthPort === undefined || options.once) return undefined;
   const { serveProbes } = await import('../../node/probes.ts');
   // Every wait has an end; the longest is a restart that is overdue, three times, with its health.
-  const patienceMs =
-    options.pollMs + 4 * (options.jobMs + options.settleMs + HEALTHY_WITHIN_MS) + options.windowMs;
+  const windowMs = options.windowMs === 'auto' ? FALLBACK_WINDOW_MS : options.windowMs;
+  const patienceMs = options.pollMs + 4 * (options.jobMs + options.settleMs + HEALTHY_WITHIN_MS) + windowMs;
   const server = await serveProbes({
     host: options.healthAddress,
     port: options.healthPort,

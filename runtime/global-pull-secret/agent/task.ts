@@ -5,6 +5,7 @@
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
  * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
  */
+import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { FileContent } from '../../host/atomic-file.ts';
@@ -21,6 +22,7 @@ import {
   parseDocument,
   wantedDocument,
 } from './document.ts';
+import type { SourceName, WatchedSecret } from './secret-watch.ts';
 
 /** Where things are. */
 export interface AgentTaskOptions {
@@ -31,21 +33,25 @@ export interface AgentTaskOptions {
   readonly foreign: Foreign;
   /** Milliseconds from any moment, never set back. */
   readonly monotonic: () => number;
+  /** The secrets as the API server has them; undefined while nobody knows. @default nobody asks it */
+  readonly watched?: (name: SourceName) => WatchedSecret | undefined;
 }
 
 /** A Secret that is made again at once, as our reconciler does with what somebody deleted, costs no pod its credentials. */
 const ABSENCE_MS = 60_000;
 
-/** When both secrets were first missed; undefined while one of them is there. */
 interface Memory {
+  /** When both secrets were first missed; undefined while one of them is there. */
   missedAt: number | undefined;
+  /** What the mounts held when the watch last brought the newest. */
+  readonly mounts: Map<SourceName, string>;
 }
 
 /** Larger than any Secret can be. */
 const MAX_BYTES = 4 << 20;
 
 export function agentTask(options: AgentTaskOptions): NodeTask {
-  const memory: Memory = { missedAt: undefined };
+  const memory: Memory = { missedAt: undefined, mounts: new Map() };
   return {
     name: 'global-pull-secret',
     file: options.file,
@@ -63,7 +69,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
   const there = file === undefined ? undefined : readable(file.bytes);
   const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
   try {
-    const chosen = chosenSource(options);
+    const chosen = chosenSource(options, memory);
     if (chosen !== undefined) memory.missedAt = undefined;
     else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
     else assertGone(options, memory);
@@ -127,8 +133,11 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
 /** Which source counts, and what it says; undefined where both are mounted and neither exists. */
 function chosenSource(
   options: AgentTaskOptions,
+  memory: Memory,
 ): { from: 'global' | 'original'; document: AgentDocument } | undefined {
-  const sources = { global: readSource(options.globalFile), original: readSource(options.originalFile) };
+  const read = (name: SourceName): Source =>
+    newest(name, readSource(options[`${name}File`]), options, memory);
+  const sources = { global: read('global'), original: read('original') };
   const choice = choosePullSecret(sources.global.file, sources.original.file);
   const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
   if (choice.ok)
@@ -145,6 +154,26 @@ function chosenSource(
     code: 'SourceMissing',
     hint: 'Mount Secret kube-system/original-pull-secret there, optional where the cluster has none',
   });
+}
+
+/**
+ * The watch is ahead of the mount as long as it is open. When it is not, the mount is newer as soon as it holds something else
+ * than it held while the watch was open.
+ */
+function newest(name: SourceName, mount: Source, { watched }: AgentTaskOptions, { mounts }: Memory): Source {
+  const seen = watched?.(name);
+  if (seen === undefined) return mount;
+  const held = sha256Of(mount);
+  if (seen.live) mounts.set(name, held);
+  else if (mounts.get(name) !== held) return mount;
+  if (seen.bytes === undefined)
+    return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
+  const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
+  return { path: mount.path, file: { state: 'present', content }, bytes: seen.bytes };
+}
+
+function sha256Of({ file, bytes }: Source): string {
+  return `${file.state} ${createHash('sha256').update(reveal(bytes)).digest('hex')}`;
 }
 
 interface Source {

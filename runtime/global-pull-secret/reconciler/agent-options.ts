@@ -27,6 +27,7 @@ const DURATION: Wanted = [
   (value) => typeof value === 'string' && (parseGoDuration(value) ?? -1) >= 0,
   'a duration, such as 5m',
 ];
+const WINDOW: Wanted = [(value) => value === 'auto' || DURATION[0](value), 'auto, or a duration such as 5m'];
 const COUNT: Wanted = [
   (value) =>
     (Number.isInteger(value) && (value as number) >= 1) ||
@@ -42,8 +43,9 @@ const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
   seLinuxType: TEXT,
   foreign: oneOf('drop', 'keep'),
   restart: oneOf('on-change', 'on-removal', 'never'),
-  restartWindow: DURATION,
+  restartWindow: WINDOW,
   restartSlots: whole(1, 100),
+  watch: FLAG,
   report: FLAG,
   maxUnavailable: COUNT,
   priorityClassName: TEXT,

@@ -19,6 +19,8 @@ export const GLOBAL_PULL_SECRET = {
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
   syncer: 'global-pull-secret-syncer',
+  /** Lease in which the agents book their turn at the restart. */
+  turns: 'global-pull-secret-syncer-turns',
   nodeLabel: 'hypershift.openshift.io/nodepool-globalps-enabled',
   machineLabel: 'managed.hypershift.openshift.io.hypershift.openshift.io/nodepool-globalps-enabled',
   /** On a Machine: `<namespace>/<NodePool>`. */

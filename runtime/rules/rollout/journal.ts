@@ -26,6 +26,10 @@ export interface Change {
   readonly waitMs: number;
   /** Invocation of the unit right after the write; empty when it could not be asked. */
   readonly invocation: string;
+  /** Whether a credential is removed or replaced, so that the unit must not go on with its own copy of it. */
+  readonly removes?: boolean;
+  /** When the file was written (milliseconds since 1970). */
+  readonly writtenAt?: number;
   /** What the last failure was about. */
   readonly failedBy?: FailureKind;
 }
@@ -74,12 +78,14 @@ function isChange(value: unknown): value is Change {
   if (!isRecord(value) || !PHASES.includes(value['phase'])) return false;
   const texts = ['wanted', 'source', 'invocation'].every((name) => typeof value[name] === 'string');
   const numbers = ['failures', 'notBefore', 'waitMs'].every((name) => Number.isFinite(value[name]));
-  const { failedBy } = value;
+  const { failedBy, removes, writtenAt } = value;
   return (
     texts &&
     numbers &&
     typeof value['restart'] === 'boolean' &&
-    (failedBy === undefined || KINDS.includes(failedBy))
+    (failedBy === undefined || KINDS.includes(failedBy)) &&
+    (removes === undefined || typeof removes === 'boolean') &&
+    (writtenAt === undefined || Number.isFinite(writtenAt))
   );
 }
 

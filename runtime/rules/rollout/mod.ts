@@ -1,10 +1,11 @@
 /**
- * When a node writes a file and restarts a unit: the state machine, its journal, breaker and spread.
+ * When a node writes a file and restarts a unit: the state machine, its journal, breaker, spread and turns.
  *
  * - `breaker.ts`: Breakers
  * - `journal.ts`: The journal of a rollout
  * - `rollout.ts`: The rollout of one file of a node
  * - `spread.ts`: Spreads the restarts of a fleet over a window without anybody to ask
+ * - `turns.ts`: Turns of a fleet at a restart
  *
  * @module
  */

@@ -39,6 +39,11 @@ export interface Policy {
    * @default {6 in 10 minutes}
    */
   readonly limit?: { readonly count: number; readonly perMs: number };
+  /**
+   * How long after a write the unit has read the file anew by itself, at the latest. A restart that has not begun by then brings
+   * nothing that is only added, and is left out. @default {never}
+   */
+  readonly rereadMs?: number;
 }
 
 const DEFAULT_LIMIT = { count: 6, perMs: 600_000 };
@@ -100,6 +105,7 @@ function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
     wanted: wanted.digest,
     source: wanted.source,
     restart: wantsRestart(policy, wanted),
+    removes: wanted.removes,
     failures: 0,
     notBefore: seen.now,
     waitMs: 0,
@@ -125,6 +131,8 @@ function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy)
     wanted: wanted.digest,
     source: wanted.source,
     restart: change.restart || wantsRestart(policy, wanted),
+    // What an older version began may have removed something.
+    removes: change.removes !== false || wanted.removes,
     failures: 0,
     // A restart that is waiting for its turn covers the newer content too; only a failed one is no reason to wait.
     ...(change.failures > 0 || recovered ? { notBefore: seen.now, waitMs: 0 } : {}),
@@ -145,12 +153,24 @@ function forward(journal: Journal, change: Change, seen: Seen, policy: Policy): 
     return forward({ ...journal, change: next }, next, seen, policy);
   }
   if (change.failures >= (policy.attempts ?? 3)) return giveUp(journal, change, seen.now);
-  const ms = remaining(change, seen.now);
+  const rereadMs = rereadInMs(change, seen.now, policy);
+  if (rereadMs <= 0)
+    return { journal: settled(journal, change), step: { do: 'rest', ready: true, reason: 'Settled' } };
+  const ms = Math.min(remaining(change, seen.now), rereadMs);
   if (ms > 0)
     return { journal, step: { do: 'wait', ms, reason: change.failures > 0 ? 'BackOff' : 'Spread' } };
   const limited = change.failures > 0 ? 0 : limitedMs(journal.restarts, seen.now, policy);
-  if (limited > 0) return { journal, step: { do: 'wait', ms: limited, reason: 'RateLimit' } };
+  if (limited > 0)
+    return { journal, step: { do: 'wait', ms: Math.min(limited, rereadMs), reason: 'RateLimit' } };
   return { journal, step: { do: 'restart', attempt: change.failures + 1, invocation: change.invocation } };
+}
+
+/** When the unit has read the file anew by itself; never where that does not do: something was removed, or the unit was touched. */
+function rereadInMs({ removes, writtenAt, failures }: Change, now: number, policy: Policy): number {
+  const { rereadMs } = policy;
+  if (rereadMs === undefined || writtenAt === undefined || removes !== false || failures > 0)
+    return Number.POSITIVE_INFINITY;
+  return writtenAt + rereadMs - now;
 }
 
 /** How long the limit on restarts still holds. */
@@ -169,7 +189,8 @@ function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): 
     // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with. The source that
     // was on its way is not to blame if it fails: its content was never in the file.
     const { present } = seen;
-    return forward(journal, { ...change, phase: 'writing', wanted: present, source: present }, seen, policy);
+    const there: Change = { ...change, phase: 'writing', wanted: present, source: present, removes: true };
+    return forward(journal, there, seen, policy);
   }
   const waitMs = remaining(change, seen.now);
   if (change.phase === 'writing' && change.failures > 0 && waitMs > 0)
@@ -227,9 +248,10 @@ export function after(journal: Journal, ended: Ended, now: number, policy: Polic
 
 function written(change: Change, invocation: string, now: number, policy: Policy): Change {
   // A change that already waits for its turn keeps its place.
-  if (change.waitMs > 0 && change.failures === 0) return { ...change, phase: 'restarting', invocation };
+  const next = { ...change, phase: 'restarting', invocation, writtenAt: now } as const;
+  if (change.waitMs > 0 && change.failures === 0) return next;
   const waitMs = change.restart ? policy.delayMs(change.source) : 0;
-  return { ...change, phase: 'restarting', invocation, failures: 0, notBefore: now + waitMs, waitMs };
+  return { ...next, failures: 0, notBefore: now + waitMs, waitMs };
 }
 
 const MAX_BACK_OFF_MS = 60_000;

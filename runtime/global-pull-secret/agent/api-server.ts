@@ -1,0 +1,106 @@
+/** What the agent asks the API server, each only when an option wants it: a node that asks nobody loads none of it. */
+import type { Clock } from '../../host/clock.ts';
+import type { NodeEvent } from '../../node/events.ts';
+import type { NodeReporter } from '../../node/reporter.ts';
+import type { Slots } from '../../node/restart-semaphore.ts';
+import { describeError } from '../../rules/errors.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { SecretWatch } from './secret-watch.ts';
+
+export interface ApiServerOptions {
+  readonly nodeName: string;
+  readonly serviceAccountDir: string;
+  /** Zero: no slots. */
+  readonly slots: number;
+  /** `auto`: a turn is booked. */
+  readonly windowMs: number | 'auto';
+}
+
+/** What every one of them works with. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly report: (event: NodeEvent) => void;
+  /** Ends the wait of the loop. */
+  readonly notice: () => void;
+}
+
+/** The window of those who cannot ask: the time in which the kubelet reads its file anew by itself. */
+export const FALLBACK_WINDOW_MS = 300_000;
+/** How long the first look waits for the secrets. */
+const FIRST_SIGHT_MS = 3000;
+
+/** Who decides when this node restarts; undefined: its share of the window alone. */
+export async function openSlots(options: ApiServerOptions, around: Surroundings): Promise<Slots | undefined> {
+  const { slots, windowMs } = options;
+  if (slots > 0) return openLeases(options, around);
+  return windowMs === 'auto' ? openTurns(options, around) : undefined;
+}
+
+async function openLeases(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
+  const { env, clock, report } = around;
+  const [{ LeaseSlots }, { podClient }] = await Promise.all([
+    import('../../node/restart-semaphore.ts'),
+    import('./client.ts'),
+  ]);
+  return new LeaseSlots({
+    client: () => podClient(env, options.serviceAccountDir),
+    namespace: NAMES.namespace,
+    leases: Array.from({ length: options.slots }, (_, index) => `${NAMES.syncer}-slot-${index}`),
+    nodeName: options.nodeName,
+    windowMs: options.windowMs === 'auto' ? FALLBACK_WINDOW_MS : options.windowMs,
+    clock,
+    onError: (error) => report({ event: 'slot-failed', error }),
+  });
+}
+
+async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
+  const { env, clock, report, notice } = around;
+  const [{ BookedTurns }, { podClient }] = await Promise.all([
+    import('../../node/restart-turns.ts'),
+    import('./client.ts'),
+  ]);
+  const { namespace } = NAMES;
+  return new BookedTurns({
+    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    lease: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name: NAMES.turns },
+    daemonSet: { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace, name: NAMES.syncer },
+    nodeName: options.nodeName,
+    fallbackMs: FALLBACK_WINDOW_MS,
+    clock,
+    granted: notice,
+    onError: (error) => report({ event: 'slot-failed', error }),
+  });
+}
+
+/** Tells about the node. A report that takes long is no longer worth it. */
+export async function openReporter(options: ApiServerOptions, around: Surroundings): Promise<NodeReporter> {
+  const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
+    import('../../node/reporter.ts'),
+    import('./report.ts'),
+    import('./client.ts'),
+  ]);
+  const { env, clock, log } = around;
+  return new NodeReporter({
+    words: AGENT_WORDS,
+    client: () => podClient(env, options.serviceAccountDir, { timeoutMs: 5000, tries: 2 }),
+    nodeName: options.nodeName,
+    clock,
+    onError: (error) => log.warn('Cannot report to the API server', { error: describeError(error) }),
+  });
+}
+
+/** Watches the two secrets. Comes back when they are known, or when that takes too long. */
+export async function openWatch(options: ApiServerOptions, around: Surroundings): Promise<SecretWatch> {
+  const [{ SecretWatch }, { podClient }] = await Promise.all([
+    import('./secret-watch.ts'),
+    import('./client.ts'),
+  ]);
+  const { env, clock, log, notice } = around;
+  const client = () => podClient(env, options.serviceAccountDir);
+  const watch = new SecretWatch({ client, clock, log, changed: notice });
+  await watch.open(FIRST_SIGHT_MS);
+  return watch;
+}

@@ -1,0 +1,135 @@
+// deadline: 180 s
+/** Watch and turns on a real API server, with exactly the rights that the charts give: three nodes whose mounts stand still. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentDaemonSet, agentRbac } from '../../charts/global-pull-secret/objects.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import type { Rule } from '../control-plane/users.ts';
+import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';
+import { type RunningAgent, TestNode } from '../support/node-agent.ts';
+import { suite } from '../support/suite.ts';
+import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+
+const test = suite('watch and turns of the node agent');
+const missing = systemdMissing() ?? missingControlPlane();
+
+if (missing !== undefined) test.skip('three nodes', missing);
+else {
+  const plane = await startControlPlane();
+  const machines: PrivateSystemd[] = [];
+  const nodes: [TestNode, RunningAgent][] = [];
+  const objects = agentRbac({});
+  const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
+  const user = await plane.user({
+    name: 'agent',
+    by: 'token',
+    namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
+  });
+  const account = join(plane.folder, 'account');
+  mkdirSync(account);
+  writeFileSync(join(account, 'ca.crt'), plane.ca);
+  symlinkSync(user.tokenFile, join(account, 'token'));
+
+  const pullSecret = (name: string, content: string): TestObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name, namespace: 'kube-system' },
+    data: { '.dockerconfigjson': btoa(content) },
+  });
+
+  const time = (agent: RunningAgent, event: string): number =>
+    Date.parse(String(agent.events(event).at(-1)?.['time']));
+
+  test('three nodes find nothing to do', async () => {
+    for (const object of [...objects.filter(({ kind }) => kind === 'Lease'), agentDaemonSet({ image: 'i' })])
+      await plane.apply(object);
+    await plane.client.request(
+      'PATCH',
+      '/apis/apps/v1/namespaces/kube-system/daemonsets/global-pull-secret-syncer/status',
+      {
+        status: {
+          desiredNumberScheduled: 3,
+          currentNumberScheduled: 3,
+          numberMisscheduled: 0,
+          numberReady: 3,
+        },
+      },
+      'application/merge-patch+json',
+    );
+    await plane.apply(pullSecret('original-pull-secret', OLD));
+    for (const name of ['a', 'b', 'c']) {
+      const machine = await PrivateSystemd.start({ kubelet: false });
+      machines.push(machine);
+      writeFileSync(machine.config, OLD, { mode: 0o600 });
+      machine.systemctl('start', 'kubelet.service');
+      const node = await TestNode.on(machine);
+      node.original.swap(OLD);
+      const flags = [
+        `--node-name=${name}`,
+        '--watch',
+        '--restart-window=auto',
+        `--service-account-dir=${account}`,
+      ];
+      const { port } = new URL(plane.server);
+      const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
+      nodes.push([node, node.agent(flags, env)]);
+    }
+    for (const [, agent] of nodes) await until('in sync', () => agent.reason() === 'InSync');
+  });
+
+  test('a new secret reaches all of them past their mounts, and one restarts at a time', async () => {
+    await plane.apply(pullSecret('global-pull-secret', NEW));
+    for (const [node] of nodes)
+      await until('the file is written', () => readFileSync(node.machine.config, 'utf8') === NEW);
+    for (const [node, agent] of nodes) await settled(node, agent, NEW, 60_000);
+    const restarts = nodes
+      .map(([, agent]) => ({ from: time(agent, 'restarting'), to: time(agent, 'restarted') }))
+      .sort((one, other) => one.from - other.from);
+    for (const [index, { from }] of restarts.entries())
+      if (index > 0) assert.ok(from >= (restarts[index - 1]?.to ?? 0), JSON.stringify(restarts));
+  });
+
+  test('a secret that is made anew at once costs nobody a credential', async () => {
+    await plane.remove(pullSecret('global-pull-secret', NEW));
+    await plane.apply(
+      pullSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),
+    );
+    for (const [node] of nodes)
+      await until('the newest is written', () =>
+        readFileSync(node.machine.config, 'utf8').includes('more.example.com'),
+      );
+    for (const [node, agent] of nodes) {
+      await settled(node, agent, readFileSync(node.machine.config, 'utf8'), 60_000);
+      assert.equal(agent.events('written').length, 2, agent.text());
+    }
+  });
+
+  test('a secret that stays away is taken from the nodes', async () => {
+    await plane.remove(pullSecret('global-pull-secret', NEW));
+    for (const [node, agent] of nodes) await settled(node, agent, OLD, 60_000);
+  });
+
+  test('without the right to watch the mount counts, and the old content of the watch never comes back', async () => {
+    await user.revoke();
+    const [node, agent] = nodes[0] as [TestNode, RunningAgent];
+    await agent.stop();
+    const { port } = new URL(plane.server);
+    const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
+    const again = node.agent(['--node-name=a', '--watch', `--service-account-dir=${account}`], env);
+    nodes.push([node, again]);
+    node.global.swap(NEW);
+    await settled(node, again, NEW, 60_000);
+    assert.match(again.text(), /the mounts are read instead/);
+  });
+
+  test.lastly('everything stops', async () => {
+    for (const [, agent] of nodes) await agent.kill();
+    for (const machine of machines) await machine.stop();
+    await plane.stop();
+  });
+}
+
+test.run();
