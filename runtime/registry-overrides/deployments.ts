@@ -6,11 +6,9 @@ import type { Apply, Ref, World } from '../controller/contract.ts';
 import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
-import {
-  formatImageOverrides,
-  OVERRIDES_ENV,
-  parseImageOverrides,
-} from '../rules/registry-overrides/registry-overrides.ts';
+import { sameOverrides } from '../rules/registry-overrides/meaning.ts';
+import { OVERRIDES_ENV, parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
+import { MAX_VALUE } from './variable.ts';
 
 /** Deployments that get the variable; each has a container of its own name. */
 export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];
@@ -41,6 +39,8 @@ export interface DeploymentInput {
   /** Value that HyperShift would write. */
   readonly upstream: string;
   readonly memory: Memory;
+  /** Whether the mirror sets say what they said when the value was written. */
+  readonly unchanged: boolean;
 }
 
 /** Plans the variable for both Deployments. */
@@ -71,18 +71,33 @@ function planOne(input: DeploymentInput, name: string): DeploymentPlan {
   const present = variableOf(deployment, name);
   const subject = `Deployment/${name}`;
   const operator = observedIn(input.mode, deployment);
-  if (operator !== undefined) return observe({ input, deployment, part, present, subject, operator });
+  if (operator !== undefined) return observe({ input, deployment, part, present, subject, name, operator });
   if (present === NO_CONTAINER) {
     const message = `it has no container "${name}", so ${OVERRIDES_ENV} cannot be set`;
     return { ...NOTHING, verdicts: [{ subject, verdict: 'Rejected', reason: 'ContainerMissing', message }] };
   }
   if (input.wanted.length > MAX_VALUE) return tooLong(input, { deployment, part, present, subject, name });
-  const set: Apply = { part, fields: fieldsFor(name, input.wanted), take: input.mode === 'own' };
-  return own(input, { set, present, subject, name, uid: part.uid, applied: valueIsOurs(deployment, name) });
+  const kept = keptText(input, deployment, present, name);
+  const set: Apply = { part, fields: fieldsFor(name, kept ?? input.wanted), take: input.mode === 'own' };
+  const applied = valueIsOurs(deployment, name);
+  return own(input, { set, present, kept, subject, name, uid: part.uid, applied });
 }
 
-/** A longer one makes the kernel refuse to start the container. In characters; with the name, 128 KiB. */
-const MAX_VALUE = 131_000;
+/**
+ * What is there, where another text would only restart pods: it means the same, or it is what an older version of us wrote, which
+ * sorted mirrors, and the mirror sets have not changed since.
+ */
+function keptText(
+  { wanted, unchanged }: DeploymentInput,
+  deployment: KubeObject,
+  present: string | undefined,
+  name: string,
+): string | undefined {
+  if (present === undefined) return undefined;
+  if (sameOverrides(present, wanted, { ordered: true })) return present;
+  const mayBeOurs = deployment.metadata.managedFields === undefined || valueIsOurs(deployment, name);
+  return mayBeOurs && unchanged && sameOverrides(present, wanted) ? present : undefined;
+}
 
 /** What we set before stays. */
 function tooLong(
@@ -104,6 +119,8 @@ function tooLong(
 interface Seen {
   readonly set: Apply;
   readonly present: string | undefined;
+  /** What stays. */
+  readonly kept: string | undefined;
   readonly subject: string;
   readonly name: string;
   readonly uid: string;
@@ -118,10 +135,10 @@ interface Seen {
 function own({ world, wanted, memory }: DeploymentInput, seen: Seen): DeploymentPlan {
   const { set, subject, name, uid, applied } = seen;
   const confirmed: Memory = { [`confirmed.${name}`]: uid };
-  const inPlace = applied || seen.present === wanted;
+  const inPlace = applied || seen.kept !== undefined;
   if (inPlace || memory[`confirmed.${name}`] !== uid) {
     const verdict = inPlace ? 'Accepted' : 'Pending';
-    const message = `${OVERRIDES_ENV} is ${inPlace ? 'kept' : 'being set'}`;
+    const message = `${OVERRIDES_ENV} is ${inPlace ? howKept(seen.kept, wanted) : 'being set'}`;
     return {
       ...NOTHING,
       apply: [set],
@@ -145,6 +162,13 @@ function own({ world, wanted, memory }: DeploymentInput, seen: Seen): Deployment
     memory: { ...confirmed, [`contested.${name}`]: contested },
     contested: true,
   };
+}
+
+function howKept(kept: string | undefined, wanted: string): string {
+  const isOlder = kept !== undefined && !sameOverrides(kept, wanted, { ordered: true });
+  return isOlder
+    ? 'kept, with mirrors in the order of an earlier version until the mirror sets change'
+    : 'kept';
 }
 
 /** Whether the variable has the value that we gave it last, by the fields that the API server knows as ours. */
@@ -174,11 +198,14 @@ interface Observed {
   readonly part: Ref & { readonly uid: string };
   readonly present: string | undefined;
   readonly subject: string;
+  readonly name: string;
   readonly operator: string;
 }
 
-function observe({ input, deployment, part, present, subject, operator }: Observed): DeploymentPlan {
-  const same = meaningOf(present ?? '') === meaningOf(input.upstream);
+function observe({ input, deployment, part, present, subject, name, operator }: Observed): DeploymentPlan {
+  // The operator has sorted mirrors only since mid-2026, and gives what it starts the targets of its own flag too.
+  const beside = flagTargets(deployment, name);
+  const same = sameOverrides(present ?? '', input.upstream, { beside });
   const message = same
     ? `${operator} keeps ${OVERRIDES_ENV} as the mirror sets say`
     : `${operator} keeps ${OVERRIDES_ENV}, and it is not what the mirror sets say: restart ${operator}, or choose mode "own"`;
@@ -193,21 +220,37 @@ function observe({ input, deployment, part, present, subject, operator }: Observ
   };
 }
 
-/** Whatever order the operator writes mirrors in: it has sorted them only since mid-2026. */
-function meaningOf(text: string): string {
-  return formatImageOverrides(parseImageOverrides(text));
+const FLAG = '--registry-overrides';
+
+/** Targets of the container's own flag, as one argument or two. */
+function flagTargets(deployment: KubeObject, container: string): ReadonlyMap<string, string> {
+  const { command, args } = (containerOf(deployment, container) ?? {}) as {
+    readonly command?: unknown;
+    readonly args?: unknown;
+  };
+  const words = [command, args].flatMap((list): readonly unknown[] => (Array.isArray(list) ? list : []));
+  const at = words.findIndex(
+    (word) => word === FLAG || (typeof word === 'string' && word.startsWith(`${FLAG}=`)),
+  );
+  const word = words[at] === FLAG ? words[at + 1] : words[at];
+  const value = typeof word === 'string' ? word.replace(`${FLAG}=`, '') : '';
+  return parseOverridesFlag(value) ?? new Map();
 }
 
 const NO_CONTAINER = '\u0000';
 
 /** The variable's value; undefined when it is not set, {@link NO_CONTAINER} without such a container. */
 function variableOf(deployment: KubeObject, container: string): string | undefined {
-  const spec = deployment.spec as { template?: { spec?: { containers?: unknown } } } | undefined;
-  const found = named(spec?.template?.spec?.containers, container) as { readonly env?: unknown } | undefined;
+  const found = containerOf(deployment, container) as { readonly env?: unknown } | undefined;
   if (found === undefined) return NO_CONTAINER;
   const variable = named(found.env, OVERRIDES_ENV) as { readonly value?: unknown } | undefined;
   if (variable === undefined) return undefined;
   return typeof variable.value === 'string' ? variable.value : '';
+}
+
+function containerOf(deployment: KubeObject, container: string): unknown {
+  const spec = deployment.spec as { template?: { spec?: { containers?: unknown } } } | undefined;
+  return named(spec?.template?.spec?.containers, container);
 }
 
 function named(list: unknown, name: string): unknown {

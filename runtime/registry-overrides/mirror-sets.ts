@@ -2,14 +2,8 @@
 import type { Read, World } from '../controller/contract.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
-import {
-  collectMirrors,
-  MIRROR_SET_KINDS,
-  type MirrorProblem,
-  readMirrorEntries,
-} from '../rules/mirrors/collect.ts';
+import { collectMirrors, MIRROR_SET_KINDS, type MirrorProblem } from '../rules/mirrors/collect.ts';
 import type { MirrorRule } from '../rules/mirrors/mirrors.ts';
-import { mirrorProblem, sourceProblem } from '../rules/mirrors/syntax.ts';
 import { collectOverrideMap } from '../rules/registry-overrides/override-map.ts';
 import {
   formatImageOverrides,
@@ -30,8 +24,8 @@ export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, ki
 
 export interface MirrorSets {
   readonly rules: readonly MirrorRule[];
-  /** Value of `OPENSHIFT_IMG_OVERRIDES`. */
-  readonly text: string;
+  /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
+  readonly overrides: OverrideMap;
   /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
   readonly upstreamText: string;
   /** The full document as JSON, and its hash. */
@@ -82,42 +76,27 @@ function mirrorSetsOf(
 ): MirrorSets {
   const objects = selectEntries(all, selection);
   const { rules, problems } = collectMirrors(objects);
-  const has = { icsp: true, idms: true };
-  const whole = collectOverrideMap(objects, has) ?? new Map();
-  const usable = usableOnly(whole);
-  const map = options.tagMirrors ? withTags(usable, objects) : usable;
   const { text, hash } = overridesDocument(rules);
   return {
     rules,
-    text: formatImageOverrides(map),
-    upstreamText: formatImageOverrides(collectOverrideMap(all, has)),
+    overrides: overridesOf(rules, options.tagMirrors),
+    upstreamText: formatImageOverrides(collectOverrideMap(all, { icsp: true, idms: true })),
     document: text,
     hash,
     verdicts: [...problems.map(problemVerdict), ...kindVerdicts(objects), ...policyVerdicts(rules)],
   };
 }
 
-/** What cannot be a source or a mirror is reported, and not handed on: a comma or a "=" would become other pairs. */
-function usableOnly(map: OverrideMap): OverrideMap {
-  const kept = [...map]
-    .filter(([source]) => sourceProblem(source) === undefined)
-    .map(([source, mirrors]) => [source, mirrors.filter(isMirror)] as const);
-  return new Map(kept.filter(([, mirrors]) => mirrors.length > 0));
-}
-
-function isMirror(text: string): boolean {
-  return mirrorProblem(text) === undefined;
-}
-
-/** Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look. */
-function withTags(map: OverrideMap, objects: readonly KubeObject[]): OverrideMap {
-  const whole = new Map(map);
-  for (const entry of readMirrorEntries(objects).entries) {
-    if (entry.pullFrom !== 'tag-only') continue;
-    const present = whole.get(entry.source) ?? [];
-    whole.set(entry.source, [...present, ...entry.mirrors.filter((mirror) => !present.includes(mirror))]);
-  }
-  return whole;
+/**
+ * Readers of the variable do not tell tags from digests: a mirror for tags is one more place to look, after those for digests. What
+ * cannot be a source or a mirror is in no rule: a comma or a "=" would become other pairs.
+ */
+function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): OverrideMap {
+  const all = rules.map(({ prefix, mirrors }): [string, readonly string[]] => {
+    const used = mirrors.filter(({ pullFrom }) => tagMirrors || pullFrom !== 'tag-only');
+    return [prefix, [...new Set(used.map(({ location }) => location))]];
+  });
+  return new Map(all.filter(([, mirrors]) => mirrors.length > 0));
 }
 
 function problemVerdict({ severity, code, origin, message }: MirrorProblem): Verdict {
@@ -131,7 +110,7 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
   if (policies.length === 0) return [];
   const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
   const message = both
-    ? 'both kinds are here: mirrors of ImageDigestMirrorSets come first; move these into an ImageDigestMirrorSet'
+    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: move these into an ImageDigestMirrorSet'
     : 'the kind is deprecated: move these into an ImageDigestMirrorSet';
   return [
     {

@@ -26,6 +26,7 @@ import { type MirrorSets, readMirrorSets, SET_READS } from './mirror-sets.ts';
 import { type OptionsByScope, parseOptions, type RegistryOverridesOptions } from './options.ts';
 import { report, statusRef } from './report.ts';
 import { readSelection, type Selection } from './selection.ts';
+import { imagesOfControlPlane, NODE_POOL_READ, variableValue } from './variable.ts';
 
 const NAME = 'registry-overrides';
 export const CONFIG_MAP = 'registry-overrides';
@@ -51,6 +52,7 @@ const CATALOG_DEPLOYMENTS = [
 const READS: readonly Read[] = [
   ...SET_READS,
   { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
+  NODE_POOL_READ,
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
     (name): Read => ({
       role: 'management',
@@ -108,13 +110,15 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
   if (cluster === undefined) return { keep: 'all' };
   const { selection, mode, problems } = wishesOf(cluster, options);
   const sets = readMirrorSets(world, options, selection);
+  const value = variableValue(sets.overrides, () => imagesOfControlPlane(world, cluster));
   const memory = memoryOf(world, cluster);
   const deployments = planDeployments({
     world,
     mode,
-    wanted: sets.text,
+    wanted: value.text,
     upstream: sets.upstreamText,
     memory,
+    unchanged: memory['hash'] === sets.hash,
   });
   const catalogs = options.catalogs
     ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
@@ -125,7 +129,14 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     cluster,
     rules: sets.rules.length,
     hash: sets.hash,
-    verdicts: [...problems, ...sets.verdicts, ...deployments.verdicts, ...catalogs.verdicts],
+    verdicts: [
+      ...problems,
+      ...sets.verdicts,
+      ...deployments.verdicts,
+      ...catalogs.verdicts,
+      // Where another operator writes the variable, it leaves out nothing.
+      ...(deployments.observed === undefined ? value.verdicts : []),
+    ],
     problems: document.problems,
     observed: deployments.observed,
     contested: deployments.contested,

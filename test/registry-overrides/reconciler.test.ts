@@ -27,7 +27,7 @@ const POLICY = mirrorSet('ImageContentSourcePolicy', 'legacy', [
   { source: 'quay.io/ocp', mirrors: ['old.example.com/ocp'] },
 ]);
 const VALUE =
-  'quay.io/ocp=a.example.com/ocp,quay.io/ocp=old.example.com/ocp,quay.io/ocp=z.example.com/ocp,registry.example.com/team=m.example.com/team';
+  'quay.io/ocp=old.example.com/ocp,quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp,registry.example.com/team=m.example.com/team';
 
 test('sets one variable on both Deployments and leaves everything else alone', () => {
   const out = run([hostedCluster(), DIGESTS, TAGS, POLICY, ...DEPLOYMENTS]);
@@ -119,7 +119,7 @@ table(
       name: 'deny a source',
       reason: 'everything at and below it is left out',
       annotations: { 'pullwright.dev/registry-overrides-deny': 'registry.example.com' },
-      value: 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=old.example.com/ocp,quay.io/ocp=z.example.com/ocp',
+      value: 'quay.io/ocp=old.example.com/ocp,quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp',
     },
     {
       name: 'deny a mirror set',
@@ -127,7 +127,7 @@ table(
       annotations: {
         'pullwright.dev/registry-overrides-deny': 'ImageContentSourcePolicy/legacy, ImageTagMirrorSet/team',
       },
-      value: 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp',
+      value: 'quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp',
     },
     {
       name: 'allow one source',
@@ -186,7 +186,7 @@ test('observes what HyperShift writes: nothing is written, drift is said', () =>
 test('own is explicit: by option or by annotation', () => {
   const written = [deployment('ignition-server', [], 'hypershift-controlplane-manager')];
   assert.equal(variable(run([hostedCluster(), DIGESTS, ...written]), 'ignition-server'), undefined);
-  const value = 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp';
+  const value = 'quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp';
   assert.equal(
     variable(run([hostedCluster(), DIGESTS, ...written], { options: { mode: 'own' } }), 'ignition-server'),
     value,

@@ -47,23 +47,30 @@ export function parseImageOverrides(text: string): OverrideMap | undefined {
 }
 
 /**
- * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, and the mirrors of each in byte order too, as the
- * existing system does since 2026-06; so an unchanged set never changes the text. The order of the administrator is lost here:
- * it is in the JSON document (registry-overrides-document.ts).
+ * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, so that an unchanged map never changes the text.
  *
+ * @param order of the mirrors of one source: `given`, in which they are asked, or `bytes`, as the existing system sorts them since
+ *   2026-06. @default {'bytes'}
  * @example
  * ```ts
  * import { formatImageOverrides } from './registry-overrides.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(formatImageOverrides(new Map([['b', ['n']], ['a', ['m2', 'm1']]])), 'a=m1,a=m2,b=n');
+ * const overrides = new Map([['b', ['n']], ['a', ['m2', 'm1']]]);
+ * assert.equal(formatImageOverrides(overrides), 'a=m1,a=m2,b=n');
+ * assert.equal(formatImageOverrides(overrides, 'given'), 'a=m2,a=m1,b=n');
  * assert.equal(formatImageOverrides(undefined), '=');
  * ```
  */
-export function formatImageOverrides(overrides: OverrideMap | undefined): string {
+export function formatImageOverrides(
+  overrides: OverrideMap | undefined,
+  order: 'bytes' | 'given' = 'bytes',
+): string {
   const pairs = [...(overrides ?? [])]
     .sort(([a], [b]) => compareBytes(a, b))
-    .flatMap(([source, mirrors]) => [...mirrors].sort(compareBytes).map((mirror) => `${source}=${mirror}`));
+    .flatMap(([source, mirrors]) =>
+      (order === 'given' ? mirrors : [...mirrors].sort(compareBytes)).map((mirror) => `${source}=${mirror}`),
+    );
   return pairs.length === 0 ? NO_OVERRIDES : pairs.join(',');
 }
 

@@ -31,7 +31,7 @@ import {
 type Input = Readonly<Record<string, unknown>>;
 type Mirrors = Readonly<Record<string, readonly string[]>>;
 
-/** Sets of mirrors that upstream's own test goes through, each with another order of the same. */
+/** Sets of mirrors that upstream's own test goes through. */
 const SHAPES: readonly Mirrors[] = [
   {},
   { 'quay.io/a': ['m1.example.com', 'm2.example.com'] },
@@ -62,9 +62,8 @@ function envOf({ env = [] }: Container): Readonly<Record<string, string>> {
 
 function envIsStable(absent: readonly string[]): unknown {
   const outcomes = SHAPES.map((shape) => {
-    const other = Object.entries(shape)
-      .toReversed()
-      .map(([source, mirrors]) => [source, mirrors.toReversed()]);
+    // The order of sources says nothing; that of the mirrors of one source is the order in which they are asked.
+    const other = Object.entries(shape).toReversed();
     const one = envOf(containerOf('ignition-server', shape));
     const two = envOf(containerOf('ignition-server', Object.fromEntries(other) as Mirrors));
     return { same: isDeepStrictEqual(one, two), names: Object.keys(one) };
