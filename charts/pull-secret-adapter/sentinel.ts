@@ -90,11 +90,15 @@ export function sentinelArgs(input: SentinelInput): readonly string[] {
     ...(input.dependencies ?? []).flatMap((name) => ['--dependency', name]),
     ...flag('--event-type', input.eventType),
     ...labels.flatMap(([key, value]) => ['--label', `${key}=${value}`]),
-    ...flag('--poll-seconds', input.pollSeconds),
-    ...flag('--max-age-seconds', input.maxAgeSeconds),
-    ...flag('--debounce-seconds', input.debounceSeconds),
-    ...flag('--repeat-limit-seconds', input.repeatLimitSeconds),
+    ...flag('--poll', inSeconds(input.pollSeconds)),
+    ...flag('--max-age', inSeconds(input.maxAgeSeconds)),
+    ...flag('--debounce', inSeconds(input.debounceSeconds)),
+    ...flag('--repeat-limit', inSeconds(input.repeatLimitSeconds)),
   ];
+}
+
+function inSeconds(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : `${value}s`;
 }
 
 function flag(name: string, value: string | number | undefined): readonly string[] {

@@ -1,64 +1,141 @@
 /** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { parseArgs } from 'node:util';
 import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
-import { apiOf, BROKER_HELP, BROKER_OPTIONS, consumerOf, oneOf, portOf, seconds } from './broker-flags.ts';
+import { apiOf, BROKER_FLAGS, consumerOf } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { CLUSTER_FLAGS, LOG_FLAGS, outputFlag } from './flags/common.ts';
+import { choice, count, type Flags, file, folder, seconds, several, text, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Usage: pullwright adapter --api URL --broker-url-file FILE [options]
-       pullwright adapter --event FILE --api-dir DIR --dry-run [--output yaml|json]
-
-Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where
-HyperShift reads it, by a Job; reports to the HyperFleet API. With --event it prints plan, resources and status for saved answers
-of the API (DIR/<id>.json, DIR/<id>-statuses.json), and touches nothing.
-${BROKER_HELP}
-  --namespace NAME         of Jobs (hyperfleet-system)
-  --adapter-name NAME      as in the list of required adapters (pullsecret)
-  --dependency NAME        adapter that must be available first; may be repeated (validation, dns, placement)
-  --management-namespace T namespace of HyperShift's Secret, {id} and {name} are filled in; empty for none (clusters-{id})
-  --gcp-secret-name T      (hyperfleet-{id}-pull-secret)
-  --impersonate T          service account that the Job takes on, {project} is filled in
-                           (pullsecret-manager@{project}.iam.gserviceaccount.com)
-  --pass-as file|env       how the Job gets the pull secret (file)
-  --image REF, --service-account NAME (pullsecret-adapter-job)
-  --image-pull-secret NAME Secret that the Jobs pull it with; may be repeated
-  --job-federation NAME    provider of a workload identity pool that the Jobs come from, where there is no metadata server
-  --replication POLICY     automatic or user-managed:LOCATION[,LOCATION] (automatic)
-  --kms-key NAME, --keep-versions N (1), --on-deletion delete|retain (delete), --adopt
-  --tenants FILE           projects that each tenant may name, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are not touched
-  --tenant-key KEY         where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY (created_by)
-  --pull-secret-name NAME  of HyperShift's Secret (pull-secret)
-  --verify-every-seconds N what is stored is proved again when its proof is older; 0 never (86400)
-  --denied-retry-seconds N pause after a refused permission; 0: until the cluster changes (3600)
-  --job-ttl-seconds N (3600), --job-deadline-seconds N (310)
-  --job-env NAME=VALUE     further environment of Jobs; may be repeated
-  --repeat-seconds N       an event is answered with an unchanged report only if that is this old (10, Sentinel's debounce)
-  --sweep-seconds N        pause between two goes over all clusters (60)
-  --lease-seconds N        (15)
-  --concurrency N          clusters looked at at the same time (20)
-  --health-port PORT|off (8080), --metrics-port PORT|off (9090), --kubeconfig FILE
-
-Example: pullwright adapter --event examples/adapter/event.json --api-dir examples/adapter/responses --dry-run
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'adapter',
   summary: 'Bring pull secrets of HyperFleet clusters to GCP and HyperShift (runs in a Deployment)',
-  help: HELP,
+  about: [
+    'Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where HyperShift reads it, by a Job; reports to the HyperFleet API.',
+    'With --event it prints plan, resources and status for saved answers of the API (DIR/<id>.json, DIR/<id>-statuses.json), and touches nothing.',
+  ],
+  flags: {
+    event: file({ help: 'offline: the event' }),
+    'api-dir': folder({ help: "offline: the API's saved answers" }),
+    'dry-run': toggle({ help: 'goes with --event: nothing is touched' }),
+    output: outputFlag(['yaml', 'json'], 'offline: the form of the result'),
+    ...BROKER_FLAGS,
+    namespace: text({
+      value: 'NAME',
+      short: 'n',
+      completes: 'namespaces',
+      default: DEFAULT_SETTINGS.namespace,
+      help: 'namespace of the Jobs',
+    }),
+    'adapter-name': text({
+      value: 'NAME',
+      default: DEFAULT_SETTINGS.adapterName,
+      help: 'name in the list of required adapters',
+    }),
+    dependency: several(
+      text({
+        value: 'NAME',
+        help: `adapter that must be available first; without it, ${DEFAULT_SETTINGS.dependencies.join(', ')}`,
+      }),
+    ),
+    'management-namespace': text({
+      value: 'TEMPLATE',
+      default: DEFAULT_SETTINGS.managementNamespace,
+      help: "namespace of HyperShift's Secret, {id} and {name} are filled in; empty for none",
+    }),
+    'pull-secret-name': text({
+      value: 'NAME',
+      default: DEFAULT_SETTINGS.pullSecretName,
+      help: "name of HyperShift's Secret",
+    }),
+    'gcp-secret-name': text({
+      value: 'TEMPLATE',
+      default: DEFAULT_SETTINGS.gcpSecretName,
+      help: 'name in Secret Manager, {id} and {name} are filled in',
+    }),
+    impersonate: text({
+      value: 'TEMPLATE',
+      default: DEFAULT_SETTINGS.impersonate,
+      help: 'service account that the Job takes on, {project} is filled in; empty for its own',
+    }),
+    'pass-as': choice(['file', 'env'], {
+      default: DEFAULT_SETTINGS.passAs,
+      help: 'how the Job gets the pull secret',
+    }),
+    image: text({ value: 'REF', default: DEFAULT_SETTINGS.image, help: 'image of the Jobs' }),
+    'image-pull-secret': several(text({ value: 'NAME', help: 'Secret that the Jobs pull their image with' })),
+    'service-account': text({
+      value: 'NAME',
+      default: DEFAULT_SETTINGS.serviceAccount,
+      help: 'service account of the Jobs',
+    }),
+    'job-federation': text({
+      value: 'NAME',
+      help: 'provider of a workload identity pool that the Jobs come from, where there is no metadata server',
+    }),
+    replication: text({
+      value: 'POLICY',
+      default: DEFAULT_SETTINGS.replication,
+      help: 'automatic or user-managed:LOCATION[,LOCATION]',
+    }),
+    'kms-key': text({ value: 'NAME', help: "key of Cloud KMS; without it, Google's own" }),
+    'keep-versions': count({
+      default: String(DEFAULT_SETTINGS.keepVersions),
+      help: 'older versions that stay enabled',
+    }),
+    'on-deletion': choice(['delete', 'retain'], {
+      default: DEFAULT_SETTINGS.onDeletion,
+      help: "what deletion does to the secret in the customer's project",
+    }),
+    adopt: toggle({ help: "take over secrets that carry no owner's label" }),
+    tenants: file({
+      help: 'projects that each tenant may name, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are not touched',
+    }),
+    'tenant-key': text({
+      value: 'KEY',
+      default: DEFAULT_SETTINGS.tenantKey,
+      help: 'where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY',
+    }),
+    'verify-every': seconds({
+      default: `${DEFAULT_SETTINGS.verifyEverySeconds}s`,
+      help: 'what is stored is proved again when its proof is older; 0: never',
+    }),
+    'denied-retry': seconds({
+      default: `${DEFAULT_SETTINGS.deniedRetrySeconds}s`,
+      help: 'pause after a refused permission; 0: until the cluster changes',
+    }),
+    'job-ttl': seconds({
+      default: `${DEFAULT_SETTINGS.jobTtlSeconds}s`,
+      least: 60,
+      help: 'how long a finished Job stays',
+    }),
+    'job-deadline': seconds({
+      default: `${DEFAULT_SETTINGS.jobDeadlineSeconds}s`,
+      least: 60,
+      help: 'how long a Job may take',
+    }),
+    'job-env': several(text({ value: 'NAME=VALUE', help: 'further environment of Jobs' })),
+    repeat: seconds({
+      default: `${DEFAULT_SETTINGS.repeatSeconds}s`,
+      help: "an event is answered with an unchanged report only if that is this old; Sentinel's debounce",
+    }),
+    sweep: seconds({ default: '60s', least: 1, help: 'pause between two goes over all clusters' }),
+    'lease-duration': seconds({ default: '15s', least: 1, help: 'how long the Lease lasts' }),
+    concurrency: count({ default: '20', least: 1, help: 'clusters that are looked at at the same time' }),
+    kubeconfig: CLUSTER_FLAGS.kubeconfig,
+    context: CLUSTER_FLAGS.context,
+    ...LOG_FLAGS,
+  },
+  examples: [
+    'pullwright adapter --event examples/adapter/event.json --api-dir examples/adapter/responses --dry-run',
+  ],
   permissions: {
-    reads: [
-      '<--event>',
-      '<--api-dir>',
-      '<--kubeconfig>',
-      '<--broker-url-file>',
-      '<--api-token-file>',
-      '<--tenants>',
-    ],
+    reads: [],
     writes: [],
     hosts: [
       'the HyperFleet API, the broker, the API server; listens on <--health-port> and <--metrics-port>',
@@ -72,94 +149,47 @@ export const command: Command = {
       'get, create, update leases (hyperfleet-system)',
     ],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const OPTIONS = {
-  ...BROKER_OPTIONS,
-  event: { type: 'string' },
-  'api-dir': { type: 'string' },
-  'dry-run': { type: 'boolean', default: false },
-  output: { type: 'string', default: 'yaml' },
-  namespace: { type: 'string' },
-  'adapter-name': { type: 'string' },
-  dependency: { type: 'string', multiple: true },
-  'management-namespace': { type: 'string' },
-  'gcp-secret-name': { type: 'string' },
-  impersonate: { type: 'string' },
-  'pass-as': { type: 'string' },
-  image: { type: 'string' },
-  'image-pull-secret': { type: 'string', multiple: true },
-  'service-account': { type: 'string' },
-  'job-federation': { type: 'string' },
-  replication: { type: 'string' },
-  'kms-key': { type: 'string' },
-  'keep-versions': { type: 'string' },
-  'on-deletion': { type: 'string' },
-  adopt: { type: 'boolean', default: false },
-  tenants: { type: 'string' },
-  'tenant-key': { type: 'string' },
-  'pull-secret-name': { type: 'string' },
-  'verify-every-seconds': { type: 'string' },
-  'denied-retry-seconds': { type: 'string' },
-  'job-ttl-seconds': { type: 'string' },
-  'job-deadline-seconds': { type: 'string' },
-  'job-env': { type: 'string', multiple: true },
-  'repeat-seconds': { type: 'string', default: '10' },
-  'sweep-seconds': { type: 'string', default: '60' },
-  'lease-seconds': { type: 'string', default: '15' },
-  concurrency: { type: 'string', default: '20' },
-  'health-port': { type: 'string', default: '8080' },
-  'metrics-port': { type: 'string', default: '9090' },
-  kubeconfig: { type: 'string' },
-} as const;
+export const command: Command = defineCommand(TABLE, run);
 
-type Flags = ReturnType<typeof parseFlags>;
+type Values = Given<typeof TABLE.flags>['flags'];
 
-function parseFlags(
-  args: readonly string[],
-) /* inferred */: ReturnType<typeof parseArgs<{ args: string[]; options: typeof OPTIONS }>>['values'] {
-  return parseArgs({ args: [...args], options: OPTIONS }).values;
-}
-
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const flags = parseFlags(args);
-  const settings = { ...settingsOf(flags), ...(await tenantsOf(flags.tenants)) };
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const settings = { ...settingsOf(flags), tenants: await tenantsOf(flags.tenants) };
   return flags.event === undefined ? serve(flags, settings, io) : offline(flags, settings, io);
 }
 
-async function offline(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
+async function offline(flags: Values, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
   const { event, 'api-dir': folder } = flags;
   if (event === undefined || folder === undefined || !flags['dry-run']) {
     throw new UsageError('Cannot run on saved answers: wanted --event FILE --api-dir DIR --dry-run');
   }
-  const output = oneOf('--output', flags.output, ['yaml', 'json'] as const);
   const { runOffline } = await import('../pull-secret-adapter/adapter/offline.ts');
   const result = await runOffline(event, folder, settings, new Date());
   // Through JSON, where what is redacted shows as such.
   const plain: unknown = JSON.parse(JSON.stringify(result));
   io.stdout.write(
-    output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : toYaml(plain, { lineWidth: 0 }),
+    flags.output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : toYaml(plain, { lineWidth: 0 }),
   );
   return 0;
 }
 
-async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
+async function serve(flags: Values, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
   const { runAdapter } = await import('../pull-secret-adapter/adapter/process.ts');
   const { createLogger } = await import('../telemetry/logger.ts');
   const { createMetrics } = await import('../telemetry/metrics.ts');
   const { loadConnection } = await import('../kube/kubeconfig.ts');
   const { HttpKubeClient } = await import('../kube/http-client.ts');
-  const level = oneOf('--log-level', flags['log-level'], ['debug', 'info', 'warn', 'error'] as const);
   const logger = createLogger({
     write: (line) => io.stderr.write(line),
-    format: oneOf('--log-format', flags['log-format'], ['json', 'logfmt'] as const),
-    level: () => level,
+    format: flags['log-format'],
+    level: () => flags['log-level'],
   });
   const metrics = createMetrics();
   const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics });
-  const concurrency = seconds('--concurrency', flags.concurrency, 1);
-  const connection = await loadConnection(flags.kubeconfig, io.env);
+  const { concurrency } = flags;
+  const connection = await loadConnection(flags.kubeconfig, io.env, flags.context);
   const { host } = new URL(connection.server);
   const kube = new HttpKubeClient({
     connection,
@@ -181,13 +211,13 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
       logger,
       metrics,
       signal: io.signal,
-      sweepSeconds: seconds('--sweep-seconds', flags['sweep-seconds'], 1),
-      leaseSeconds: seconds('--lease-seconds', flags['lease-seconds'], 1),
+      sweepSeconds: flags.sweep,
+      leaseSeconds: flags['lease-duration'],
       concurrency,
       instance: io.env['HOSTNAME'] ?? hostname(),
       ports: {
-        health: portOf('--health-port', flags['health-port']),
-        metrics: portOf('--metrics-port', flags['metrics-port']),
+        health: flags['health-port'],
+        metrics: flags['metrics-port'],
       },
     });
   } finally {
@@ -195,66 +225,52 @@ async function serve(flags: Flags, settings: AdapterSettings, io: CommandIo): Pr
   }
 }
 
-function settingsOf(flags: Flags): AdapterSettings {
-  const given: Partial<Record<keyof AdapterSettings, unknown>> = {
+function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
+  return {
     namespace: flags.namespace,
     adapterName: flags['adapter-name'],
-    dependencies: flags.dependency,
+    dependencies: flags.dependency ?? DEFAULT_SETTINGS.dependencies,
     managementNamespace: flags['management-namespace'],
     gcpSecretName: flags['gcp-secret-name'],
     impersonate: flags.impersonate,
-    passAs:
-      flags['pass-as'] === undefined
-        ? undefined
-        : oneOf('--pass-as', flags['pass-as'], ['file', 'env'] as const),
+    passAs: flags['pass-as'],
     image: flags.image,
+    imagePullSecrets: flags['image-pull-secret'] ?? DEFAULT_SETTINGS.imagePullSecrets,
     imagePullSecrets: flags['image-pull-secret'],
     serviceAccount: flags['service-account'],
-    federation: flags['job-federation'],
+    federation: flags['job-federation'] ?? DEFAULT_SETTINGS.federation,
     replication: flags.replication,
-    kmsKey: flags['kms-key'],
-    keepVersions:
-      flags['keep-versions'] === undefined
-        ? undefined
-        : seconds('--keep-versions', flags['keep-versions'], 0),
-    onDeletion:
-      flags['on-deletion'] === undefined
-        ? undefined
-        : oneOf('--on-deletion', flags['on-deletion'], ['delete', 'retain'] as const),
+    kmsKey: flags['kms-key'] ?? DEFAULT_SETTINGS.kmsKey,
+    keepVersions: flags['keep-versions'],
+    onDeletion: flags['on-deletion'],
     adopt: flags.adopt,
     tenantKey: flags['tenant-key'],
     pullSecretName: flags['pull-secret-name'],
-    verifyEverySeconds: optionalSeconds('--verify-every-seconds', flags['verify-every-seconds'], 0),
-    deniedRetrySeconds: optionalSeconds('--denied-retry-seconds', flags['denied-retry-seconds'], 0),
-    jobTtlSeconds: optionalSeconds('--job-ttl-seconds', flags['job-ttl-seconds'], 60),
-    jobDeadlineSeconds: optionalSeconds('--job-deadline-seconds', flags['job-deadline-seconds'], 60),
-    repeatSeconds: seconds('--repeat-seconds', flags['repeat-seconds'], 0),
+    verifyEverySeconds: flags['verify-every'],
+    deniedRetrySeconds: flags['denied-retry'],
+    jobTtlSeconds: flags['job-ttl'],
+    jobDeadlineSeconds: flags['job-deadline'],
+    repeatSeconds: flags.repeat,
     jobEnv: jobEnvOf(flags['job-env'] ?? []),
   };
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return { ...DEFAULT_SETTINGS, ...(set as Partial<AdapterSettings>) };
-}
-
-function optionalSeconds(flag: string, value: string | undefined, least: number): number | undefined {
-  return value === undefined ? undefined : seconds(flag, value, least);
 }
 
 /** The list of tenants, if a file is named. @throws UsageError */
-async function tenantsOf(file: string | undefined): Promise<Pick<AdapterSettings, 'tenants'>> {
-  if (file === undefined) return { tenants: undefined };
+async function tenantsOf(path: string | undefined): Promise<AdapterSettings['tenants']> {
+  if (path === undefined) return undefined;
   const wanted = 'wanted YAML of the form {TENANT: [PROJECT, PREFIX*]}';
   let read: unknown;
   try {
-    read = parseYaml(await readFile(file, 'utf8'));
+    read = parseYaml(await readFile(path, 'utf8'));
   } catch {
-    throw new UsageError(`Cannot read the list of tenants from "${file}": ${wanted}`);
+    throw new UsageError(`Cannot read the list of tenants from "${path}": ${wanted}`);
   }
   const entries = Object.entries(typeof read === 'object' && read !== null ? read : {});
   const isList = (value: unknown): value is readonly string[] =>
     Array.isArray(value) && value.every((one) => typeof one === 'string' && one.length > 1);
   if (Array.isArray(read) || entries.length === 0 || !entries.every(([, projects]) => isList(projects)))
-    throw new UsageError(`Cannot use the list of tenants in "${file}": ${wanted}`);
-  return { tenants: Object.fromEntries(entries) as NonNullable<AdapterSettings['tenants']> };
+    throw new UsageError(`Cannot use the list of tenants in "${path}": ${wanted}`);
+  return Object.fromEntries(entries) as NonNullable<AdapterSettings['tenants']>;
 }
 
 function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {

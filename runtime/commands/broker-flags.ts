@@ -14,52 +14,53 @@ import { trimEndOf } from '../rules/text/trim.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
+import { choice, type Flag, file, port, text, toggle, type ValuesOf } from './flags/flag.ts';
 import { takeProxySettings } from './proxy-settings.ts';
 
-export const BROKER_OPTIONS = {
-  api: { type: 'string' },
-  'api-token-file': { type: 'string' },
-  'status-method': { type: 'string', default: 'auto' },
-  broker: { type: 'string', default: 'rabbitmq' },
-  'broker-url-file': { type: 'string' },
-  'gcp-project': { type: 'string' },
-  topic: { type: 'string', default: 'hyperfleet-clusters' },
-  subscription: { type: 'string', default: 'pullsecret' },
-  exchange: { type: 'string' },
-  'exchange-type': { type: 'string', default: 'topic' },
-  'routing-key': { type: 'string', default: '' },
-  'create-topics': { type: 'boolean', default: false },
-  'log-level': { type: 'string', default: 'info' },
-  'log-format': { type: 'string', default: 'json' },
-} as const;
+/** The flags. */
+export const BROKER_FLAGS: {
+  readonly api: Flag<string | undefined>;
+  readonly 'api-token-file': Flag<string | undefined>;
+  readonly 'status-method': Flag<'auto' | 'PUT' | 'POST'>;
+  readonly broker: Flag<'rabbitmq' | 'pubsub'>;
+  readonly 'broker-url-file': Flag<string | undefined>;
+  readonly 'gcp-project': Flag<string | undefined>;
+  readonly topic: Flag<string>;
+  readonly subscription: Flag<string>;
+  readonly exchange: Flag<string | undefined>;
+  readonly 'exchange-type': Flag<'topic' | 'fanout' | 'direct'>;
+  readonly 'routing-key': Flag<string>;
+  readonly 'create-topics': Flag<boolean>;
+  readonly 'health-port': Flag<number | undefined>;
+  readonly 'metrics-port': Flag<number | undefined>;
+} = {
+  api: text({ value: 'URL', help: 'base URL of the HyperFleet API' }),
+  'api-token-file': file({ help: 'bearer token of the API; read again for every request' }),
+  'status-method': choice(['auto', 'PUT', 'POST'], { default: 'auto', help: 'how a report is sent' }),
+  broker: choice(['rabbitmq', 'pubsub'], { default: 'rabbitmq', help: 'the kind of the broker' }),
+  'broker-url-file': file({ help: 'amqp or amqps URL of RabbitMQ, with its password' }),
+  'gcp-project': text({ value: 'ID', help: 'project of Pub/Sub; PUBSUB_EMULATOR_HOST is honoured' }),
+  topic: text({ value: 'NAME', default: 'hyperfleet-clusters', help: 'topic, and exchange of RabbitMQ' }),
+  subscription: text({
+    value: 'NAME',
+    default: 'pullsecret',
+    help: "subscription, and end of the queue's name",
+  }),
+  exchange: text({ value: 'NAME', help: 'exchange of RabbitMQ; without it, the topic' }),
+  'exchange-type': choice(['topic', 'fanout', 'direct'], {
+    default: 'topic',
+    help: 'type of the exchange',
+  }),
+  'routing-key': text({ value: 'KEY', default: '', help: 'routing key of RabbitMQ' }),
+  'create-topics': toggle({ help: 'make topics and subscription of Pub/Sub when they are missing' }),
+  'health-port': port({ default: '8080', help: 'the port of /healthz and /readyz' }),
+  'metrics-port': port({ default: '9090', help: 'the port of /metrics' }),
+};
 
-export const BROKER_HELP = `
-  --api URL                base URL of the HyperFleet API
-  --api-token-file FILE    bearer token; read again for every request
-  --status-method METHOD   PUT, POST or auto (auto)
-  --broker KIND            rabbitmq or pubsub (rabbitmq)
-  --broker-url-file FILE   amqp or amqps URL of RabbitMQ, with its password
-  --gcp-project ID         project of Pub/Sub; PUBSUB_EMULATOR_HOST is honoured
-  --topic NAME             topic, and exchange of RabbitMQ (hyperfleet-clusters)
-  --subscription NAME      subscription, and end of the queue's name (pullsecret)
-  --exchange NAME, --exchange-type fanout|topic (topic), --routing-key KEY ("")
-  --create-topics          make topics and subscription of Pub/Sub when they are missing
-  --log-level LEVEL, --log-format json|logfmt`;
-
-export interface BrokerFlags {
-  readonly api?: string | undefined;
-  readonly 'api-token-file'?: string | undefined;
-  readonly 'status-method': string;
-  readonly broker: string;
-  readonly 'broker-url-file'?: string | undefined;
-  readonly 'gcp-project'?: string | undefined;
-  readonly topic: string;
-  readonly subscription: string;
-  readonly exchange?: string | undefined;
-  readonly 'exchange-type': string;
-  readonly 'routing-key': string;
-  readonly 'create-topics': boolean;
-}
+export type BrokerFlags = Pick<
+  ValuesOf<typeof BROKER_FLAGS>,
+  Exclude<keyof typeof BROKER_FLAGS, 'health-port' | 'metrics-port'>
+>;
 
 /** The API that the flags name; its answers are counted. @throws UsageError */
 export function apiOf(
@@ -72,12 +73,11 @@ export function apiOf(
     throw new UsageError('Cannot reach the HyperFleet API: wanted --api with an http or https URL');
   }
   const { host } = new URL(api);
-  const method = oneOf('--status-method', flags['status-method'], ['auto', 'PUT', 'POST'] as const);
   const file = flags['api-token-file'];
   return new HyperfleetApi({
     baseUrl: trimEndOf(new URL(api).href, '/'),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
-    statusMethod: method,
+    statusMethod: flags['status-method'],
     userAgent: `pullwright/${VERSION} (${client.name})`,
     onAnswer: ({ method: verb, status }) =>
       client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
@@ -92,7 +92,7 @@ export async function consumerOf(
   { note, prefetch }: { readonly note: BrokerNote; readonly prefetch: number },
   handler: Handler,
 ): Promise<Consumer> {
-  if (kindOf(flags) === 'pubsub') {
+  if (flags.broker === 'pubsub') {
     const { consumePubSub } = await import('../brokers/pubsub.ts');
     return consumePubSub({ ...pubSubOptions(flags, note), prefetch }, handler);
   }
@@ -102,16 +102,12 @@ export async function consumerOf(
 
 /** @throws UsageError */
 export async function publisherOf(flags: BrokerFlags, note: BrokerNote): Promise<Publisher> {
-  if (kindOf(flags) === 'pubsub') {
+  if (flags.broker === 'pubsub') {
     const { publishPubSub } = await import('../brokers/pubsub.ts');
     return publishPubSub(pubSubOptions(flags, note));
   }
   const { publishRabbitMq } = await import('../brokers/rabbitmq.ts');
   return publishRabbitMq(await rabbitOptions(flags, note));
-}
-
-function kindOf(flags: BrokerFlags): 'rabbitmq' | 'pubsub' {
-  return oneOf('--broker', flags.broker, ['rabbitmq', 'pubsub'] as const);
 }
 
 function pubSubOptions(flags: BrokerFlags, note: BrokerNote): PubSubOptions {
@@ -134,7 +130,7 @@ async function rabbitOptions(flags: BrokerFlags, note: BrokerNote): Promise<Rabb
     topic,
     subscription,
     ...(exchange === undefined ? {} : { exchange }),
-    exchangeType: oneOf('--exchange-type', flags['exchange-type'], ['fanout', 'topic', 'direct'] as const),
+    exchangeType: flags['exchange-type'],
     routingKey: flags['routing-key'],
   });
   return { url: await secretFile(file, 'broker URL'), topology, note };
@@ -149,25 +145,4 @@ async function secretFile(file: string, what: string): Promise<Redacted<string>>
       cause: error,
     });
   }
-}
-
-/** @throws UsageError */
-export function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((candidate) => candidate === value);
-  if (found === undefined)
-    throw new UsageError(`Cannot use ${flag} "${value}": wanted ${allowed.join(', ')}`);
-  return found;
-}
-
-/** @throws UsageError */
-export function seconds(flag: string, value: string, least: number): number {
-  if (/^\d{1,9}$/.test(value) && Number(value) >= least) return Number(value);
-  throw new UsageError(`Cannot use ${flag} "${value}": wanted a whole number of seconds, at least ${least}`);
-}
-
-/** Undefined: off. @throws UsageError */
-export function portOf(flag: string, text: string): number | undefined {
-  if (text === 'off') return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new UsageError(`Cannot use ${flag} "${text}": wanted a port, or off`);
 }

@@ -24,10 +24,8 @@ export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** Whole help text, with a line that starts with `Example:`. */
-  readonly help: string;
   readonly permissions: Permissions;
-  /** What completion and the reference are made of. */
-  readonly spec?: CommandSpec;
+  /** What help, completion and the reference are made of; made when it is asked for, as the kubelet's plugin never asks. */
+  spec(): Promise<CommandSpec>;
   run(args: readonly string[], io: CommandIo): Promise<ExitCode>;
 }

@@ -1,71 +1,53 @@
-/** `pullwright completion`: a completion script for a shell, made from the help texts. */
+/** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import type { Flag, Flags } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 import { NOTHING } from './permissions.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
 type Shell = (typeof SHELLS)[number];
 
 /** A subcommand, as completion sees it. */
-export interface CompletionEntry {
+interface CompletionEntry {
   readonly name: string;
   readonly summary: string;
-  /** With dashes: `--from`. */
-  readonly flags: readonly string[];
+  readonly flags: Flags;
 }
 
-const HELP = `
-Usage: pullwright completion bash|zsh|fish|kubectl
-
-Prints a script that completes commands and flags. That for kubectl is a program of its own, which kubectl 1.26 and newer ask
-about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.
-
-Example: pullwright completion bash > /etc/bash_completion.d/pullwright
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'completion',
   summary: 'Print a completion script for bash, zsh, fish or kubectl',
-  help: HELP,
+  about: [
+    'Prints a script that completes commands, flags and their values; namespaces and contexts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
+  ],
+  args: [{ name: SHELLS.join('|'), help: 'the shell' }],
+  flags: {},
+  examples: ['pullwright completion bash > /etc/bash_completion.d/pullwright'],
   permissions: NOTHING,
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const shell = SHELLS.find((name) => name === args[0]);
   if (shell === undefined || args.length !== 1)
     throw new UsageError(
       `Cannot print a completion script for "${args.join(' ')}": wanted one of ${SHELLS.join(', ')}`,
     );
-  // Not at the top: the table imports this file, and help texts are wanted only here.
+  // Not at the top: the table imports this file, and the other commands are wanted only here.
   const { COMMANDS } = await import('./table.ts');
   const entries: CompletionEntry[] = [];
   for (const [name, entry] of Object.entries(COMMANDS)) {
-    const { help, spec } = await entry.load();
-    const flags = spec === undefined ? flagsOf(help) : Object.keys(spec.flags).map((flag) => `--${flag}`);
+    const { flags } = await (await entry.load()).spec();
     entries.push({ name, summary: entry.summary, flags });
   }
   io.stdout.write(completionScript(shell, entries));
   return 0;
 }
 
-/**
- * The flags that a help text explains, each once, in order.
- *
- * @example
- * ```ts
- * import { flagsOf } from './completion.ts';
- * import assert from 'node:assert/strict';
- *
- * assert.deepEqual(flagsOf('  --from DIR  a folder\n  --to DIR   where; goes with --from'), ['--from', '--to']);
- * ```
- */
-export function flagsOf(help: string): readonly string[] {
-  return [...new Set(help.match(/--[a-z][a-z0-9-]*/g) ?? [])];
-}
-
-/** The script for `shell`. */
-export function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
+function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
   if (shell === 'fish') return fish(entries);
   if (shell === 'kubectl') return kubectl(entries);
   return shell === 'bash'
@@ -73,23 +55,70 @@ export function completionScript(shell: Shell, entries: readonly CompletionEntry
     : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;
 }
 
-/** Words of commands and flags hold no character that a shell reads: they are `[a-z-]`. */
+/** What prints the names that only a cluster or a kubeconfig knows, one a line. */
+const ASKS = {
+  namespaces: "kubectl get namespaces -o name 2>/dev/null | sed 's|^namespace/||'",
+  contexts: 'kubectl config get-contexts -o name 2>/dev/null',
+} as const;
+
+/** `--output`, `-o` */
+function spellings([name, { short }]: readonly [string, Flag<unknown>]): readonly string[] {
+  return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+}
+
+function allFlags({ flags }: CompletionEntry): readonly string[] {
+  return Object.keys(flags).map((name) => `--${name}`);
+}
+
+/** Pattern of `case` for a flag of a command, and what answers for it; a switch takes no value. */
+function valueCases(
+  entries: readonly CompletionEntry[],
+  answer: (flag: Flag<unknown>) => string,
+): readonly string[] {
+  return entries.flatMap(({ name, flags }) =>
+    Object.entries(flags)
+      .filter(([, flag]) => flag.value !== '')
+      .map(
+        (one) =>
+          `    ${spellings(one)
+            .map((word) => `'${name} ${word}'`)
+            .join('|')}) ${answer(one[1])} ;;`,
+      ),
+  );
+}
+
+/** Words of commands, flags and choices hold no character that a shell reads. */
 function bash(entries: readonly CompletionEntry[]): string {
-  const cases = entries.map(({ name, flags }) => `    ${name}) words="${flags.join(' ')}" ;;`);
+  const cases = entries.map((entry) => `    ${entry.name}) words="${allFlags(entry).join(' ')}" ;;`);
   return [
     '_pullwright() {',
-    '  local current="${COMP_WORDS[COMP_CWORD]}" words=""',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words=""',
+    // Bash cuts `--flag=value` at the sign.
+    '  if [ "$current" = = ]; then current="";',
+    '  elif [ "$previous" = = ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi',
     '  if [ "$COMP_CWORD" -eq 1 ]; then',
-    `    words="${entries.map((entry) => entry.name).join(' ')}"`,
-    '  else case "${COMP_WORDS[1]}" in',
+    `    COMPREPLY=($(compgen -W "${entries.map((entry) => entry.name).join(' ')}" -- "$current")); return`,
+    '  fi',
+    '  case "${COMP_WORDS[1]} $previous" in',
+    ...valueCases(entries, bashValue),
+    '  esac',
+    '  if [[ "$current" != -* ]]; then COMPREPLY=($(compgen -f -- "$current")); return; fi',
+    '  case "${COMP_WORDS[1]}" in',
     ...cases,
-    '  esac; fi',
-    '  if [[ "$COMP_CWORD" -gt 1 && "$current" != -* ]]; then COMPREPLY=($(compgen -f -- "$current"));',
-    '  else COMPREPLY=($(compgen -W "$words" -- "$current")); fi',
+    '  esac',
+    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
     '}',
     'complete -o filenames -F _pullwright pullwright kubectl-pullwright',
     '',
   ].join('\n');
+}
+
+function bashValue({ completes, choices = [] }: Flag<unknown>): string {
+  const reply = (what: string): string => `COMPREPLY=($(compgen ${what} -- "$current")); return`;
+  if (completes === 'files') return reply('-f');
+  if (completes === 'folders') return reply('-d');
+  if (completes === 'choices') return reply(`-W "${choices.join(' ')}"`);
+  return completes === 'nothing' ? 'COMPREPLY=(); return' : reply(`-W "$(${ASKS[completes]})"`);
 }
 
 /**
@@ -98,14 +127,25 @@ function bash(entries: readonly CompletionEntry[]): string {
  * Source of the rule: kubectl's SetupPluginCompletion, which calls it with the words behind `kubectl pullwright`.
  */
 function kubectl(entries: readonly CompletionEntry[]): string {
-  const lines = (words: readonly string[]): string => words.map((word) => ` '${word}'`).join('');
+  const lines = (words: readonly string[]): string =>
+    `printf '%s\\n'${words.map((word) => ` '${word}'`).join('')}`;
   return [
     '#!/bin/sh',
-    "[ $# -gt 1 ] || { printf '%s\\n'" + lines(entries.map(({ name }) => name)) + '; echo :4; exit; }',
-    'for last; do :; done',
+    `[ $# -gt 1 ] || { ${lines(entries.map(({ name }) => name))}; echo :4; exit; }`,
+    'previous= last=',
+    'for word; do previous=$last last=$word; done',
+    'case "$1 $previous" in',
+    ...valueCases(entries, ({ completes, choices = [] }) => {
+      if (completes === 'files' || completes === 'folders') return 'echo :0; exit';
+      if (completes === 'choices') return `${lines(choices)}; echo :4; exit`;
+      return completes === 'nothing' ? 'echo :4; exit' : `${ASKS[completes]}; echo :4; exit`;
+    }),
+    'esac',
     'case $last in -*) ;; *) echo :0; exit ;; esac',
     'case $1 in',
-    ...entries.map(({ name, flags }) => `${name}) printf '%s\\n'${lines(flags)} ;;`),
+    ...entries
+      .filter(({ flags }) => Object.keys(flags).length > 0)
+      .map((entry) => `${entry.name}) ${lines(allFlags(entry))} ;;`),
     'esac',
     'echo :4',
     '',
@@ -113,14 +153,30 @@ function kubectl(entries: readonly CompletionEntry[]): string {
 }
 
 function fish(entries: readonly CompletionEntry[]): string {
-  const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   return entries
     .flatMap(({ name, summary, flags }) => [
       `complete -c pullwright -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
-      ...flags.map(
-        (flag) => `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)}`,
+      ...Object.entries(flags).map(
+        ([flag, about]) =>
+          `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -l ${flag}${fishFlag(about)}`,
       ),
     ])
     .join('\n')
     .concat('\n');
+}
+
+function fishFlag({ short, help, value, completes, choices = [] }: Flag<unknown>): string {
+  const values = {
+    files: ' -r -F',
+    folders: ` -r -f -a '(__fish_complete_directories)'`,
+    choices: ` -r -f -a ${quoted(choices.join(' '))}`,
+    nothing: ' -r -f',
+    namespaces: ` -r -f -a ${quoted(`(${ASKS.namespaces})`)}`,
+    contexts: ` -r -f -a ${quoted(`(${ASKS.contexts})`)}`,
+  }[completes];
+  return `${short === undefined ? '' : ` -s ${short}`}${value === '' ? '' : values} -d ${quoted(help)}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -3,7 +3,7 @@
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import type { Flags } from './flags/flag.ts';
-import { type CommandSpec, helpText } from './flags/help.ts';
+import type { CommandSpec } from './flags/help.ts';
 import { type Given, parseFlags } from './flags/parse.ts';
 import type { Permissions } from './permissions.ts';
 
@@ -20,8 +20,7 @@ export function defineCommand<F extends Flags>(
   return {
     name: table.name,
     summary: table.summary,
-    help: helpText(table),
-    spec: table,
+    spec: async () => table,
     permissions: withFlags(table.permissions, table.flags),
     run: (args, io) => {
       const given = parseFlags(table.flags, args);

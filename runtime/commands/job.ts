@@ -1,43 +1,53 @@
 /** `pullwright job`: stores the pull secret of one cluster; runs in a Kubernetes Job. */
-import { parseArgs } from 'node:util';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { type Flags, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Usage: pullwright job [--dry-run]
-
-Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. Everything comes by
-environment; a Job of the adapter sets it.
-
-  GCP_PROJECT_ID, CLUSTER_ID     required
-  PULL_SECRET_FILE               file with the pull secret; or PULL_SECRET_DATA, the pull secret itself
-  SECRET_NAME                    (hyperfleet-<CLUSTER_ID>-pull-secret)
-  JOB_MODE                       store or delete (store)
-  CLUSTER_NAME, CLUSTER_GENERATION, SECRET_LABELS (key=value,...)
-  REPLICATION_POLICY             automatic or user-managed:LOCATION[,LOCATION]
-  KMS_KEY_NAME                   Cloud KMS key; {location} is filled in
-  KEEP_VERSIONS                  older versions that stay enabled (1)
-  ON_DELETION                    delete or retain (delete)
-  ADOPT                          true takes over secrets without an owner's label
-  GCP_SERVICE_ACCOUNT            service account to take on
-  MANAGEMENT_NAMESPACE, MANAGEMENT_SECRET_NAME (pull-secret)
-  RESULT_FILE, TERMINATION_LOG (/dev/termination-log)
-  GCP_API_TIMEOUT                for each answer (30s)
-  RUN_TIMEOUT                    for the whole run (55s)
-  SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT
-
-  --dry-run    get a token, ask for the permissions, go through the write in the cluster without keeping it, say what would be done
-
-Exit codes: 0 done, 65 the pull secret cannot work, 69 no identity, 73 the name is taken, 75 try again, 76 stored content differs,
-77 permission denied or API disabled, 78 wrong environment, 1 anything else.
-
-Example: GCP_PROJECT_ID=my-project CLUSTER_ID=cls-123 PULL_SECRET_FILE=pull-secret.json pullwright job --dry-run
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'job',
   summary: 'Store one pull secret in Google Secret Manager (runs in a Kubernetes Job)',
-  help: HELP,
+  about: [
+    'Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. Everything comes by environment; a Job of the adapter sets it.',
+  ],
+  flags: {
+    'dry-run': toggle({
+      help: 'get a token, ask for the permissions, go through the write in the cluster without keeping it, say what would be done',
+    }),
+  },
+  environment: [
+    { name: 'GCP_PROJECT_ID, CLUSTER_ID', help: 'required' },
+    {
+      name: 'PULL_SECRET_FILE',
+      help: 'file with the pull secret; or PULL_SECRET_DATA, the pull secret itself',
+    },
+    { name: 'SECRET_NAME', help: 'name in Secret Manager (default hyperfleet-<CLUSTER_ID>-pull-secret)' },
+    { name: 'JOB_MODE', help: 'store or delete (default store)' },
+    { name: 'CLUSTER_NAME, CLUSTER_GENERATION', help: 'what labels and result say' },
+    { name: 'SECRET_LABELS', help: 'further labels: key=value,...' },
+    { name: 'REPLICATION_POLICY', help: 'automatic or user-managed:LOCATION[,LOCATION] (default automatic)' },
+    { name: 'KMS_KEY_NAME', help: 'Cloud KMS key; {location} is filled in' },
+    { name: 'KEEP_VERSIONS', help: 'older versions that stay enabled (default 1)' },
+    { name: 'ON_DELETION', help: 'delete or retain (default delete)' },
+    { name: 'ADOPT', help: "true takes over secrets without an owner's label" },
+    { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to take on' },
+    { name: 'MANAGEMENT_NAMESPACE', help: "namespace of HyperShift's Secret; without it none is written" },
+    { name: 'MANAGEMENT_SECRET_NAME', help: 'its name (default pull-secret)' },
+    { name: 'RESULT_FILE', help: 'where the result is written, besides the termination log' },
+    { name: 'TERMINATION_LOG', help: '(default /dev/termination-log)' },
+    { name: 'GCP_API_TIMEOUT', help: 'for each answer (default 30s)' },
+    { name: 'RUN_TIMEOUT', help: 'for the whole run (default 55s)' },
+    {
+      name: 'SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT',
+      help: "other addresses than Google's",
+    },
+  ],
+  exitCodes:
+    '0 done, 65 the pull secret cannot work, 69 no identity, 73 the name is taken, 75 try again, 76 stored content differs, 77 permission denied or API disabled, 78 wrong environment, 1 anything else',
+  examples: [
+    'GCP_PROJECT_ID=my-project CLUSTER_ID=cls-123 PULL_SECRET_FILE=pull-secret.json pullwright job --dry-run',
+  ],
   permissions: {
     reads: ['<PULL_SECRET_FILE>', '<GOOGLE_APPLICATION_CREDENTIALS>'],
     writes: ['<RESULT_FILE>', '<TERMINATION_LOG>'],
@@ -46,19 +56,16 @@ export const command: Command = {
     ],
     api: ['get, create, patch, delete secrets/pull-secret (management namespace)'],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: { 'dry-run': { type: 'boolean', default: false } },
-  });
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const { runJobProcess } = await import('../pull-secret-adapter/job/process.ts');
   const code = await runJobProcess({
     env: io.env,
     signal: io.signal,
-    dryRun: values['dry-run'],
+    dryRun: flags['dry-run'],
     write: (line) => io.stdout.write(line),
     openCluster: async () => {
       const { loadConnection } = await import('../kube/kubeconfig.ts');

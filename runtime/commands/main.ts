@@ -30,7 +30,8 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
 async function runCommand(command: Command, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
   if (own.includes('--help') || own.includes('-h')) {
-    io.stdout.write(`${command.help.trim()}\n`);
+    const { helpText } = await import('./flags/help.ts');
+    io.stdout.write(`${helpText(await command.spec())}\n`);
     return 0;
   }
   try {
@@ -40,14 +41,10 @@ async function runCommand(command: Command, args: readonly string[], io: Command
   }
 }
 
-async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
+function reportFailure(error: unknown, command: Command, io: CommandIo): ExitCode {
   if (isBrokenPipe(error)) return 0;
-  const refused = isRefusedByParser(error);
-  const text = refused
-    ? (await import('./overview.ts')).wrongArguments(error.message, command.help)
-    : (deniedAccess(error) ?? describeError(error));
-  io.stderr.write(`${text}\n`);
-  if (!refused && !(error instanceof UsageError)) return 1;
+  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
+  if (!(error instanceof UsageError)) return 1;
   io.stderr.write(`Run "pullwright ${command.name} --help" for usage\n`);
   return 2;
 }
@@ -59,10 +56,6 @@ function deniedAccess(error: unknown): string | undefined {
   ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
   if (denied === undefined) return undefined;
   return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what the table of permissions in the README says`;
-}
-
-function isRefusedByParser(error: unknown): error is TypeError {
-  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
 }
 
 function isBrokenPipe(error: unknown): boolean {

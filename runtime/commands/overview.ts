@@ -36,17 +36,3 @@ export function unknownCommand(word: string): string {
   const wanted = near === undefined ? `wanted one of ${known.join(', ')}` : `did you mean "${near}"?`;
   return `Unknown command "${word}": ${wanted}`;
 }
-
-/**
- * For arguments that Node's parser refuses, in one line.
- *
- * @param refusal the words of the parser
- * @param help the command's, whose flags are what can be meant
- */
-export function wrongArguments(refusal: string, help: string): string {
-  const option = /^Unknown option '([^']*)'/.exec(refusal)?.[1];
-  if (option === undefined) return refusal.split('\n').join(' ');
-  const known = help.match(/(?<![\w-])--?[a-z][a-z0-9-]*/g) ?? [];
-  const near = option.startsWith('--') ? nearWord(option, known) : undefined;
-  return `Unknown option "${option}"${near === undefined ? '' : `: did you mean "${near}"?`}`;
-}

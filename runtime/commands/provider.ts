@@ -2,38 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { configBeside, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
-import { PROVIDER_FLAGS } from '../rules/credential-provider/provider-flags.ts';
 import { VERSION } from '../rules/version.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { takeProxySettings } from './proxy-settings.ts';
 
-const flagLines = Object.values(PROVIDER_FLAGS).map(({ flag, help }) => `  --${flag.padEnd(22)}${help}`);
-
-const HELP = `
-Gives CRI-O the pull credentials of a pod's namespace, for the mirrors that an image is really pulled from.
-
-The kubelet runs it with a CredentialProviderRequest on stdin. It finds the image's mirrors in registries.conf, reads the
-namespace's pull secrets with the pod's own token, writes <auth dir>/<namespace>-<sha256 of the image>.json for CRI-O and
-answers with a CredentialProviderResponse on stdout. Everything else goes to stderr and to the journal
-(journalctl -t crio-credential-provider).
-
-Usage: crio-credential-provider [flags] < request.json
-
-  --config FILE           JSON object with the flags below, without dashes; crio-credential-provider.json beside the
-                          executable is read in any case, if it is there
-${flagLines.join('\n')}
-  --dry-run               write nothing; print pull sources, choices and the redacted auth file. What the request holds
-                          under "dryRun" (registriesConf, globalAuth, secrets) stands in for the node and the API server
-  --output text|json      of --dry-run
-  --version, --version-json
-
-Example: node main.ts provider --dry-run < examples/request.json
-`;
-
 export const command: Command = {
   name: 'provider',
   summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
-  help: HELP,
+  spec: async () => (await import('./provider-spec.ts')).PROVIDER_SPEC,
   permissions: {
     reads: [
       '/etc/containers/registries.conf',

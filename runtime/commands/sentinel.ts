@@ -1,62 +1,67 @@
 /** `pullwright sentinel`: goes over the clusters of the HyperFleet API and publishes events about those that want work. */
-import { parseArgs } from 'node:util';
 import { DEFAULT_DEPENDENCIES } from '../pull-secret-adapter/adapter/settings.ts';
 import { DEFAULT_AGES } from '../pull-secret-adapter/sentinel/decision.ts';
 import type { SentinelSettings } from '../pull-secret-adapter/sentinel/sentinel.ts';
 import { UsageError } from '../rules/errors.ts';
-import { apiOf, BROKER_HELP, BROKER_OPTIONS, oneOf, portOf, publisherOf, seconds } from './broker-flags.ts';
+import { apiOf, BROKER_FLAGS, publisherOf } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { LOG_FLAGS } from './flags/common.ts';
+import { choice, duration, type Flags, seconds, several, text, toggle } from './flags/flag.ts';
+import type { Given } from './flags/parse.ts';
 
-const HELP = `
-Usage: pullwright sentinel --api URL --broker-url-file FILE [options]
-
-Publishes an event about every cluster that wants work: rule "reconcile" by generation and age, as the running system; rule
-"dependencies" once the adapters that come first are available, as "cluster.create".
-${BROKER_HELP}
-  --rule reconcile|dependencies   (reconcile)
-  --dependency NAME               may be repeated (validation, dns, placement)
-  --event-type TYPE               (com.redhat.hyperfleet.cluster.reconcile; cluster.create with rule dependencies)
-  --label KEY=VALUE               only clusters with this label; may be repeated
-  --poll-seconds N (5), --max-age-seconds N (1800), --debounce-seconds N (10)
-  --repeat-limit-seconds N        longest pause between events about a cluster of which nobody reports anything new (60);
-                                  0: an event at every poll, as the running system
-  --once                          one go, then end
-  --health-port PORT|off (8080), --metrics-port PORT|off (9090); none with --once
-
-Example: pullwright sentinel --api https://hyperfleet.example.com --broker-url-file /etc/broker/url --once
-`;
-
-export const command: Command = {
+const TABLE = {
   name: 'sentinel',
   summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',
-  help: HELP,
+  about: [
+    'Publishes an event about every cluster that wants work: rule "reconcile" by generation and age, as the running system; rule "dependencies" once the adapters that come first are available, as "cluster.create".',
+  ],
+  flags: {
+    ...BROKER_FLAGS,
+    rule: choice(['reconcile', 'dependencies'], { default: 'reconcile', help: 'when an event is sent' }),
+    dependency: several(
+      text({
+        value: 'NAME',
+        help: `adapter that comes first; without it, ${DEFAULT_DEPENDENCIES.join(', ')}`,
+      }),
+    ),
+    'event-type': text({
+      value: 'TYPE',
+      help: 'type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule dependencies',
+    }),
+    label: several(text({ value: 'KEY=VALUE', help: 'only clusters with this label' })),
+    poll: duration({ default: '5s', least: 1000, help: 'pause between two goes over all clusters' }),
+    'max-age': seconds({
+      default: `${DEFAULT_AGES.reconciled}s`,
+      least: 1,
+      help: 'how old the report about a cluster that is as it should be may become',
+    }),
+    debounce: seconds({
+      default: `${DEFAULT_AGES.notReconciled}s`,
+      help: 'the same for a cluster that is not',
+    }),
+    'repeat-limit': seconds({
+      default: '60s',
+      help: 'longest pause between events about a cluster of which nobody reports anything new; 0: an event at every poll, as the running system',
+    }),
+    once: toggle({ help: 'one go, without ports, then end' }),
+    ...LOG_FLAGS,
+  },
+  examples: [
+    'pullwright sentinel --api https://hyperfleet.example.com --broker-url-file /etc/broker/url --once',
+  ],
   permissions: {
-    reads: ['<--broker-url-file>', '<--api-token-file>'],
+    reads: [],
     writes: [],
     hosts: ['the HyperFleet API, the broker; listens on <--health-port> and <--metrics-port>'],
     api: [],
   },
-  run,
-};
+} as const satisfies CommandTable<Flags>;
 
-const OPTIONS = {
-  ...BROKER_OPTIONS,
-  rule: { type: 'string', default: 'reconcile' },
-  dependency: { type: 'string', multiple: true },
-  'event-type': { type: 'string' },
-  label: { type: 'string', multiple: true },
-  'poll-seconds': { type: 'string', default: '5' },
-  'max-age-seconds': { type: 'string', default: String(DEFAULT_AGES.reconciled) },
-  'debounce-seconds': { type: 'string', default: String(DEFAULT_AGES.notReconciled) },
-  'repeat-limit-seconds': { type: 'string', default: '60' },
-  'health-port': { type: 'string', default: '8080' },
-  'metrics-port': { type: 'string', default: '9090' },
-  once: { type: 'boolean', default: false },
-} as const;
+export const command: Command = defineCommand(TABLE, run);
 
-async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const { values: flags } = parseArgs({ args: [...args], options: OPTIONS });
-  const rule = oneOf('--rule', flags.rule, ['reconcile', 'dependencies'] as const);
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const { rule } = flags;
   const settings: SentinelSettings = {
     rule,
     dependencies: flags.dependency ?? DEFAULT_DEPENDENCIES,
@@ -66,15 +71,14 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
     source: 'hyperfleet-sentinel',
     selector: labelsOf(flags.label ?? []),
     ages: {
-      reconciled: seconds('--max-age-seconds', flags['max-age-seconds'], 1),
-      notReconciled: seconds('--debounce-seconds', flags['debounce-seconds'], 0),
+      reconciled: flags['max-age'],
+      notReconciled: flags.debounce,
     },
-    repeatLimitSeconds: seconds('--repeat-limit-seconds', flags['repeat-limit-seconds'], 0),
+    repeatLimitSeconds: flags['repeat-limit'],
   };
-  const pauseMs = seconds('--poll-seconds', flags['poll-seconds'], 1) * 1000;
   const ports = {
-    health: flags.once ? undefined : portOf('--health-port', flags['health-port']),
-    metrics: flags.once ? undefined : portOf('--metrics-port', flags['metrics-port']),
+    health: flags.once ? undefined : flags['health-port'],
+    metrics: flags.once ? undefined : flags['metrics-port'],
   };
   const { createMetrics } = await import('../telemetry/metrics.ts');
   const metrics = createMetrics();
@@ -82,11 +86,10 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const { createLogger } = await import('../telemetry/logger.ts');
   const { Sentinel } = await import('../pull-secret-adapter/sentinel/sentinel.ts');
   const { runSentinel } = await import('../pull-secret-adapter/sentinel/process.ts');
-  const level = oneOf('--log-level', flags['log-level'], ['debug', 'info', 'warn', 'error'] as const);
   const logger = createLogger({
     write: (line) => io.stderr.write(line),
-    format: oneOf('--log-format', flags['log-format'], ['json', 'logfmt'] as const),
-    level: () => level,
+    format: flags['log-format'],
+    level: () => flags['log-level'],
   });
   const publisher = await publisherOf(flags, (at, message, fields) => logger[at](message, fields));
   const sentinel = new Sentinel(api, publisher, settings);
@@ -96,7 +99,7 @@ async function run(args: readonly string[], io: CommandIo): Promise<ExitCode> {
       logger,
       metrics,
       signal: io.signal,
-      pauseMs,
+      pauseMs: flags.poll,
       once: flags.once,
       ports,
     });

@@ -19,7 +19,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   agent: {
     summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
     group: 'run',
-    load: async () => (await import('./agent/agent.ts')).command,
+    load: async () => (await import('./agent.ts')).command,
   },
   completion: {
     summary: 'Print a completion script for bash, zsh, fish or kubectl',

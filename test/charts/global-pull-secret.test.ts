@@ -9,7 +9,7 @@ import {
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
 import type { PodSpec } from '../../charts/shared/objects.ts';
-import { parseAgentFlags } from '../../runtime/commands/agent/flags.ts';
+import { agentOptions } from '../../runtime/commands/agent.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
@@ -27,8 +27,8 @@ const containerOf = (options: Partial<AgentOptions> = {}): PodSpec['containers']
   return container;
 };
 
-const flagsOf = (options: Partial<AgentOptions>): ReturnType<typeof parseAgentFlags> =>
-  parseAgentFlags(agentCommand({ image, ...options }).slice(2), { NODE_NAME: 'worker-1' });
+const flagsOf = (options: Partial<AgentOptions>): ReturnType<typeof agentOptions> =>
+  agentOptions(agentCommand({ image, ...options }).slice(2), { NODE_NAME: 'worker-1' });
 
 test('both secrets are mounted always, both optional, and no hash stands in the template', () => {
   const volumes = podOf().volumes ?? [];

@@ -33,11 +33,52 @@ const rows: readonly Row[] = [
     words: ['pullwright', 'status', '--hosted'],
     wanted: [],
   },
+  {
+    name: 'a value',
+    reason: 'the choices are known',
+    words: ['pullwright', 'status', '--output', 'w'],
+    wanted: ['wide'],
+  },
+  {
+    name: 'a value of a letter',
+    reason: '-o is --output',
+    words: ['pullwright', 'status', '-o', 'j'],
+    wanted: ['json'],
+  },
+  {
+    name: 'a value behind =',
+    reason: 'bash cuts there',
+    words: ['pullwright', 'status', '--output', '=', 'na'],
+    wanted: ['name'],
+  },
+  {
+    name: 'a context',
+    reason: 'kubectl knows them',
+    words: ['pullwright', 'status', '--context', 'prod-'],
+    wanted: ['prod-east', 'prod-west'],
+  },
+  {
+    name: 'a namespace',
+    reason: 'kubectl knows them',
+    words: ['pullwright', 'doctor', '-n', 'sh'],
+    wanted: ['shop'],
+  },
+  {
+    name: 'behind a switch',
+    reason: 'it takes no value',
+    words: ['pullwright', 'status', '--watch', '--al'],
+    wanted: ['--all'],
+  },
 ];
+
+/** What a kubectl on the PATH answers. */
+const KUBECTL = `kubectl() { case "$1 $2" in
+'config get-contexts') printf '%s\\n' prod-east prod-west test ;;
+'get namespaces') printf 'namespace/%s\\n' default shop ;; esac; }`;
 
 table(test, rows, async ({ words, wanted }) => {
   const script = (await completion('bash')).stdout;
-  const ask = `${script}\nCOMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _pullwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const ask = `${KUBECTL}\n${script}\nCOMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _pullwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const ran = await runProcess(['bash', '-c', ask]);
   assert.deepEqual(
     ran.stdout.split('\n').filter((line) => line !== ''),
@@ -50,7 +91,7 @@ test('zsh and fish get a script of their own', async () => {
   assert.match((await completion('zsh')).stdout, /^#compdef pullwright\n/);
   assert.match(
     (await completion('fish')).stdout,
-    /^complete -c pullwright -n '__fish_seen_subcommand_from reconcile' -l from$/m,
+    /^complete -c pullwright -n '__fish_seen_subcommand_from reconcile' -l from -r -f -a '\(__fish_complete_directories\)' -d /m,
   );
 });
 
@@ -65,6 +106,8 @@ test('kubectl asks a program of its own', async () => {
   const flags = await answer('status', '--f');
   assert.ok(flags.includes('--from') && !flags.includes('--hosted-cluster'), flags.join(' '));
   assert.deepEqual(await answer('validate', 'a'), [':0']);
+  assert.deepEqual(await answer('status', '--output', ''), ['text', 'wide', 'name', 'json', 'yaml', ':4']);
+  assert.deepEqual(await answer('status', '--from', ''), [':0']);
 });
 
 test('another shell is refused by name', async () => {

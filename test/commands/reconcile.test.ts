@@ -203,7 +203,7 @@ const bad: readonly BadRow[] = [
     reason: 'wrong usage',
     args: () => ['--from', '.', '--output', 'xml'],
     code: 2,
-    says: /Cannot print as "xml": wanted text, json or yaml/,
+    says: /invalid value "xml" for --output: must be one of text, json, yaml/,
   },
   { name: 'an unknown flag', reason: 'wrong usage', args: () => ['--form', '.'], code: 2, says: /--form/ },
   {

@@ -28,14 +28,14 @@ const BAD: readonly Bad[] = [
     reason: 'say which there are',
     flags: ['--output=xml'],
     code: 2,
-    says: /Flag --output is "xml": wanted text, json or yaml/,
+    says: /invalid value "xml" for --output: must be one of text, json, yaml/,
   },
   {
     name: 'window that is none',
     reason: 'all kubelets would restart at once',
-    flags: ['--restart-window=5m'],
+    flags: ['--restart-window=5min'],
     code: 2,
-    says: /Flag --restart-window is "5m": wanted seconds/,
+    says: /invalid value "5min" for --restart-window: must be a duration/,
   },
   {
     name: 'no pod',

@@ -1,7 +1,7 @@
 /** The command line that the charts render is one that the agent understands, whatever the options. */
 import assert from 'node:assert/strict';
 import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
-import { parseAgentFlags } from '../../runtime/commands/agent/flags.ts';
+import { agentOptions } from '../../runtime/commands/agent.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('agent command of the charts');
@@ -9,7 +9,7 @@ const test = suite('agent command of the charts');
 test('the least and the most that can be said', () => {
   const [, name, ...least] = agentCommand({ image: 'i' });
   assert.equal(name, 'agent');
-  const flags = parseAgentFlags(least, { NODE_NAME: 'worker-1' });
+  const flags = agentOptions(least, { NODE_NAME: 'worker-1' });
   assert.deepEqual(
     [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.slots, flags.nodeName],
     [9447, 'on-change', 'drop', 'auto', 0, 'worker-1'],
@@ -26,7 +26,7 @@ test('the least and the most that can be said', () => {
     report: true,
     watch: false,
   });
-  const all = parseAgentFlags(most, {});
+  const all = agentOptions(most, {});
   assert.deepEqual([flags.report, all.report], [false, true]);
   assert.deepEqual([flags.watch, all.watch], [true, false]);
   assert.deepEqual(

@@ -58,13 +58,13 @@ table(
       name: 'unknown mode',
       reason: 'the modes are listed',
       args: ['--restart=maybe'],
-      text: /Flag --restart is "maybe": wanted one of on-change, on-removal, never/,
+      text: /invalid value "maybe" for --restart: must be one of on-change, on-removal, never/,
     },
     {
       name: 'not a time',
-      reason: 'a bare number has no unit',
-      args: ['--restart-window=300'],
-      text: /Flag --restart-window is "300": wanted a time such as/,
+      reason: 'the unit is unknown',
+      args: ['--restart-window=5min'],
+      text: /invalid value "5min" for --restart-window: must be a duration such as 30s or 5m/,
     },
     {
       name: 'a time too long',
@@ -76,13 +76,13 @@ table(
       name: 'relative file',
       reason: 'the folder of a daemon is nobody’s wish',
       args: ['--file=config.json'],
-      text: /wanted an absolute path/,
+      text: /must be an absolute path/,
     },
     {
       name: 'port too high',
       reason: 'ports end at 65535',
       args: ['--health-port=70000'],
-      text: /wanted a number from 0 to 65535/,
+      text: /must be a port from 0 to 65535/,
     },
     {
       name: 'dry run of a daemon',
@@ -94,7 +94,7 @@ table(
       name: 'healthz of another protocol',
       reason: 'only http is asked',
       args: ['--kubelet-healthz=ftp://x'],
-      text: /wanted off, auto or an http/,
+      text: /must be off, auto or an http/,
     },
   ] satisfies Usage[],
   async ({ args, text }) => {

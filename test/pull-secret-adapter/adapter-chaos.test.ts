@@ -50,7 +50,7 @@ else {
   let over = false;
   /** Who loses the lease of one second on a busy machine ends with 1, and is started again, as a kubelet does. */
   const start = (): ChildProcess => {
-    const child = stage.adapter(compiled, { '--lease-seconds': '1' });
+    const child = stage.adapter(compiled, { '--lease-duration': '1' });
     child.once('exit', (code) => {
       if (code === 1 && child === victim && !over) victim = start();
     });

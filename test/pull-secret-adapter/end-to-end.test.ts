@@ -36,7 +36,7 @@ else {
   async function sentinel(...more: readonly string[]): Promise<void> {
     polls += 1;
     const program = polls % 2 === 0 ? compiled : NODE;
-    const child = stage.run(program, ['sentinel', '--once', '--debounce-seconds', '0', ...more]);
+    const child = stage.run(program, ['sentinel', '--once', '--debounce', '0', ...more]);
     const [code] = (await once(child, 'exit')) as [number];
     assert.equal(code, 0, stage.output.slice(-2000));
   }
@@ -65,7 +65,7 @@ else {
   test('the same again makes no Job and no version', async () => {
     const runs = kubelet.runs.length;
     const before = api.reported.length;
-    await sentinel('--max-age-seconds', '1', '--event-type', 'cluster.create');
+    await sentinel('--max-age', '1', '--event-type', 'cluster.create');
     await until(() => api.reported.length > before);
     assert.equal(kubelet.runs.length, runs);
     assert.equal(stage.stored('cls-1')?.length, 1);

@@ -57,9 +57,9 @@ async function flow(program: readonly string[]): Promise<void> {
     run('adapter', [
       '--kubeconfig',
       cluster.kubeconfig,
-      '--sweep-seconds',
+      '--sweep',
       '100000',
-      '--lease-seconds',
+      '--lease-duration',
       '2',
       ...ports,
     ]);
@@ -77,7 +77,7 @@ async function flow(program: readonly string[]): Promise<void> {
     },
   );
   api.add('cls-1', goodSpec('pubsub'));
-  const sentinel = run('sentinel', ['--once', '--debounce-seconds', '0']);
+  const sentinel = run('sentinel', ['--once', '--debounce', '0']);
   const [code] = (await once(sentinel, 'exit')) as [number];
   assert.equal(code, 0, output);
   const available = (id: string): unknown =>
@@ -92,7 +92,7 @@ async function flow(program: readonly string[]): Promise<void> {
   // Killed in the middle of a look: the message was not acknowledged, and comes again.
   api.add('cls-2', goodSpec('kill'));
   api.faults = [{ on: /clusters\/cls-2/, delayMs: 8000, times: Number.POSITIVE_INFINITY }];
-  const second = run('sentinel', ['--once', '--debounce-seconds', '0']);
+  const second = run('sentinel', ['--once', '--debounce', '0']);
   await once(second, 'exit');
   await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/cls-2'))), { withinMs: 90_000 });
   adapter.kill('SIGKILL');

@@ -98,10 +98,10 @@ export class Stage {
       '--kubeconfig': this.#kubeconfig,
       '--health-port': 'off',
       '--metrics-port': 'off',
-      '--lease-seconds': '3',
+      '--lease-duration': '3',
       // What is seen must not come from a sweep.
-      '--sweep-seconds': '100000',
-      '--repeat-seconds': '0',
+      '--sweep': '100000',
+      '--repeat': '0',
       ...flags,
     };
     const env = Object.entries(this.gcp.jobEnv).flatMap(([key, value]) => ['--job-env', `${key}=${value}`]);

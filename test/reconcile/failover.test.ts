@@ -27,7 +27,7 @@ else {
       '--kubeconfig',
       plane.kubeconfig,
       '--lease-namespace=default',
-      `--lease-seconds=${leaseSeconds}`,
+      `--lease-duration=${leaseSeconds}`,
     ]);
   const merged = (registry: string): Promise<void> =>
     eventually(async () =>

@@ -63,8 +63,8 @@ else {
       '--discover',
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
-      '--lease-seconds=2',
-      '--refresh-seconds=2',
+      '--lease-duration=2',
+      '--refresh=2',
       '--metrics-port=0',
     ]);
   let process = start();

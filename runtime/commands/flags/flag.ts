@@ -2,7 +2,7 @@
  * Flags as data: what each is called, takes, means and touches. Parsing, `--help`, completion, the man page, the reference in
  * `docs/cli.md` and the table of permissions are made from it; nothing is read out of prose.
  */
-import { type Bounds, durationMs, FlagFault, portNumber, wholeNumber } from './units.ts';
+import { type Bounds, durationMs, FlagFault, portNumber, wholeNumber, wholeSeconds } from './units.ts';
 
 /** What a shell offers for a value. */
 export type Completion = 'nothing' | 'files' | 'folders' | 'choices' | 'namespaces' | 'contexts';
@@ -114,6 +114,35 @@ export function choice(
   };
 }
 
+/** The same flag, whose value must also hold: `wanted` says what it must be, or undefined when it is. @throws FlagFault */
+export function checked<T>(flag: Flag<T>, wanted: (value: T) => string | undefined): Flag<T> {
+  return {
+    ...flag,
+    read: (given) => {
+      const value = flag.read(given);
+      const refusal = wanted(value);
+      if (refusal === undefined) return value;
+      throw new FlagFault(given.at(-1) ?? flag.default ?? '', refusal);
+    },
+  };
+}
+
+/** The same flag, which takes a word instead of such a value too. */
+export function orWord<const W extends string, T>(word: W, flag: Flag<T>): Flag<T | W> {
+  return {
+    ...flag,
+    value: `${flag.value}|${word}`,
+    read: (given) => ((given.at(-1) ?? flag.default) === word ? word : flag.read(given)),
+  };
+}
+
+/** A flag that names a path: from the root, whatever the working directory is. */
+export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
+  return checked(flag, (path) =>
+    path === undefined || path.startsWith('/') ? undefined : 'an absolute path',
+  );
+}
+
 /** A flag whose value is read from one text; undefined without it, unless it has a default. */
 interface Measured<T> {
   (about: Valued & Bounds & { readonly default: string }): Flag<T>;
@@ -135,6 +164,9 @@ function measured<T>(value: string, read: (text: string, bounds: Bounds) => T): 
 
 /** A time as Kubernetes writes it, `30s` or `5m`; in milliseconds. */
 export const duration: Measured<number> = measured('DURATION', durationMs);
+
+/** A time as Kubernetes writes it, of whole seconds; in seconds. */
+export const seconds: Measured<number> = measured('DURATION', wholeSeconds);
 
 /** A whole number. */
 export const count: Measured<number> = measured('N', wholeNumber);

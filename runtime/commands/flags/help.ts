@@ -5,6 +5,8 @@ import type { Flag, Flags } from './flag.ts';
 /** What a command says about itself. */
 export interface CommandSpec<F extends Flags = Flags> {
   readonly name: string;
+  /** What is called, where it is another name than `pullwright <name>`. */
+  readonly program?: string;
   /** One line for the list of commands. */
   readonly summary: string;
   /** What it does: paragraphs, one line each. */
@@ -12,6 +14,8 @@ export interface CommandSpec<F extends Flags = Flags> {
   /** Arguments that are no flags, in their order. */
   readonly args?: readonly Argument[];
   readonly flags: F;
+  /** Variables of the environment that are read. */
+  readonly environment?: readonly Argument[];
   /** What is worth knowing besides: paragraphs, below the flags. */
   readonly notes?: readonly string[];
   /** What an exit code says, where it is more than done, failed and wrong usage. */
@@ -21,7 +25,7 @@ export interface CommandSpec<F extends Flags = Flags> {
 }
 
 export interface Argument {
-  /** `POD`, `[DIR...]` */
+  /** `POD`, `[DIR...]`, `GCP_PROJECT_ID` */
   readonly name: string;
   readonly help: string;
 }
@@ -32,23 +36,27 @@ const MOST_LEFT = 34;
 
 /** The whole text, without a line break at its end. */
 export function helpText(spec: CommandSpec): string {
-  const args = spec.args ?? [];
-  const entries = [...args.map(({ name, help }): Entry => [`  ${name}`, help]), ...flagEntries(spec.flags)];
+  const { args = [], environment = [] } = spec;
+  const entries = [...args.map(entry), ...flagEntries(spec.flags)];
   return [
     ...spec.about.flatMap((paragraph) => [...lines(paragraph, WIDTH), '']),
     [
-      'Usage: pullwright',
-      spec.name,
+      `Usage: ${spec.program ?? `pullwright ${spec.name}`}`,
       ...args.map(({ name }) => name),
       ...(entries.length > args.length ? ['[flags]'] : []),
     ].join(' '),
     '',
     ...aligned(entries),
     ...(entries.length > 0 ? [''] : []),
+    ...(environment.length === 0 ? [] : ['Environment:', ...aligned(environment.map(entry)), '']),
     ...(spec.notes ?? []).flatMap((note) => [...lines(note, WIDTH), '']),
     ...(spec.exitCodes === undefined ? [] : [...lines(`Exit codes: ${spec.exitCodes}`, WIDTH), '']),
     ...spec.examples.map((line) => `Example: ${line}`),
   ].join('\n');
+}
+
+function entry({ name, help }: Argument): Entry {
+  return [`  ${name}`, help];
 }
 
 type Entry = readonly [left: string, right: string];

@@ -41,6 +41,14 @@ export function durationMs(text: string, bounds: Bounds = {}): number {
   throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
 }
 
+/** Whole seconds of a duration; the bounds are seconds too. @throws FlagFault */
+export function wholeSeconds(text: string, bounds: Bounds = {}): number {
+  const inMs = Object.fromEntries(Object.entries(bounds).map(([name, seconds]) => [name, seconds * 1000]));
+  const seconds = durationMs(text, inMs) / 1000;
+  if (Number.isInteger(seconds)) return seconds;
+  throw new FlagFault(text, 'a duration of whole seconds, such as 30s or 5m');
+}
+
 /** @throws FlagFault */
 export function wholeNumber(text: string, bounds: Bounds = {}): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -65,7 +73,14 @@ function bounded({ least, most }: Bounds, show: (value: number) => string): stri
   return least === undefined ? '' : ` of at least ${show(least)}`;
 }
 
-/** `90_000` as `90s`. */
+/** `90_000` as `90s`, `7_200_000` as `2h`. */
 function shortDuration(ms: number): string {
-  return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
+  const [size, unit] = UNITS.find(([most]) => ms % most === 0) ?? [1, 'ms'];
+  return `${ms / size}${unit}`;
 }
+
+const UNITS = [
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+] as const;

@@ -65,7 +65,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         hosted: hostedClusters(settings, main, opener),
         log,
         metrics,
-        refreshMs: settings.refreshSeconds * 1000,
+        refreshMs: settings.refreshMs,
         ...(settings.leaseNamespace === undefined
           ? {}
           : { memory: claimMemory(main, settings.leaseNamespace) }),

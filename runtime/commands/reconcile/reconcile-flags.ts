@@ -1,28 +1,32 @@
 /** The flags of `reconcile`, read. */
 
+import type { LogFormat, LogLevel } from '../../telemetry/logger.ts';
+
 /** Flags of `reconcile`, offline and live. */
 export interface ReconcileFlags {
-  readonly from?: string;
-  readonly management?: string;
-  readonly to?: string;
-  readonly 'hosted-cluster'?: string;
-  readonly config?: string;
-  readonly facts?: string;
-  readonly output: string;
+  readonly from: string | undefined;
+  readonly management: string | undefined;
+  readonly to: string | undefined;
+  readonly 'hosted-cluster': string | undefined;
+  readonly config: string | undefined;
+  readonly facts: string | undefined;
+  readonly output: 'text' | 'json' | 'yaml';
   readonly verbose: boolean;
   readonly 'dry-run': boolean;
   readonly 'with-secrets': boolean;
-  readonly 'digest-key-file'?: string;
-  readonly kubeconfig?: string;
-  readonly 'management-kubeconfig'?: string;
+  readonly 'digest-key-file': string | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly 'management-kubeconfig': string | undefined;
   readonly discover: boolean;
-  readonly 'kubeconfig-secret'?: string;
-  readonly 'refresh-seconds'?: string;
-  readonly 'registry-authfile'?: string;
-  readonly 'lease-namespace'?: string;
-  readonly 'lease-seconds'?: string;
-  readonly 'health-port'?: string;
-  readonly 'metrics-port'?: string;
-  readonly 'log-format'?: string;
-  readonly 'log-level'?: string;
+  readonly 'kubeconfig-secret': string;
+  /** Milliseconds. */
+  readonly refresh: number;
+  readonly 'registry-authfile': string | undefined;
+  readonly 'lease-namespace': string | undefined;
+  /** Seconds. */
+  readonly 'lease-duration': number;
+  readonly 'health-port': number | undefined;
+  readonly 'metrics-port': number | undefined;
+  readonly 'log-format': LogFormat;
+  readonly 'log-level': LogLevel;
 }

@@ -159,10 +159,10 @@ export class InstallerNode {
       `--auth-dir=${state}/auth`,
       '--restart-window=0',
       '--max-restarts=0',
-      '--settle=0.3',
+      '--settle=300ms',
       '--kubelet-healthz=off',
       '--health-port=off',
-      '--poll=0.2',
+      '--poll=200ms',
       `--service-account-dir=${this.#cluster.account}`,
     ];
   }

@@ -2,11 +2,11 @@
 
 import { upstreamDaemonSet } from '../../../../charts/global-pull-secret/objects.ts';
 import { HASH_LABEL, OPENSHIFT_PRIORITY_CLASS } from '../../../../charts/global-pull-secret/options.ts';
-import { parseAgentFlags } from '../../../../runtime/commands/agent/flags.ts';
+import { agentOptions } from '../../../../runtime/commands/agent.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
-const FLAGS = parseAgentFlags([], {});
+const FLAGS = agentOptions([], {});
 const DAEMON_SET = upstreamDaemonSet(
   { image: 'registry.example.com/pullwright:1' },
   { configHash: '00000000', merged: true },

@@ -1,0 +1,148 @@
+/** `pullwright agent`: keeps the kubelet's pull credentials on a node. */
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { AgentOptions } from '../global-pull-secret/agent/agent.ts';
+import { UsageError } from '../rules/errors.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CommandTable, defineCommand } from './define.ts';
+import { LOG_FLAGS } from './flags/common.ts';
+import { absolute, choice, count, duration, type Flags, file, folder, orWord, toggle } from './flags/flag.ts';
+import { DAY_MS, healthPort, NODE_FLAGS, ONCE_FLAGS } from './flags/node.ts';
+import { type Given, parseFlags } from './flags/parse.ts';
+
+const TABLE = {
+  name: 'agent',
+  summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
+  about: [
+    'Runs on a node, in the DaemonSet global-pull-secret-syncer. Keeps /var/lib/kubelet/config.json equal in meaning to the mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back when the kubelet does not come up.',
+  ],
+  flags: {
+    global: file({
+      default: '/etc/global-pull-secret/.dockerconfigjson',
+      help: 'the pull secret that is used when it is there and not empty',
+    }),
+    original: file({
+      default: '/etc/original-pull-secret/.dockerconfigjson',
+      help: 'the pull secret that is used otherwise',
+    }),
+    // An atomic rename needs the whole folder of the file.
+    file: absolute(
+      file({ default: '/var/lib/kubelet/config.json', touches: 'writes', help: 'the file that is kept' }),
+    ),
+    'state-dir': absolute(
+      folder({
+        touches: 'writes',
+        help: 'where journal, ledger and lock are; without it, .pullwright beside the file',
+      }),
+    ),
+    foreign: choice(['drop', 'keep'], {
+      default: 'drop',
+      help: 'what becomes of entries that others put into the file',
+    }),
+    restart: choice(['on-change', 'on-removal', 'never'], {
+      default: 'on-change',
+      help: 'when the unit is restarted',
+    }),
+    'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'how long a restart may take' }),
+    'restart-slots': count({
+      default: '0',
+      most: 1000,
+      help: 'how many nodes may restart at once, by Leases, for which the pod needs a token; 0: no limit',
+    }),
+    settle: duration({ default: '2s', most: DAY_MS, help: 'how long the unit must stay up' }),
+    ...NODE_FLAGS,
+    'restart-window': orWord(
+      'auto',
+      duration({
+        default: 'auto',
+        most: DAY_MS,
+        help: 'each node waits for a share of it before the restart; 0: none waits; auto: each books a turn in a Lease, so that a tenth of the nodes restarts at once',
+      }),
+    ),
+    watch: toggle({
+      help: 'watch both secrets beside their mounts, a minute ahead; the pod needs a token',
+    }),
+    'health-port': healthPort(9447),
+    ...LOG_FLAGS,
+    janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
+    'janitor-folder': absolute(
+      folder({ default: '/etc/crio/auth', touches: 'writes', help: 'where these auth files are' }),
+    ),
+    'janitor-age': duration({ default: '30m', most: DAY_MS, help: 'how old they must be' }),
+    uninstall: toggle({
+      help: 'finish what is under way, remove the state folder, and do nothing more; config.json stays',
+    }),
+    'dry-run': toggle({ help: 'with --once: print what would be done, and touch nothing' }),
+    ...ONCE_FLAGS,
+  },
+  notes: ['Ready (/readyz) means: the file says what the mounted secret says, and no restart is pending.'],
+  examples: ['pullwright agent --once --dry-run --original /tmp/pull-secret.json --file /tmp/config.json'],
+  permissions: {
+    reads: [],
+    writes: [],
+    hosts: [
+      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
+    ],
+    api: [
+      'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
+      'get,update leases/global-pull-secret-syncer-turns; get daemonsets/global-pull-secret-syncer (kube-system), with --restart-window=auto only',
+      'get,update leases/global-pull-secret-syncer-slot-<i> (kube-system), with --restart-slots only',
+      'get,create,patch pullstatuses; get,patch pullstatuses/status (kube-system); get nodes; create,patch events; with --report only',
+    ],
+  },
+} as const satisfies CommandTable<Flags>;
+
+export const command: Command = defineCommand(TABLE, run);
+
+async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const options = optionsOf(flags, io.env);
+  const agent = await import('../global-pull-secret/agent/agent.ts');
+  return flags['dry-run'] ? agent.previewAgent(options, io) : agent.runAgent(options, io);
+}
+
+/** What the arguments of a rendered command line mean. @throws UsageError */
+export function agentOptions(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): AgentOptions {
+  return optionsOf(parseFlags(TABLE.flags, args).flags, env);
+}
+
+function optionsOf(
+  flags: Given<typeof TABLE.flags>['flags'],
+  env: Readonly<Record<string, string | undefined>>,
+): AgentOptions {
+  if (flags['dry-run'] && !flags.once) throw new UsageError('--dry-run needs --once');
+  if (flags['dry-run'] && flags.uninstall)
+    throw new UsageError('--dry-run does not go with --uninstall: it removes the state folder only');
+  return {
+    globalFile: flags.global,
+    originalFile: flags.original,
+    file: flags.file,
+    stateDir: flags['state-dir'] ?? join(dirname(flags.file), '.pullwright'),
+    unit: flags.unit,
+    busSocket: flags['bus-socket'],
+    restart: flags.restart,
+    windowMs: flags['restart-window'],
+    jobMs: flags['restart-timeout'],
+    maxRestarts: flags['max-restarts'],
+    slots: flags['restart-slots'],
+    serviceAccountDir: flags['service-account-dir'],
+    watch: flags.watch && !flags.once,
+    report: flags.report,
+    janitorFolder: flags.janitor ? flags['janitor-folder'] : undefined,
+    janitorAgeMs: flags['janitor-age'],
+    foreign: flags.foreign,
+    settleMs: flags.settle,
+    healthz: flags['kubelet-healthz'],
+    nodeName: flags['node-name'] ?? env['NODE_NAME'] ?? hostname(),
+    healthAddress: flags['health-address'],
+    healthPort: flags['health-port'],
+    pollMs: flags.poll,
+    logLevel: flags['log-level'],
+    logFormat: flags['log-format'],
+    uninstall: flags.uninstall,
+    once: flags.once,
+    output: flags.output,
+  };
+}
