@@ -6,7 +6,6 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { folderOf, readFolder } from '../controller/folder.ts';
-import { MIRROR_KINDS } from '../registry-overrides/mirror-report.ts';
 import { UsageError } from '../rules/errors.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
 import { parseRegistriesConf } from '../rules/mirrors/registries-conf.ts';
@@ -19,7 +18,7 @@ import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-
 import type { CommandIo } from './command.ts';
 import { CLUSTER_FLAGS } from './flags/common.ts';
 import { type Flag, file, folder, several, text } from './flags/flag.ts';
-import { type ClusterAccess, readObjects } from './object-source.ts';
+import { type ClusterAccess, readObjects, type SourceKind } from './object-source.ts';
 
 /** For `parseArgs`. */
 export const INPUT_FLAGS: {
@@ -68,27 +67,42 @@ export interface MirrorInput {
 export async function readMirrorInput(
   values: InputValues,
   io: CommandIo,
-  more: readonly string[] = [],
+  more: readonly SourceKind[] = [],
 ): Promise<MirrorInput> {
-  const isLive =
-    values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
-  const { found, problems } = isLive
-    ? await fromCluster(values, io)
-    : await fromFolders(values.from ?? [], io, more);
+  const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more]);
   return { cluster: chosen(clustersIn(found), values.cluster), found, problems };
 }
 
-interface Found {
+export interface Found {
   readonly found: readonly Located[];
   readonly problems: readonly string[];
+}
+
+const KINDS: readonly SourceKind[] = [
+  ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+  IMAGE_CONFIG,
+  CLUSTER_VERSION,
+  { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
+  ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
+];
+
+/** Objects of `kinds`, of whatever clusters. @throws PullwrightError where nothing can be read */
+export function readMirrorObjects(
+  values: InputValues,
+  io: CommandIo,
+  kinds: readonly SourceKind[],
+): Promise<Found> {
+  const isLive =
+    values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
+  return isLive ? fromCluster(values, io, kinds) : fromFolders(values.from ?? [], io, kinds);
 }
 
 async function fromFolders(
   folders: readonly string[],
   io: CommandIo,
-  more: readonly string[],
+  wanted: readonly SourceKind[],
 ): Promise<Found> {
-  const kinds = new Set([...MIRROR_KINDS, ...more]);
+  const kinds = new Set(wanted.map(({ kind }) => kind));
   const read = await Promise.all(
     folders.map(async (dir) =>
       dir === '-'
@@ -122,14 +136,8 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
 async function fromCluster(
   { from: _from, cluster: _cluster, ...access }: InputValues,
   io: CommandIo,
+  kinds: readonly SourceKind[],
 ): Promise<Found> {
-  const kinds = [
-    ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
-    IMAGE_CONFIG,
-    CLUSTER_VERSION,
-    { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
-    ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
-  ];
   const { store, problems } = await readObjects(access, kinds, io);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };

@@ -51,6 +51,11 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./job.ts')).command,
   },
+  'migrate-icsp': {
+    summary: 'Print ImageContentSourcePolicies as the ImageDigestMirrorSets that mean the same',
+    group: 'change',
+    load: async () => (await import('./migrate-icsp.ts')).command,
+  },
   mirrors: {
     summary: 'Show where an image is pulled from, in order, and why',
     group: 'ask',

@@ -110,8 +110,8 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly Verdict[] {
   if (policies.length === 0) return [];
   const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
   const message = both
-    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: move these into an ImageDigestMirrorSet'
-    : 'the kind is deprecated: move these into an ImageDigestMirrorSet';
+    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: convert these, which "pullwright migrate-icsp" prints'
+    : 'the kind is deprecated: convert these, which "pullwright migrate-icsp" prints';
   return [
     {
       subject: 'ImageContentSourcePolicy',
