@@ -19,6 +19,7 @@ import { parseArgs } from 'node:util';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
 import { VERSION } from '../runtime/rules/version.ts';
 import type { Arch } from './base.ts';
+import { commandPages, manPage } from './cli-reference.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { buildLibrary } from './library.ts';
@@ -38,11 +39,11 @@ export interface ReleaseOptions {
 }
 
 /** Builds every artefact and `SHA256SUMS`. Gives the names of the files, sorted. */
-export function buildRelease({
+export async function buildRelease({
   to,
   executables = {},
   say = () => undefined,
-}: ReleaseOptions): readonly string[] {
+}: ReleaseOptions): Promise<readonly string[]> {
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
   const work = mkdtempSync(join(tmpdir(), 'pullwright-release-'));
@@ -63,6 +64,7 @@ export function buildRelease({
     say(name('image.oci.tar'));
     library(work, to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
+    writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
     const bill = billOfMaterials(ROOT);
     assertBill(bill);
     writeFileSync(name('sbom.spdx.json'), bill);
@@ -125,7 +127,7 @@ function sha256(file: string): string {
   return createHash('sha256').update(readFileSync(file)).digest('hex');
 }
 
-function main(): void {
+async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       to: { type: 'string', default: join(ROOT, 'dist/release') },
@@ -134,13 +136,13 @@ function main(): void {
   });
   if (!values.snapshot) assertReleasable();
   const to = resolve(values.to);
-  const files = buildRelease({ to, say: (line) => process.stderr.write(`${line}\n`) });
+  const files = await buildRelease({ to, say: (line) => process.stderr.write(`${line}\n`) });
   process.stdout.write(`${files.map((file) => join(to, file)).join('\n')}\n`);
 }
 
 if (import.meta.main) {
   try {
-    main();
+    await main();
   } catch (error) {
     process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;

@@ -83,7 +83,7 @@ else {
   test('is whole, its sums hold, and a second run gives the same bytes', async () => {
     const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
     const one = join(work, 'one');
-    const files = buildRelease({ to: one, executables });
+    const files = await buildRelease({ to: one, executables });
     const name = (what: string): string => `pullwright-${VERSION}-${what}`;
     assert.deepEqual(
       files,
@@ -95,6 +95,7 @@ else {
         name('linux-x64'),
         name('manifests.tar.gz'),
         name('sbom.spdx.json'),
+        'pullwright.1',
       ].sort(),
     );
     const sums = readFileSync(join(one, 'SHA256SUMS'), 'utf8');
@@ -105,7 +106,7 @@ else {
     }
     assert.equal(statSync(join(one, name('linux-x64'))).mode & 0o111, 0o111);
     const two = join(work, 'two');
-    buildRelease({ to: two, executables });
+    await buildRelease({ to: two, executables });
     assert.equal(readFileSync(join(two, 'SHA256SUMS'), 'utf8'), sums);
   });
 

@@ -1,0 +1,171 @@
+/**
+ * The reference of the command line, as Markdown and as a man page, out of the tables of the commands. `npm run reference` writes
+ * `docs/cli.md`; the man page is part of a release.
+ */
+import { writeFileSync } from 'node:fs';
+import type { Command } from '../runtime/commands/command.ts';
+import type { Flag, Flags } from '../runtime/commands/flags/flag.ts';
+import { type CommandSpec, flagHelp, flagUsage } from '../runtime/commands/flags/help.ts';
+import type { Permissions } from '../runtime/commands/permissions.ts';
+import { COMMANDS } from '../runtime/commands/table.ts';
+import { VERSION } from '../runtime/rules/version.ts';
+
+/** What is written about a command. */
+export interface CommandPage {
+  readonly spec: CommandSpec;
+  readonly permissions: Permissions;
+}
+
+/** Every command of the program, by name. */
+export async function commandPages(): Promise<readonly CommandPage[]> {
+  const commands = await Promise.all(Object.values(COMMANDS).map((entry): Promise<Command> => entry.load()));
+  return Promise.all(
+    commands.map(async (command) => ({ spec: await command.spec(), permissions: command.permissions })),
+  );
+}
+
+/**
+ * Markdown: what each command does, its arguments and flags, and what it touches.
+ *
+ * @example
+ * ```ts
+ * import { markdownReference } from './cli-reference.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const spec = { name: 'demo', summary: 'Show it', about: ['Shows it.'], flags: {}, examples: ['pullwright demo'] };
+ * const permissions = { reads: [], writes: [], hosts: [], api: [] };
+ * assert.match(markdownReference([{ spec, permissions }]), /^## demo\n\nShows it\.\n\n```text\npullwright demo\n```$/m);
+ * ```
+ */
+export function markdownReference(pages: readonly CommandPage[]): string {
+  return [
+    '# Command line',
+    '',
+    'Every command, its flags, and what it reads, writes and asks for. `pullwright COMMAND --help` prints the same. Exit codes are 0 for done, 1 for',
+    'failed (or a check that did not hold) and 2 for wrong usage, where nothing else is said. Durations are as Kubernetes writes them: `30s`, `5m`.',
+    '',
+    ...pages.map(({ spec }) => `- [\`${spec.name}\`](#${spec.name}): ${spec.summary}`),
+    '',
+    ...pages.flatMap(markdownPage),
+  ].join('\n');
+}
+
+function markdownPage({ spec, permissions }: CommandPage): readonly string[] {
+  return [
+    `## ${spec.name}`,
+    '',
+    ...spec.about.flatMap((text) => [prose(text), '']),
+    '```text',
+    usage(spec),
+    '```',
+    '',
+    ...list(spec.args ?? []),
+    ...flagTable(spec.flags),
+    ...((spec.environment ?? []).length === 0 ? [] : ['Environment:', '']),
+    ...list(spec.environment ?? []),
+    ...(spec.notes ?? []).flatMap((text) => [prose(text), '']),
+    ...(spec.exitCodes === undefined ? [] : [`Exit codes: ${prose(spec.exitCodes)}.`, '']),
+    ...touched(permissions),
+    'Example:',
+    '',
+    '```sh',
+    ...spec.examples,
+    '```',
+    '',
+  ];
+}
+
+function usage({ name, program, args = [], flags }: CommandSpec): string {
+  const words = [program ?? `pullwright ${name}`, ...args.map((arg) => arg.name)];
+  return [...words, ...(Object.keys(flags).length === 0 ? [] : ['[flags]'])].join(' ');
+}
+
+function list(entries: readonly { readonly name: string; readonly help: string }[]): readonly string[] {
+  if (entries.length === 0) return [];
+  return [...entries.map(({ name, help }) => `- \`${name}\`: ${prose(help)}`), ''];
+}
+
+function flagTable(flags: Flags): readonly string[] {
+  const rows = Object.entries(flags).map(([name, flag]) => {
+    const short = flag.short === undefined ? '' : `\`-${flag.short}\`, `;
+    const more = flag.many ? '; may be given more than once' : '';
+    return `| ${short}${code(flagUsage(name, flag))} | ${fallback(flag)} | ${cell(flag.help + more)} |`;
+  });
+  return rows.length === 0 ? [] : ['| flag | default | |', '|---|---|---|', ...rows, ''];
+}
+
+function fallback({ default: text }: Flag<unknown>): string {
+  return text === undefined || text === '' ? '' : code(text);
+}
+
+function touched({ reads, writes, hosts, api }: Permissions): readonly string[] {
+  const line = (what: string, items: readonly string[], show: (item: string) => string): readonly string[] =>
+    items.length === 0 ? [] : [`- ${what}: ${items.map(show).join(', ')}`];
+  const lines = [
+    ...line('reads', reads, code),
+    ...line('writes', writes, code),
+    ...line('hosts', hosts, prose),
+    ...line('API verbs', api, prose),
+  ];
+  return lines.length === 0 ? [] : ['It touches:', '', ...lines, ''];
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll('|', '\\|')}\``;
+}
+
+function cell(text: string): string {
+  return prose(text).replaceAll('|', '\\|');
+}
+
+/** What looks like a tag is none. */
+function prose(text: string): string {
+  return text.replaceAll('<', '&lt;');
+}
+
+/** The page `pullwright.1`, in the macros of man(7). */
+export function manPage(pages: readonly CommandPage[]): string {
+  return [
+    `.TH PULLWRIGHT 1 "" "pullwright ${VERSION}" "User Commands"`,
+    '.SH NAME',
+    'pullwright \\- pull credentials as code for Kubernetes and OpenShift fleets',
+    '.SH SYNOPSIS',
+    '.B pullwright',
+    '.I command',
+    '[flags]',
+    '.SH COMMANDS',
+    ...pages.flatMap(manEntry),
+    '.SH EXIT STATUS',
+    roff('0 done, 1 failed (or a check that did not hold), 2 wrong usage, where nothing else is said.'),
+    '',
+  ].join('\n');
+}
+
+function manEntry({ spec }: CommandPage): readonly string[] {
+  return [
+    `.SS ${roff(spec.name)}`,
+    ...spec.about.flatMap((text) => [roff(text), '.PP']),
+    `.B ${roff(usage(spec))}`,
+    ...(spec.args ?? []).flatMap(({ name, help }) => item(name, help)),
+    ...Object.entries(spec.flags).flatMap(([name, flag]) =>
+      item(`${flag.short === undefined ? '' : `-${flag.short}, `}${flagUsage(name, flag)}`, flagHelp(flag)),
+    ),
+    ...(spec.environment ?? []).flatMap(({ name, help }) => item(name, help)),
+    ...(spec.notes ?? []).flatMap((text) => ['.PP', roff(text)]),
+    ...(spec.exitCodes === undefined ? [] : ['.PP', `Exit codes: ${roff(spec.exitCodes)}`]),
+    ...spec.examples.flatMap((line) => ['.PP', 'Example:', '.EX', roff(line), '.EE']),
+  ];
+}
+
+function item(name: string, help: string): readonly string[] {
+  return ['.TP', `.B ${roff(name)}`, roff(help)];
+}
+
+/** Text that troff takes as it stands: a line must not begin with a period or a quote. */
+function roff(text: string): string {
+  const escaped = text.replaceAll('\\', '\\e').replaceAll('-', '\\-');
+  return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;
+}
+
+if (import.meta.main)
+  writeFileSync(new URL('../docs/cli.md', import.meta.url), markdownReference(await commandPages()));

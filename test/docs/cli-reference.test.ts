@@ -1,0 +1,43 @@
+/** `docs/cli.md` and the man page are what the tables of the commands say. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { commandPages, manPage, markdownReference } from '../../build/cli-reference.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('reference of the command line');
+const file = new URL('../../docs/cli.md', import.meta.url);
+const pages = await commandPages();
+
+test('docs/cli.md is made from the tables', () => {
+  const wanted = markdownReference(pages);
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, wanted);
+  assert.equal(readFileSync(file, 'utf8'), wanted, 'run "npm run reference"');
+});
+
+test('every flag is in both, once for each command', () => {
+  const markdown = markdownReference(pages);
+  const man = manPage(pages);
+  for (const { spec } of pages) {
+    const section = markdown.split(`\n## ${spec.name}\n`)[1]?.split('\n## ')[0] ?? '';
+    const manSection = man.split(`\n.SS ${spec.name.replaceAll('-', '\\-')}\n`)[1]?.split('\n.SS ')[0] ?? '';
+    for (const flag of Object.keys(spec.flags)) {
+      const escaped = flag.replaceAll('-', '\\-');
+      const rows = section.split('\n').filter((line) => new RegExp(`^\\| .*\`--${flag}[ \`]`).test(line));
+      assert.equal(rows.length, 1, `${spec.name} --${flag} in docs/cli.md`);
+      const items = manSection
+        .split('\n')
+        .filter((line) => line.startsWith('.B ') && `${line} `.includes(`\\-\\-${escaped} `));
+      assert.equal(items.length, 1, `${spec.name} --${flag} in the man page`);
+    }
+  }
+});
+
+test('a line of the man page is a macro only where one is meant', () => {
+  const macros = new Set(['.TH', '.SH', '.SS', '.PP', '.TP', '.B', '.I', '.EX', '.EE']);
+  for (const line of manPage(pages)
+    .split('\n')
+    .filter((one) => /^[.']/.test(one)))
+    assert.ok(macros.has(line.split(' ')[0] ?? ''), line);
+});
+
+test.run();
