@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readProfile } from '../../runtime/rules/injection/profile.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
-import type { SectionProblem } from '../shared/system.ts';
+import type { ClusterContext, SectionProblem } from '../shared/system.ts';
 import type { CertificateSource } from './webhook.ts';
 
 /** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
@@ -15,7 +15,10 @@ export interface ProfileInput {
 export interface PullSecretInjectionInput {
   /** Who adds names to pods: the API server (Kubernetes 1.36 and newer), our webhook, or nobody. @default {'policy'} */
   readonly admission?: 'policy' | 'webhook' | 'none';
-  /** Where the webhook's certificate comes from. @default {{ kind: 'service-ca' }} */
+  /**
+   * Where the webhook's certificate comes from. Wanted with `admission: webhook` in a stand-alone cluster, which may be no OpenShift.
+   * @default in a hosted cluster {{ kind: 'service-ca' }}
+   */
   readonly certificates?: CertificateSource;
   /** Namespaces whose pods are left alone. @default {[]} */
   readonly excludedNamespaces?: readonly string[];
@@ -103,8 +106,29 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
 });
 
 /** What is wrong with a section that has the right shape. */
-export function sectionProblems(config: PullSecretInjectionInput): readonly SectionProblem[] {
-  return [...(config.profiles ?? []).flatMap(profileProblems), ...contradictions(config)];
+export function sectionProblems(
+  config: PullSecretInjectionInput,
+  { kind }: Pick<ClusterContext, 'kind'>,
+): readonly SectionProblem[] {
+  return [
+    ...(config.profiles ?? []).flatMap(profileProblems),
+    ...contradictions(config),
+    ...(kind === 'standalone' ? certificateProblems(config) : []),
+  ];
+}
+
+/** Service CA is OpenShift's. In any other cluster nobody would make the certificate, and the webhook would never start. */
+function certificateProblems({
+  admission,
+  certificates: source,
+}: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (admission !== 'webhook' || source !== undefined) return [];
+  return [
+    {
+      path: ['certificates'],
+      text: 'missing, wanted {kind: service-ca} on OpenShift, elsewhere {kind: cert-manager, issuer: {kind, name}} or {kind: manual, caBundle}',
+    },
+  ];
 }
 
 /** Options that cannot both be meant. */

@@ -92,6 +92,21 @@ test('what is not root stands where nothing else is admitted; what is root stand
   }
 });
 
+test('the webhook of a stand-alone cluster says where its certificate comes from; a hosted one is OpenShift', () => {
+  const read = (fields: string): unknown =>
+    parseFleet(`image: registry.example.com/p:1
+clusters:
+  - { name: hub, kind: management }
+  - { name: a, ${fields} }
+`);
+  const webhook = 'systems: { pull-secret-injection: { admission: webhook } }';
+  assert.throws(
+    () => read(webhook),
+    /clusters\[1\]\.systems\.pull-secret-injection\.certificates: missing, wanted \{kind: service-ca\} on OpenShift/,
+  );
+  read(`kind: hosted, management: hub, ${webhook}`);
+});
+
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;

@@ -1,11 +1,12 @@
 // deadline: 240 s
 /** Every command block of docs/install.md, run as it stands, on a real API server. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { docBlocks } from '../support/doc-blocks.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
@@ -13,17 +14,7 @@ const test = suite('docs/install.md');
 const root = new URL('../..', import.meta.url).pathname;
 const missing = missingControlPlane();
 
-interface Block {
-  readonly language: string;
-  readonly text: string;
-  /** Why it is not run. */
-  readonly skipped: string | undefined;
-}
-
-const text = readFileSync(`${root}docs/install.md`, 'utf8');
-const blocks: readonly Block[] = [
-  ...text.matchAll(/(?:<!-- not run: ([^>]+) -->\n)?```(\w+)\n([\s\S]*?)```/g),
-].map(([, skipped, language = '', body = '']) => ({ language, text: body, skipped }));
+const blocks = docBlocks('docs/install.md');
 
 test('every block says its language, and only what needs others is left out', () => {
   assert.ok(blocks.length > 10);

@@ -118,7 +118,7 @@ WantedBy=multi-user.target
   };
 }
 
-function kubeletConfiguration({ cgroup }: LayoutInput, caFile: string): string {
+function kubeletConfiguration({ cgroup, address }: LayoutInput, caFile: string): string {
   return stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -129,6 +129,8 @@ function kubeletConfiguration({ cgroup }: LayoutInput, caFile: string): string {
     },
     authorization: { mode: 'Webhook' },
     cgroupDriver: 'cgroupfs',
+    clusterDNS: [address],
+    clusterDomain: 'cluster.local',
     cgroupRoot: `/${cgroup}`,
     containerRuntimeEndpoint: 'unix:///var/run/crio/crio.sock',
     enforceNodeAllocatable: [],

@@ -24,9 +24,11 @@ import { type NodeBinaries, nodeBinaries } from './build.ts';
 import { type LayoutName, layoutFiles } from './layouts.ts';
 import { machineFolder } from './namespaces.ts';
 import { TestRegistry, waiterImage } from './registries.ts';
+import { startDns } from './services.ts';
 
 export const NODE_NAME = 'node1';
-const ADDRESS = '10.99.0.10';
+/** Where its programs, its DNS and what tests expose are. */
+export const ADDRESS = '10.99.0.10';
 const CAP_SYS_RESOURCE = 24n;
 
 export interface NodeOptions {
@@ -76,6 +78,7 @@ export class NodeMachine {
     );
     const names = Object.entries(addresses).map(([host, address]) => `${address} ${host}\n`);
     writeFileSync('/etc/hosts', `127.0.0.1 localhost\n${ADDRESS} ${NODE_NAME}\n${names.join('')}`);
+    await startDns(ADDRESS, { ...addresses, [NODE_NAME]: ADDRESS });
     const registries = await startRegistries({ folder, users, addresses, binaries });
     const plane = await startControlPlane({ controllerManager: true, nodeAddress: ADDRESS });
     await startScheduler(plane, binaries);
@@ -90,6 +93,11 @@ export class NodeMachine {
     const found = this.#registries.get(host);
     if (found === undefined) throw new Error(`The machine has no registry ${host}`);
     return found;
+  }
+
+  /** PEM of the CA of the registries. */
+  get registryAuthority(): string {
+    return readFileSync('/etc/containers/certs.d/registry.example.com/ca.crt', 'utf8');
   }
 
   /** Pushes an image of the program that waits to `host/repository:tag`; another tag is another image. Gives its name. */

@@ -1,29 +1,70 @@
 /** Our image in a machine's registry, and our commands against its API server, as a user runs them. */
-import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../../build/image/build.ts';
 import { VERSION } from '../../../runtime/rules/version.ts';
+import { docBlock, docBlocks } from '../../support/doc-blocks.ts';
 import { executable } from '../../support/executable.ts';
 import { type ProcessResult, runProcess } from '../../support/process.ts';
 import type { NodeMachine } from './node.ts';
 
 /** As docs/install.md has it. */
 export const IMAGE: string = `registry.example.com/pullwright/pullwright:${VERSION}`;
+const PAGE = 'docs/install.md';
 
-/** What `npm run build:image` leaves, pushed to the registry of the platform. */
+/** The file of a release, checked, unpacked and pushed by the commands of the page to a registry that wants a password. */
 export async function pushProduct(node: NodeMachine): Promise<void> {
-  const to = join(node.folder, 'product');
-  buildImage({ to, executables: { x64: await executable('x64'), arm64: await executable('arm64') } });
-  node.registry('registry.example.com').push(`${to}:${VERSION}`, `pullwright/pullwright:${VERSION}`);
+  const layout = join(node.folder, 'product');
+  buildImage({ to: layout, executables: { x64: await executable('x64'), arm64: await executable('arm64') } });
+  const work = workFolder(node);
+  const name = `pullwright-${VERSION}-image.oci.tar`;
+  execFileSync('tar', ['-C', layout, '-cf', join(work, name), '.']);
+  const sum = createHash('sha256')
+    .update(readFileSync(join(work, name)))
+    .digest('hex');
+  writeFileSync(join(work, 'SHA256SUMS'), `${sum}  ${name}\n`);
+  const { host, user, password } = node.registry('registry.example.com');
+  writeFileSync(join(work, 'password'), password);
+  await ok(node, `skopeo login --username ${user} --password-stdin ${host} < password`);
+  await ok(node, docBlock(PAGE, 'The image', 'sh'));
+}
+
+/** The Secret that our pods pull with, by the commands of the page, also in further namespaces. */
+export async function grantImage(node: NodeMachine, ...more: readonly string[]): Promise<void> {
+  const blocks = docBlocks(PAGE).filter(
+    ({ heading, language }) => heading === 'An image behind a password' && language === 'sh',
+  );
+  await ok(node, blocks.at(-1)?.text ?? '');
+  for (const namespace of more)
+    await ok(
+      node,
+      `kubectl create namespace ${namespace}
+       kubectl -n pullwright-system get secret pullwright-registry -o json |
+         jq '.metadata = {name: .metadata.name, namespace: "${namespace}"}' | kubectl create -f -`,
+    );
+}
+
+function workFolder(node: NodeMachine): string {
+  const work = join(node.folder, 'work');
+  mkdirSync(work, { recursive: true });
+  return work;
+}
+
+/** Runs lines that have to succeed; gives what they print. */
+export async function ok(node: NodeMachine, lines: string): Promise<string> {
+  const { code, stdout, stderr } = await shell(node, lines);
+  if (code !== 0) throw new Error(`${lines}\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`);
+  return stdout;
 }
 
 /** Runs lines of a shell in a folder of the machine, with `pullwright` and `kubectl` as an administrator has them. */
 export async function shell(node: NodeMachine, lines: string): Promise<ProcessResult> {
   const bin = join(node.folder, 'bin');
-  const work = join(node.folder, 'work');
+  const work = workFolder(node);
   if (!existsSync(bin)) {
     mkdirSync(bin);
-    mkdirSync(work);
     symlinkSync(node.binaries.kubectl, join(bin, 'kubectl'));
     const program = `#!/bin/sh\nexec "${await executable()}" "$@"\n`;
     writeFileSync(join(bin, 'pullwright'), program);

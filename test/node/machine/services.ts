@@ -1,0 +1,56 @@
+/** What a cluster has beside nodes and a control plane, each in a few lines: names, Services, and ways to what listens on loopback. */
+import { execFileSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { connect, createServer } from 'node:net';
+
+/** Answers questions for IPv4 addresses on `address`: of `names`, and for others that there is no such name. */
+export async function startDns(address: string, names: Readonly<Record<string, string>>): Promise<void> {
+  const socket = createSocket('udp4');
+  socket.on('message', (question, { address: to, port }) => socket.send(answer(question, names), port, to));
+  await new Promise<void>((resolve) => socket.bind(53, address, resolve));
+  socket.unref();
+}
+
+/** Source: RFC 1035, 4.1. One question; the answer points back to its name. */
+function answer(question: Buffer, names: Readonly<Record<string, string>>): Buffer {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = question[at] ?? 0; length > 0; length = question[at] ?? 0) {
+    labels.push(question.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const end = at + 5;
+  const address = names[labels.join('.').toLowerCase()];
+  const isAddress = question.readUInt16BE(at + 1) === 1;
+  const head = Buffer.from(question.subarray(0, end));
+  head.writeUInt16BE(address === undefined ? 0x8183 : 0x8180, 2);
+  head.writeUInt16BE(address === undefined || !isAddress ? 0 : 1, 6);
+  head.writeUInt32BE(0, 8);
+  if (address === undefined || !isAddress) return head;
+  const record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, ...address.split('.').map(Number)];
+  return Buffer.concat([head, Buffer.from(record)]);
+}
+
+/** Lets pods reach by `address` what listens on the same port of loopback. */
+export async function expose(address: string, port: number): Promise<void> {
+  const server = createServer((from) => {
+    const to = connect(port, '127.0.0.1');
+    from.pipe(to).pipe(from);
+    for (const socket of [from, to])
+      socket.on('error', () => {
+        from.destroy();
+        to.destroy();
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
+  server.unref();
+}
+
+/** kube-proxy's work for one port of a Service with one pod. */
+export function serve(service: string, port: number, pod: string, podPort: number): void {
+  for (const chain of ['PREROUTING', 'OUTPUT'])
+    execFileSync('iptables', [
+      ...['-t', 'nat', '-A', chain, '-d', service, '-p', 'tcp', '--dport', String(port)],
+      ...['-j', 'DNAT', '--to-destination', `${pod}:${podPort}`],
+    ]);
+}

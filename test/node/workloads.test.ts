@@ -1,0 +1,217 @@
+// deadline: 600 s
+/**
+ * Every workload that a fleet renders, on a real node from the image that users get: pushed by the documented commands to a
+ * registry that wants a password, pulled with the fleet's `imagePullSecrets`, started with the rendered security context. Each
+ * container reaches its ready state, and pods of the adapter's Jobs end well.
+ */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { Authority } from '../control-plane/x509.ts';
+import { HyperfleetDouble } from '../pull-secret-adapter/doubles/hyperfleet-api.ts';
+import { SecretManagerDouble } from '../pull-secret-adapter/doubles/secret-manager.ts';
+import { pullSecret } from '../pull-secret-adapter/run-job.ts';
+import { suite } from '../support/suite.ts';
+import { missingNode } from './machine/build.ts';
+import { machineFolder, runInside } from './machine/namespaces.ts';
+import { ADDRESS, NodeMachine } from './machine/node.ts';
+import { grantImage, IMAGE, ok, pushProduct } from './machine/product.ts';
+import { expose } from './machine/services.ts';
+
+const missing = missingNode();
+if (missing === undefined && machineFolder() === undefined)
+  process.exitCode = await runInside(import.meta.filename);
+else {
+  const test = suite('workloads on a node');
+  if (missing !== undefined) test.skip('every container', missing);
+  else await workloads(test);
+  test.run();
+}
+
+async function workloads(test: ReturnType<typeof suite>): Promise<void> {
+  const node = await NodeMachine.start();
+  const [api, google, rabbit] = [
+    await HyperfleetDouble.start(),
+    await SecretManagerDouble.start(),
+    await startRabbitMq(),
+  ];
+  const outside = (url: string): string => url.replaceAll('127.0.0.1', ADDRESS);
+  for (const url of [api.url, google.url, rabbit.url]) await expose(ADDRESS, Number(new URL(url).port));
+  const authority = new Authority('webhook');
+  const serving = authority.issue({
+    commonName: 'pullwright-webhook',
+    hosts: ['pullwright-webhook.pullwright-system.svc'],
+  });
+  const within = <T>(check: () => Promise<T>, withinMs = 150_000): Promise<T> =>
+    eventually(check, { withinMs, everyMs: 500 });
+  const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
+  const jobEnv = Object.entries(google.jobEnv).map(([name, value]) => `--job-env=${name}=${outside(value)}`);
+  const fleet = (options: {
+    readonly security: string;
+    readonly open: boolean;
+    readonly uninstall: boolean;
+  }): string => `
+image: ${IMAGE}
+imagePullSecrets: [pullwright-registry]
+clusters:
+  - name: prod
+    reconciler: { replicas: 1 }
+    systems:
+      global-pull-secret:
+        createConfigNamespace: true
+        agent: { restartWindow: 0s, report: true, janitor: ${options.open}, security: ${options.security} }
+      pull-secret-injection:
+        admission: webhook
+        certificates: { kind: manual, caBundle: ${btoa(authority.certificate)} }
+      registry-overrides: {}
+      credential-provider:
+        crd: true
+        matchImages: [docker.io]
+        installer: { restartWindowSeconds: 0, report: true, metrics: ${options.open}, uninstall: ${options.uninstall} }
+      pull-secret-adapter:
+        api: ${outside(api.url)}
+        jobGoogleServiceAccount: job@mgmt.iam.gserviceaccount.com
+        sentinel: true
+        sentinelOptions: { pollSeconds: 1, debounceSeconds: 0 }
+        replicas: 1
+        alerts: false
+        args: ${JSON.stringify(['--repeat-seconds=0', ...jobEnv])}
+      verify: { caConfigMap: registry-ca }
+`;
+  const apply = async (text: string): Promise<void> => {
+    write('fleet.yaml', text);
+    await ok(
+      node,
+      `pullwright synth --fleet fleet.yaml --to manifests
+       kubectl apply --server-side --force-conflicts -k manifests/prod
+       kubectl wait --for=condition=Established crd --all
+       kubectl apply --server-side -k manifests/prod/overlays/config.openshift.io`,
+    );
+  };
+  /** Every pod of ours that is to go on running has all of its containers ready. */
+  const allReady = (): Promise<void> =>
+    within(async () => {
+      const { items } = JSON.parse(await ok(node, 'kubectl get deployments,daemonsets -A -o json')) as {
+        readonly items: readonly Workload[];
+      };
+      const behind = items.filter(({ metadata, spec, status = {} }) => {
+        const wanted = spec.replicas ?? status.desiredNumberScheduled ?? -1;
+        const [ready, updated] = [
+          status.readyReplicas ?? status.numberReady,
+          status.updatedReplicas ?? status.updatedNumberScheduled,
+        ];
+        return status.observedGeneration !== metadata.generation || ready !== wanted || updated !== wanted;
+      });
+      const names = behind.map(({ metadata }) => metadata.name);
+      assert.deepEqual(names, [], await said());
+      assert.equal(items.length, 6);
+    });
+  const said = async (): Promise<string> =>
+    (
+      await ok(
+        node,
+        `kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20
+         kubectl get pods -A -o json | jq -r '.items[] | select(any(.status.containerStatuses[]?; .ready | not)) | "\\(.metadata.namespace) \\(.metadata.name)"' |
+           while read -r n p; do echo "== $p"; kubectl -n $n logs $p --tail=8 2>&1 || true; done`,
+      )
+    ).slice(-6000);
+
+  test('our image is pushed, and pulled by every pod with the Secret that the fleet names', async () => {
+    await pushProduct(node);
+    await grantImage(node, 'hyperfleet-system');
+    await ok(
+      node,
+      `kubectl -n hyperfleet-system create secret generic pull-secret-adapter-broker --from-literal=url=${outside(rabbit.url)}`,
+    );
+    write('tls.crt', serving.certificate);
+    write('tls.key', serving.key);
+    write('ca.crt', node.registryAuthority);
+    await ok(
+      node,
+      `kubectl -n pullwright-system create secret tls pullwright-webhook-tls --cert=tls.crt --key=tls.key
+       kubectl -n pullwright-system create configmap registry-ca --from-file=ca.crt`,
+    );
+    await apply(fleet({ security: 'privileged', open: false, uninstall: false }));
+    await allReady();
+  });
+
+  test('each runs as the user that its row names', async () => {
+    const users = node.run('/bin/ps', '-eo', 'uid,args').split('\n');
+    const of = (command: RegExp): readonly string[] =>
+      users.filter((line) => command.test(line)).map((line) => line.trim().split(/\s+/)[0] ?? '');
+    for (const [command, user] of [
+      [/pullwright agent/, '0'],
+      [/pullwright install-provider/, '0'],
+      [/pullwright reconcile/, '65532'],
+      [/pullwright webhook/, '65532'],
+      [/pullwright adapter/, '65532'],
+      [/pullwright sentinel/, '65532'],
+    ] as const)
+      assert.deepEqual(of(command), [user], String(command));
+  });
+
+  test('verify ends well, as a Job of its CronJob', async () => {
+    await ok(node, 'kubectl -n pullwright-system create job verify-now --from=cronjob/pullwright-verify');
+    await within(async () => {
+      const job = JSON.parse(
+        await ok(node, 'kubectl -n pullwright-system get job verify-now -o json'),
+      ) as Workload;
+      assert.equal(
+        job.status?.succeeded,
+        1,
+        await ok(node, 'kubectl -n pullwright-system logs job/verify-now --tail=20'),
+      );
+    });
+  });
+
+  test('an event becomes a Job, whose pod stores the pull secret at Google and beside the control plane', async () => {
+    await ok(node, 'kubectl create namespace clusters-cls-1');
+    const data = pullSecret('cls-1');
+    api.add('cls-1', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
+    await within(async () => {
+      const stored = google.secrets.get('projects/cust-proj/secrets/hyperfleet-cls-1-pull-secret');
+      assert.equal(stored?.versions.at(-1)?.data.toString(), data, await said());
+      await ok(node, 'kubectl -n clusters-cls-1 get secret pull-secret');
+    });
+  });
+
+  test('with every option that changes a container, each is ready again', async () => {
+    await apply(fleet({ security: 'restricted', open: true, uninstall: false }));
+    await allReady();
+    const agent = node
+      .run('/bin/ps', '-eo', 'uid,args')
+      .split('\n')
+      .find((line) => line.includes('pullwright agent'));
+    assert.match(agent ?? '', /^\s*0 /);
+    await apply(fleet({ security: 'restricted', open: true, uninstall: true }));
+    await allReady();
+  });
+
+  test.lastly('the machine stops', async () => {
+    await rabbit.stop();
+    await api.close();
+    await google.close();
+    await node.stop();
+  });
+}
+
+interface Workload {
+  readonly metadata: { readonly name: string; readonly generation: number };
+  readonly spec: { readonly replicas?: number };
+  readonly status?: Readonly<
+    Partial<
+      Record<
+        | 'observedGeneration'
+        | 'readyReplicas'
+        | 'numberReady'
+        | 'updatedReplicas'
+        | 'updatedNumberScheduled'
+        | 'desiredNumberScheduled'
+        | 'succeeded',
+        number
+      >
+    >
+  >;
+}
