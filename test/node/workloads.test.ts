@@ -19,6 +19,7 @@ import { machineFolder, runInside } from './machine/namespaces.ts';
 import { ADDRESS, NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct } from './machine/product.ts';
 import { expose } from './machine/services.ts';
+import { steps } from './machine/steps.ts';
 
 const missing = missingNode();
 if (missing === undefined && machineFolder() === undefined)
@@ -44,7 +45,7 @@ async function workloads(test: ReturnType<typeof suite>): Promise<void> {
     commonName: 'pullwright-webhook',
     hosts: ['pullwright-webhook.pullwright-system.svc'],
   });
-  const within = <T>(check: () => Promise<T>, withinMs = 150_000): Promise<T> =>
+  const within = <T>(check: () => Promise<T>, withinMs = 120_000): Promise<T> =>
     eventually(check, { withinMs, everyMs: 500 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   const jobEnv = Object.entries(google.jobEnv).map(([name, value]) => `--job-env=${name}=${outside(value)}`);
@@ -118,7 +119,8 @@ clusters:
       )
     ).slice(-6000);
 
-  test('our image is pushed, and pulled by every pod with the Secret that the fleet names', async () => {
+  const step = steps(test);
+  step('our image is pushed, and pulled by every pod with the Secret that the fleet names', async () => {
     await pushProduct(node);
     await grantImage(node, 'hyperfleet-system');
     await ok(
@@ -137,7 +139,7 @@ clusters:
     await allReady();
   });
 
-  test('each runs as the user that its row names', async () => {
+  step('each runs as the user that its row names', async () => {
     const users = node.run('/bin/ps', '-eo', 'uid,args').split('\n');
     const of = (command: RegExp): readonly string[] =>
       users.filter((line) => command.test(line)).map((line) => line.trim().split(/\s+/)[0] ?? '');
@@ -152,7 +154,7 @@ clusters:
       assert.deepEqual(of(command), [user], String(command));
   });
 
-  test('verify ends well, as a Job of its CronJob', async () => {
+  step('verify ends well, as a Job of its CronJob', async () => {
     await ok(node, 'kubectl -n pullwright-system create job verify-now --from=cronjob/pullwright-verify');
     await within(async () => {
       const job = JSON.parse(
@@ -166,18 +168,21 @@ clusters:
     });
   });
 
-  test('an event becomes a Job, whose pod stores the pull secret at Google and beside the control plane', async () => {
-    await ok(node, 'kubectl create namespace clusters-cls-1');
-    const data = pullSecret('cls-1');
-    api.add('cls-1', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
-    await within(async () => {
-      const stored = google.secrets.get('projects/cust-proj/secrets/hyperfleet-cls-1-pull-secret');
-      assert.equal(stored?.versions.at(-1)?.data.toString(), data, await said());
-      await ok(node, 'kubectl -n clusters-cls-1 get secret pull-secret');
-    });
-  });
+  step(
+    'an event becomes a Job, whose pod stores the pull secret at Google and beside the control plane',
+    async () => {
+      await ok(node, 'kubectl create namespace clusters-cls-1');
+      const data = pullSecret('cls-1');
+      api.add('cls-1', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
+      await within(async () => {
+        const stored = google.secrets.get('projects/cust-proj/secrets/hyperfleet-cls-1-pull-secret');
+        assert.equal(stored?.versions.at(-1)?.data.toString(), data, await said());
+        await ok(node, 'kubectl -n clusters-cls-1 get secret pull-secret');
+      });
+    },
+  );
 
-  test('with every option that changes a container, each is ready again', async () => {
+  step('with every option that changes a container, each is ready again', async () => {
     await apply(fleet({ security: 'restricted', open: true, uninstall: false }));
     await allReady();
     const agent = node

@@ -12,22 +12,16 @@ export interface DocBlock {
   readonly skipped: string | undefined;
 }
 
+const PARTS = /^#+ (.*)$|(?:<!-- not run: ([^>]+) -->\n)?^```(\w+)\n([\s\S]*?)^```/gm;
+
 /** In the order of the page. @param page such as `docs/install.md` */
 export function docBlocks(page: string): readonly DocBlock[] {
   const text = readFileSync(`${root}${page}`, 'utf8');
-  return [...text.matchAll(/(?:<!-- not run: ([^>]+) -->\n)?^```(\w+)\n([\s\S]*?)^```/gm)].map(
-    ({ index, 1: skipped, 2: language = '', 3: body = '' }) => ({
-      language,
-      text: body,
-      heading:
-        text
-          .slice(0, index)
-          .match(/^#+ .*$/gm)
-          ?.at(-1)
-          ?.replace(/^#+ /, '') ?? '',
-      skipped,
-    }),
-  );
+  let heading = '';
+  return [...text.matchAll(PARTS)].flatMap(([, title, skipped, language = '', body = '']) => {
+    heading = title ?? heading;
+    return title === undefined ? [{ language, text: body, heading, skipped }] : [];
+  });
 }
 
 /** The text of the one block of a language under a heading. Throws when there is another number of them. */

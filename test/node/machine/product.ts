@@ -33,10 +33,11 @@ export async function pushProduct(node: NodeMachine): Promise<void> {
 
 /** The Secret that our pods pull with, by the commands of the page, also in further namespaces. */
 export async function grantImage(node: NodeMachine, ...more: readonly string[]): Promise<void> {
-  const blocks = docBlocks(PAGE).filter(
+  const [, lines] = docBlocks(PAGE).filter(
     ({ heading, language }) => heading === 'An image behind a password' && language === 'sh',
   );
-  await ok(node, blocks.at(-1)?.text ?? '');
+  if (lines === undefined) throw new Error(`${PAGE} does not say how the Secret is made`);
+  await ok(node, lines.text);
   for (const namespace of more)
     await ok(
       node,

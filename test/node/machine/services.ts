@@ -49,8 +49,10 @@ export async function expose(address: string, port: number): Promise<void> {
 /** kube-proxy's work for one port of a Service with one pod. */
 export function serve(service: string, port: number, pod: string, podPort: number): void {
   for (const chain of ['PREROUTING', 'OUTPUT'])
-    execFileSync('iptables', [
-      ...['-t', 'nat', '-A', chain, '-d', service, '-p', 'tcp', '--dport', String(port)],
-      ...['-j', 'DNAT', '--to-destination', `${pod}:${podPort}`],
-    ]);
+    execFileSync(
+      'iptables',
+      `-t nat -A ${chain} -d ${service} -p tcp --dport ${port} -j DNAT --to-destination ${pod}:${podPort}`.split(
+        ' ',
+      ),
+    );
 }
