@@ -34,8 +34,8 @@ const DATA = '/var/run/pullwright/pull-secret ro Secret cluster-cls-1-pullsecret
 export const ROWS: readonly Row[] = [
   {
     at: 'kube-system/DaemonSet/global-pull-secret-syncer/global-pull-secret-syncer',
-    why: 'replaces the kubelet’s config.json, which is root’s, and asks systemd, which takes orders from uid 0 alone',
-    rights: ON_NODE,
+    why: 'replaces the kubelet’s config.json, which is root’s, and asks systemd, which takes orders from uid 0 alone; watches two Secrets and books its turn',
+    rights: `${ON_NODE}, token of global-pull-secret-syncer`,
     ports: '127.0.0.1:9447',
     mounts: AGENT_MOUNTS,
     except: {
@@ -45,6 +45,8 @@ export const ROWS: readonly Row[] = [
         ports: '127.0.0.1:9999',
         mounts: ['/etc/crio/auth rw node /etc/crio/auth (DirectoryOrCreate)', ...AGENT_MOUNTS],
       },
+      // Nothing is asked of the API server, so that there is no token to steal.
+      others: { rights: ON_NODE },
     },
   },
   {

@@ -98,6 +98,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
     {
       name: 'a',
       systems: {
+        'global-pull-secret': { agent: { watch: false, restart: 'never' } },
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'manual', caBundle: 'YQ==' } },
         'credential-provider': { installer: { uninstall: true } },
         'pull-secret-adapter': {
@@ -136,7 +137,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
 /** Options of sections that reach no pod: other objects, or what the reconciler reads in its configuration. */
 export const NO_POD: readonly RegExp[] = [
   /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|createConfigNamespace)\b/,
-  /^pull-secret-injection\.(trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles)$/,
+  /^pull-secret-injection\.(trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles|removals)\b/,
   /^registry-overrides\./,
   /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|executable\.pools)$/,
   // One list of arguments, rendered by one function from a table of flags; what mounts follow is named above.
