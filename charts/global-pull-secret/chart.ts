@@ -5,11 +5,10 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { labels, namespaceReference } from '../shared/objects.ts';
 import { secretSourceObjects, sourceFiles } from '../shared/secret-source.ts';
-import type { ChartSystem } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, Delivery } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
-import { syncObjects } from './objects.ts';
-import { OPENSHIFT_PRIORITY_CLASS } from './options.ts';
+import { additionalSecretPolicies, syncObjects } from './objects.ts';
 import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -19,18 +18,18 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => checkShape(config, cluster.delivery),
+  check: (config, cluster) => checkShape(config, deliveryOf(cluster)),
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
-    return globalPullSecretObjects(cluster.kind === 'hosted' ? onOpenShift(config) : config, cluster);
+    return globalPullSecretObjects(config, cluster);
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   reconciler(config, cluster) {
     return {
       name: 'global-pull-secret',
-      options: reconcilerOptions(config, cluster),
+      options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
       access: hostedAccess({
-        delivery: cluster.delivery,
+        delivery: deliveryOf(cluster),
         agent: config.agent ?? {},
         platformNamespace: NAMES.configNamespace,
       }),
@@ -41,12 +40,12 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     if (hosted.length === 0 && !management.discovery) return undefined;
     const clusters = hosted.map(({ cluster, config }) => [
       `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
-      reconcilerOptions(config, cluster),
+      reconcilerOptions(withoutPolicies(config, cluster.delivery), cluster, 'reconciler'),
     ]);
     return {
       name: 'global-pull-secret',
       options: {
-        ...(management.discovery ? reconcilerOptions(own ?? {}, management) : {}),
+        ...(management.discovery ? reconcilerOptions(own ?? {}, management, 'reconciler') : {}),
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
       access: management.discovery
@@ -62,9 +61,12 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   },
 };
 
-/** Hosted clusters are OpenShift, where the agent has the class of HyperShift's own. */
-function onOpenShift(config: GlobalPullSecretInput): GlobalPullSecretInput {
-  return { ...config, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...config.agent } };
+/**
+ * Who brings the objects that have the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
+ * HyperShift's operator makes them there, and would write over it. The reconciler sees it, and gives way.
+ */
+function deliveryOf(cluster: Pick<ClusterContext, 'kind' | 'delivery'>): Delivery {
+  return cluster.kind === 'standalone' ? cluster.delivery : 'reconciler';
 }
 
 function checkShape(
@@ -84,21 +86,23 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
+/** Where git brings the policies, the reconciler does not. */
+function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
+  return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
+}
+
 /** What of the section the reconciler needs to know, in the form that `reconcile --config` takes. */
 function reconcilerOptions(
   config: GlobalPullSecretInput,
-  cluster: {
-    readonly delivery: string;
-    readonly image: string;
-    readonly imagePullSecrets?: readonly string[];
-  },
+  cluster: { readonly image: string; readonly imagePullSecrets?: readonly string[] },
+  delivery: Delivery,
 ): Readonly<Record<string, unknown>> {
   const { imagePullSecrets } = cluster;
   const secrets = imagePullSecrets === undefined ? {} : { imagePullSecrets };
   const agentOptions =
-    cluster.delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...config.agent } } : {};
+    delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...config.agent } } : {};
   return {
-    delivery: cluster.delivery,
+    delivery,
     ...(config.mode === undefined ? {} : { mode: config.mode }),
     ...(config.platforms === undefined ? {} : { platforms: config.platforms }),
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
@@ -116,7 +120,7 @@ export interface GlobalPullSecretProps extends GlobalPullSecretInput {
 
 function globalPullSecretObjects(
   config: GlobalPullSecretInput,
-  cluster: { readonly image: string; readonly delivery: string },
+  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery'>,
 ): readonly KubeObject[] {
   const created =
     config.createConfigNamespace === true
@@ -128,15 +132,18 @@ function globalPullSecretObjects(
         ]
       : [];
   const source = config.source === undefined ? [] : secretSourceObjects(ADDITIONAL, config.source);
-  const own =
-    // Where somebody else's DaemonSet of this name is only watched, git must not bring another one over it.
-    cluster.delivery === 'reconciler' || config.mode === 'observe'
-      ? []
-      : syncObjects({
-          agent: { ...config.agent, image: config.agent?.image ?? cluster.image },
-          enforce: config.enforce ?? 'warn',
-        });
-  return [...created, ...own, ...source];
+  return [...created, ...syncObjectsIn(config, cluster), ...source];
+}
+
+function syncObjectsIn(
+  config: GlobalPullSecretInput,
+  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery'>,
+): readonly KubeObject[] {
+  if (cluster.delivery === 'reconciler' || config.mode === 'observe') return [];
+  const enforce = config.enforce ?? 'warn';
+  // The policies have names of our own: nobody else makes them.
+  if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
+  return syncObjects({ agent: { ...config.agent, image: config.agent?.image ?? cluster.image }, enforce });
 }
 
 /**
@@ -157,6 +164,10 @@ function globalPullSecretObjects(
  */
 export class GlobalPullSecret extends ObjectGroup {
   constructor(scope: Construct, id: string, props: GlobalPullSecretProps) {
-    super(scope, id, globalPullSecretObjects(props, { image: props.image, delivery: 'gitops' }));
+    super(
+      scope,
+      id,
+      globalPullSecretObjects(props, { image: props.image, kind: 'standalone', delivery: 'gitops' }),
+    );
   }
 }

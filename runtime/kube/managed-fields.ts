@@ -78,7 +78,7 @@ function union(a: Fields, b: Fields): Fields {
   return { ...a, ...Object.fromEntries(inner) };
 }
 
-/** Managers that own the field at `path` (plain map keys), with their operation. */
+/** Managers that own the field at `path`, with their operation. A step is the key of a map, or `k:<json>` of a keyed list. */
 export function managersOf(object: KubeObject, path: readonly string[]): readonly ManagedFieldsEntry[] {
   return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
 }
@@ -86,8 +86,9 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
 function hasField(fields: Fields, path: readonly string[]): boolean {
   let node: unknown = fields;
   for (const key of path) {
-    if (typeof node !== 'object' || node === null || !(`f:${key}` in node)) return false;
-    node = (node as Fields)[`f:${key}`];
+    const token = key.startsWith('k:') ? key : `f:${key}`;
+    if (typeof node !== 'object' || node === null || !(token in node)) return false;
+    node = (node as Fields)[token];
   }
   return true;
 }

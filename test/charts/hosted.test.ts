@@ -130,4 +130,71 @@ test('options that are equal, said or not, are no mistake; nor are those of anot
   });
 });
 
+interface Named extends Case {
+  readonly cluster: Partial<Cluster>;
+  readonly mode: 'auto' | 'own' | 'observe' | undefined;
+  /** Files that are named as HyperShift's objects are. */
+  readonly syncer: number;
+  readonly policies: number;
+}
+
+const HOSTED: Partial<Cluster> = { kind: 'hosted', management: 'hub' };
+const NAMED: readonly Named[] = [
+  { name: 'stand-alone', reason: 'git is alone', cluster: {}, mode: undefined, syncer: 6, policies: 2 },
+  {
+    name: 'stand-alone, observed',
+    reason: 'somebody else makes them',
+    cluster: {},
+    mode: 'observe',
+    syncer: 0,
+    policies: 0,
+  },
+  {
+    name: 'hosted',
+    reason: "git cannot see HyperShift's operator",
+    cluster: HOSTED,
+    mode: undefined,
+    syncer: 0,
+    policies: 2,
+  },
+  {
+    name: 'hosted, said to be ours',
+    reason: 'nor can it there',
+    cluster: HOSTED,
+    mode: 'own',
+    syncer: 0,
+    policies: 2,
+  },
+  {
+    name: 'hosted, observed',
+    reason: 'nothing of ours',
+    cluster: HOSTED,
+    mode: 'observe',
+    syncer: 0,
+    policies: 0,
+  },
+  {
+    name: 'hosted, by the reconciler',
+    reason: 'git has nothing there at all',
+    cluster: { ...HOSTED, delivery: 'reconciler' },
+    mode: 'own',
+    syncer: 0,
+    policies: 0,
+  },
+];
+
+table(test, NAMED, ({ cluster, mode, syncer, policies }) => {
+  const section = mode === undefined ? {} : { mode };
+  const tree = filesOf({
+    image: 'registry.example.com/pullwright:0.1.0',
+    clusters: [
+      { name: 'hub', kind: 'management' },
+      { name: 'one', ...cluster, systems: { 'global-pull-secret': section } },
+    ],
+  });
+  const files = [...tree.keys()].filter((path) => path.startsWith('one/'));
+  assert.equal(files.filter((path) => path.endsWith('-global-pull-secret-syncer.yaml')).length, syncer);
+  assert.equal(files.filter((path) => /admissionpolicy.*additional-pull-secret/.test(path)).length, policies);
+});
+
 test.run();

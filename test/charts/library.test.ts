@@ -159,7 +159,15 @@ clusters:
   const { systems } = parse(map.data['config.yaml']);
   assert.deepEqual(systems['global-pull-secret'], {
     only: ['clusters/a'],
-    clusters: { 'clusters/a': { delivery: 'gitops', mode: 'own' } },
+    // Git cannot see who else makes the objects of HyperShift's names, so that they come from the reconciler.
+    clusters: {
+      'clusters/a': {
+        delivery: 'reconciler',
+        mode: 'own',
+        enforce: 'off',
+        agent: { image: 'registry.example.com/p:1' },
+      },
+    },
   });
   assert.deepEqual(systems['registry-overrides'].only, ['clusters/b']);
   const roles = [...tree.keys()].filter((path) => /role-pullwright-(global|registry)/.test(path));

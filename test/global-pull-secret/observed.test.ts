@@ -102,12 +102,4 @@ test('objects of a dump without managedFields tell nobody whose they are: nothin
   assert.equal(one.condition('original', 'ManagedElsewhere'), 'True OwnershipUnknown');
 });
 
-test('with mode own, who is not known is no reason to hold back', () => {
-  const one = fleet(PLATFORM, undefined, { mode: 'own' });
-  const { managedFields: _fields, ...metadata } = theirs('original-pull-secret', '{"auths":{}}').metadata;
-  one.hosted.set({ ...theirs('original-pull-secret', '{"auths":{}}'), metadata });
-  one.reconcile();
-  assert.equal(Object.keys(one.auths('original-pull-secret') ?? {}).length, 2);
-});
-
 test.run();

@@ -2,11 +2,12 @@
 
 import { OWNER_LABEL } from '../../controller/contract.ts';
 import { type OwnershipMode, observedIn } from '../../rules/kubernetes/hypershift-operators.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
+import { type HeldTakeover, heldTakeover, type TakeoverContext } from './takeover.ts';
 
 /** Who writes the objects instead of us. */
 export interface Elsewhere {
-  readonly reason: 'Observing' | 'OwnershipUnknown';
+  readonly reason: 'Observing' | 'OwnershipUnknown' | HeldTakeover['reason'];
   /** A sentence without its end. */
   readonly message: string;
 }
@@ -19,14 +20,16 @@ export interface Elsewhere {
 export function managedElsewhere(
   mode: OwnershipMode,
   objects: readonly (KubeObject | undefined)[],
+  takeover: TakeoverContext,
 ): Elsewhere | undefined {
+  if (mode === 'own') return heldTakeover(objects, takeover);
   const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
   if (operator !== undefined)
     return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
-  const unknown = mode === 'auto' ? objects.find(isUnknown) : undefined;
+  const unknown = objects.find(isUnknown);
   if (unknown === undefined) return undefined;
   const { kind, metadata } = unknown;
-  const name = `${kind}/${metadata.namespace}/${metadata.name}`;
+  const name = describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
   return {
     reason: 'OwnershipUnknown',
     message: `${name} does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"`,

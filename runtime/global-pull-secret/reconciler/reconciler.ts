@@ -19,15 +19,17 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
-import { managedElsewhere } from './managed-elsewhere.ts';
+import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
+import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
-import { REMOVAL_READS, removalContext } from './removal-context.ts';
+import { platformOwner, REMOVAL_READS, removalContext, takeoverContext } from './removal-context.ts';
 import { report, STATUS_READS } from './report.ts';
 import type { SystemSecrets } from './system-secrets.ts';
+import { isGivenToUs } from './takeover.ts';
 
 const NAME = 'global-pull-secret';
 const MANAGER = `pullwright-${NAME}`;
@@ -67,11 +69,15 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
     platformNamespace: world.scope.controlPlaneNamespace,
     removal: removalContext(world, options.removals),
   });
-  const objects = [secrets.original, secrets.global, world.get(DAEMON_SET)];
-  const observed = managedElsewhere(options.mode, objects);
-  const plan = observed?.reason === 'Observing' ? observedPlan(planned, secrets) : planned;
-  const nodes = planNodes(world, MANAGER, options);
-  const writes = observed === undefined ? ownedWrites({ world, plan, nodes, secrets }, options) : NO_WRITES;
+  const daemonSet = world.get(DAEMON_SET);
+  const objects = [secrets.original, secrets.global, daemonSet];
+  const observed = managedElsewhere(options.mode, objects, takeoverContext(world));
+  const plan = observedPlan(planned, secrets, observed, platformOwner(world));
+  const labelled = planNodes(world, MANAGER, options);
+  const left = gitVerdicts(daemonSet, observed, options.delivery);
+  const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left] };
+  const found = { world, plan, nodes, secrets, daemonSet };
+  const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
   const reported = report({ world, plan, nodes, secrets, observed, problems });
   const { held } = plan;
@@ -79,15 +85,26 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
     ...reported,
     apply: [...writes.apply, ...reported.apply],
     keep: writes.keep,
+    remove: writes.remove,
     problems,
     ...(held?.waitMs === undefined ? {} : { requeueAfterMs: held.waitMs }),
   };
 }
 
-/** What is reported of a merge that somebody else makes: what it really holds. */
-function observedPlan(plan: PullSecretPlan, secrets: SystemSecrets): PullSecretPlan {
+/** What is reported of a merge that somebody else makes: what it really holds, and why it is not ours where it should be. */
+function observedPlan(
+  plan: PullSecretPlan,
+  secrets: SystemSecrets,
+  observed: Elsewhere | undefined,
+  regarding: Ref,
+): PullSecretPlan {
+  if (observed === undefined || observed.reason === 'OwnershipUnknown') return plan;
   const verdicts = observedVerdicts(secrets, plan.verdicts);
-  return { ...plan, verdicts, addedCount: verdicts.filter(({ verdict }) => verdict === 'Accepted').length };
+  const addedCount = verdicts.filter(({ verdict }) => verdict === 'Accepted').length;
+  if (observed.reason === 'Observing') return { ...plan, verdicts, addedCount };
+  const { reason: code, message } = observed;
+  const held: Problem = { disposition: 'terminal', code, message: `Cannot own: ${message}`, regarding };
+  return { ...plan, verdicts, addedCount, problems: [...plan.problems, held] };
 }
 
 const DAEMON_SET: Ref = {
@@ -112,32 +129,47 @@ function readSecrets(world: World): SystemSecrets {
 interface Writes {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[] | 'all';
+  readonly remove: NonNullable<Outcome['remove']>;
   readonly problems: readonly Problem[];
 }
 
-const NO_WRITES: Writes = { apply: [], keep: 'all', problems: [] };
+const NO_WRITES: Writes = { apply: [], keep: 'all', remove: [], problems: [] };
 
 interface Findings {
   readonly world: World;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
+  readonly daemonSet: KubeObject | undefined;
 }
 
-function ownedWrites({ world, plan, nodes, secrets }: Findings, options: GlobalPullSecretOptions): Writes {
+function ownedWrites(
+  { world, plan, nodes, secrets, daemonSet }: Findings,
+  options: GlobalPullSecretOptions,
+): Writes {
   const { original, global } = plan;
   // Without a platform secret there is nothing to bring to nodes yet, and what is there stays.
   const usable = original.act === 'write';
   const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
   const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
+  const takes = options.mode === 'own';
+  const remove = removals({ global: global.act === 'remove' ? secrets.global : undefined, daemonSet, takes });
   return {
-    apply: [...agent, ...secretWrites(plan, secrets), ...nodes.apply],
+    apply: [
+      ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
+      ...secretWrites(plan, secrets, takes),
+      ...nodes.apply,
+    ],
     keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
-    problems: missingAgent(world, options),
+    remove,
+    problems: [
+      ...missingAgent(world, options),
+      ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global) : []),
+    ],
   };
 }
 
-function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets): readonly Apply[] {
+function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
   const writes: Apply[] = [];
   if (plan.original.act === 'write') {
     // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
@@ -160,15 +192,14 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets): readonly Ap
         value: plan.global.value,
         annotations,
       }),
-      adopt: mayAdopt(secrets.global),
+      adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),
     });
   }
   return writes;
 }
 
-/** A `global-pull-secret` of somebody else is taken over only when it says so. */
-function mayAdopt(secret: KubeObject | undefined): boolean {
-  return secret?.metadata.annotations?.['pullwright.dev/adopt'] === 'true';
+function isSame(ref: Ref, { kind, metadata }: KubeObject): boolean {
+  return ref.kind === kind && ref.namespace === metadata.namespace && ref.name === metadata.name;
 }
 
 function secretRef(name: string): Ref {

@@ -1,4 +1,4 @@
-/** What decides about a removal besides the documents: the release payload, the confirmations, and what was held before. */
+/** What decides about a removal or a takeover besides the objects: the release payload, the platform, the confirmations. */
 import {
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
@@ -12,6 +12,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { RemovalContext } from './platform.ts';
 import { PLATFORM_STATUS } from './platform-report.ts';
 import { CONFIRM_ANNOTATION, type RemovalOptions } from './removal-guard.ts';
+import { TAKEOVER_ANNOTATION, type TakeoverContext } from './takeover.ts';
 
 const HOSTED_CLUSTER = {
   role: 'management',
@@ -32,26 +33,46 @@ export const REMOVAL_READS: readonly Read[] = [
 
 /** Gathers it from the world. */
 export function removalContext(world: World, options: RemovalOptions = {}): RemovalContext {
-  const { hostedCluster, controlPlaneNamespace } = world.scope;
-  const cluster =
-    hostedCluster === undefined ? undefined : world.get({ ...HOSTED_CLUSTER, ...hostedCluster });
-  const platform = world.get({
-    role: 'management',
-    apiVersion: 'v1',
-    kind: 'Secret',
-    namespace: controlPlaneNamespace,
-    name: NAMES.platform,
-  });
   const held = heldBefore(world.get(PLATFORM_STATUS));
   return {
-    release: releaseRepository(cluster, world.get(CLUSTER_VERSION)),
-    confirmed: [cluster, platform]
-      .map((object) => object?.metadata.annotations?.[CONFIRM_ANNOTATION])
-      .filter((value) => typeof value === 'string'),
+    release: releaseRepository(hostedClusterOf(world), world.get(CLUSTER_VERSION)),
+    confirmed: confirmations(world, CONFIRM_ANNOTATION),
     ...(held === undefined ? {} : { held }),
     options,
     now: world.now,
   };
+}
+
+/** What decides about taking over the objects of others. */
+export function takeoverContext(world: World): TakeoverContext {
+  const spec = hostedClusterOf(world)?.spec as
+    | { readonly platform?: { readonly type?: unknown } }
+    | undefined;
+  const type = spec?.platform?.type;
+  return {
+    platform: typeof type === 'string' ? type : undefined,
+    confirmed: confirmations(world, TAKEOVER_ANNOTATION),
+  };
+}
+
+function hostedClusterOf(world: World): KubeObject | undefined {
+  const { hostedCluster } = world.scope;
+  return hostedCluster === undefined ? undefined : world.get({ ...HOSTED_CLUSTER, ...hostedCluster });
+}
+
+/** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
+function confirmations(world: World, annotation: string): readonly string[] {
+  const namespace = world.scope.controlPlaneNamespace;
+  const secret = world.get({
+    role: 'management',
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namespace,
+    name: NAMES.platform,
+  });
+  return [hostedClusterOf(world), secret]
+    .map((object) => object?.metadata.annotations?.[annotation])
+    .filter((value) => typeof value === 'string');
 }
 
 /** Where a person can do something about the platform's pull secret: the HostedCluster, or the Secret itself. */

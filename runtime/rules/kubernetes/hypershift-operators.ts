@@ -38,9 +38,14 @@ export type OwnershipMode = 'auto' | 'own' | 'observe';
  * ```
  */
 export function operatorOf(object: KubeObject | undefined): string | undefined {
-  const manager = object?.metadata.managedFields?.find((entry) => MANAGERS.has(entry.manager ?? ''));
+  const manager = object?.metadata.managedFields?.find((entry) => isOperator(entry.manager ?? ''));
   const owner = object?.metadata.ownerReferences?.find((reference) => OWNERS.has(reference.kind));
   return manager?.manager ?? owner?.kind;
+}
+
+/** Whether a field manager is one of HyperShift's operators. */
+export function isOperator(manager: string): boolean {
+  return MANAGERS.has(manager);
 }
 
 /** Whether to watch only: the one who writes instead, or undefined when `object` is ours to write. */
