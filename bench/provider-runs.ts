@@ -1,6 +1,6 @@
 /**
  * Runs by Bun: `bun bench/provider-runs.ts CONFIG.json`. Starts programs in turn, as a kubelet would, and prints for each the
- * times in milliseconds and the largest resident size in MiB. Bun, because it reports what a child used.
+ * times and the processor times in milliseconds, and the largest resident size in MiB. Bun, because it reports what a child used.
  */
 import { readFileSync } from 'node:fs';
 
@@ -18,6 +18,8 @@ export interface RunsConfig {
 export interface ProgramRuns {
   readonly name: string;
   readonly ms: readonly number[];
+  /** Processor time, of the program and of the system for it. */
+  readonly cpuMs: readonly number[];
   readonly rssMiB: number;
   readonly stderrLines: number;
 }
@@ -25,7 +27,7 @@ export interface ProgramRuns {
 interface Child {
   readonly exited: Promise<number>;
   readonly stderr: ReadableStream<Uint8Array>;
-  resourceUsage(): { readonly maxRSS: number };
+  resourceUsage(): { readonly maxRSS: number; readonly cpuTime: { readonly total: bigint | number } };
 }
 
 interface BunGlobal {
@@ -51,6 +53,7 @@ async function main(): Promise<void> {
   const results = config.programs.map(({ name }) => ({
     name,
     ms: [] as number[],
+    cpuMs: [] as number[],
     rssMiB: 0,
     stderrLines: 0,
   }));
@@ -70,7 +73,9 @@ async function main(): Promise<void> {
       if (code !== 0) throw new Error(`${command[0]} ended with ${code}: ${said.end}`);
       if (round < 0 || result === undefined) continue;
       result.ms.push(ms);
-      result.rssMiB = Math.max(result.rssMiB, child.resourceUsage().maxRSS / 2 ** 20);
+      const { maxRSS, cpuTime } = child.resourceUsage();
+      result.cpuMs.push(Number(cpuTime.total) / 1000);
+      result.rssMiB = Math.max(result.rssMiB, maxRSS / 2 ** 20);
       result.stderrLines = said.lines;
     }
   }

@@ -1,12 +1,10 @@
 /**
- * One run of the credential provider, start to end, as a kubelet starts it: TLS verified, secrets read, file written. Each row
- * is also a multiple of an empty program of the same build, and is held against a stand-in for the Go provider (see
- * provider-peer/), both measured in the same rounds, and against what the Go provider itself took on a machine of this kind.
+ * One run of the credential provider, start to end, as a kubelet starts it: TLS verified, secrets read, file written. In the same
+ * rounds run the original of the CRI-O project, built from its module, and an empty program of the same build as ours.
  */
-import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { baseRuntime } from '../build/base.ts';
 import { compile } from '../build/compile.ts';
@@ -14,20 +12,24 @@ import {
   authFiles,
   flagsOf,
   makeNode,
+  type NodeDouble,
   pullSecret,
   requestFor,
   tokenFor,
 } from '../test/credential-provider/support/node-double.ts';
 import { makeCertificates } from '../test/support/certificates.ts';
-import { missingGo } from '../test/support/go-program.ts';
+import { canBuild, type GoTools, goTools } from '../test/support/go-tools.ts';
 import { runProcess } from '../test/support/process.ts';
-import { ms, printTable, spread } from './measure.ts';
-import { buildProviderPeer } from './provider-peer/build.ts';
+import { ms, percentile, printTable, spread } from './measure.ts';
 import type { ProgramRuns, RunsConfig } from './provider-runs.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
-const folder = mkdtempSync(join(tmpdir(), 'provider-bench-'));
+/** In memory: what a disk needs for a sync is no program's. */
+const MEMORY = '/dev/shm';
+const folder = mkdtempSync(join(MEMORY, 'provider-bench-'));
+/** The original takes its paths when it is built; this one leads to the node that is measured. */
+const NODE = join(MEMORY, 'pullwright-provider-bench');
 const ROUNDS = 25;
 
 type Shape = 'fan' | 'pairs';
@@ -36,20 +38,47 @@ interface Load {
   readonly shape: Shape;
   readonly pairs: number;
   readonly matched: number;
-  /** What the Go provider took, in milliseconds. */
-  readonly go: number;
 }
 
-const LOADS: readonly Load[] = [
-  { shape: 'fan', pairs: 10, matched: 1, go: 12.2 },
-  { shape: 'fan', pairs: 1000, matched: 10, go: 67.6 },
-  { shape: 'fan', pairs: 1000, matched: 100, go: 476 },
-  { shape: 'fan', pairs: 1000, matched: 1000, go: 4470 },
-  { shape: 'pairs', pairs: 10, matched: 1, go: 10.7 },
-  { shape: 'pairs', pairs: 1000, matched: 10, go: 27.1 },
-  { shape: 'pairs', pairs: 1000, matched: 100, go: 32.6 },
-  { shape: 'pairs', pairs: 1000, matched: 1000, go: 75.6 },
+const SIZES: readonly (readonly [number, number])[] = [
+  [10, 1],
+  [25, 3],
+  [50, 5],
+  [100, 10],
+  [100, 100],
+  [1000, 10],
+  [1000, 100],
+  [1000, 1000],
 ];
+const SHAPES: readonly Shape[] = ['fan', 'pairs'];
+const LOADS: readonly Load[] = SHAPES.flatMap((shape) =>
+  SIZES.map(([pairs, matched]) => ({ shape, pairs, matched })),
+);
+
+const PATHS: Readonly<Record<string, string>> = {
+  RegistriesConfPath: `${NODE}/registries.conf`,
+  AuthDir: `${NODE}/auth`,
+  KubeletAuthFilePath: `${NODE}/config.json`,
+  KubernetesConfigDir: NODE,
+};
+const ORIGINAL: GoTools = {
+  name: 'original provider',
+  module: join(root, 'test/node'),
+  flags: [
+    '-trimpath',
+    '-tags',
+    'containers_image_openpgp exclude_graphdriver_btrfs',
+    '-ldflags',
+    `-s -w ${Object.entries(PATHS)
+      .map(
+        ([variable, path]) => `-X github.com/cri-o/crio-credential-provider/pkg/config.${variable}=${path}`,
+      )
+      .join(' ')}`,
+  ],
+  env: { CGO_ENABLED: '0' },
+  packages: ['github.com/cri-o/crio-credential-provider/cmd/crio-credential-provider'],
+  programs: { 'crio-credential-provider': 'crio-credential-provider' },
+};
 
 const name = (index: number): string => String(index).padStart(4, '0');
 
@@ -83,7 +112,7 @@ function secretsOf({ shape, pairs, matched }: Load): readonly object[] {
 
 async function measure(
   load: Load,
-  programs: { provider: string; empty: string; peer: string | undefined },
+  programs: { provider: string; empty: string; original: string | undefined },
 ): Promise<Record<string, ProgramRuns>> {
   const { ca, cert, key } = makeCertificates();
   const list = JSON.stringify({ kind: 'SecretList', apiVersion: 'v1', items: secretsOf(load) });
@@ -106,15 +135,17 @@ async function measure(
     }),
     authDirMode: 0o700,
   });
+  rmSync(NODE, { force: true });
+  symlinkSync(node.folder, NODE);
   const stdin = requestFor(imageOf(load), tokenFor('team-a'));
   const config: RunsConfig = {
     rounds: ROUNDS,
     programs: [
       { name: 'empty', command: [programs.empty], stdin },
-      { name: 'provider', command: [programs.provider, ...flagsOf(node)], stdin },
-      ...(programs.peer === undefined
+      { name: 'provider', command: [programs.provider, ...ownFlags(node)], stdin },
+      ...(programs.original === undefined
         ? []
-        : [{ name: 'peer', command: [programs.peer, ...flagsOf(node)], stdin, most: peerRounds(load) }]),
+        : [{ name: 'original', command: [programs.original], stdin, most: originalRounds(load) }]),
     ],
   };
   const path = join(folder, 'config.json');
@@ -130,22 +161,29 @@ async function measure(
   return Object.fromEntries((JSON.parse(ran.stdout) as ProgramRuns[]).map((one) => [one.name, one]));
 }
 
-/** A run of the largest load takes seconds in Go. */
-function peerRounds({ go }: Load): number {
-  return Math.min(ROUNDS, Math.ceil(3000 / go));
+/** Drop-ins are read where they are on this machine, as the original does it. */
+function ownFlags(node: NodeDouble): readonly string[] {
+  return flagsOf(node).filter((flag) => !flag.startsWith('--registries-conf-dir'));
 }
 
-function builtPeer(): string | undefined {
-  const missing = missingGo();
-  try {
-    if (missing !== undefined) throw new Error(missing);
-    const peer = join(folder, 'peer');
-    buildProviderPeer(peer);
-    return peer;
-  } catch (error) {
-    process.stderr.write(`without the stand-in for the Go provider: ${(error as Error).message}\n`);
-    return undefined;
-  }
+/** A run of the largest load takes the original seconds. */
+function originalRounds({ shape, pairs, matched }: Load): number {
+  return shape === 'fan' && pairs * matched > 10_000 ? 4 : ROUNDS;
+}
+
+async function builtOriginal(): Promise<string | undefined> {
+  const progress = (line: string): boolean => process.stderr.write(`${line}\n`);
+  if (canBuild(ORIGINAL)) return join(await goTools(ORIGINAL, progress), 'crio-credential-provider');
+  progress('without the original provider: no Go tool chain');
+  return undefined;
+}
+
+/** Processor time of the quarter of the fastest: what else runs on the machine counts least there. */
+function leastCpu({ cpuMs }: ProgramRuns): number {
+  return percentile(
+    [...cpuMs].sort((a, b) => a - b),
+    0.25,
+  );
 }
 
 writeFileSync(join(folder, 'empty.ts'), 'export {};\n');
@@ -155,27 +193,29 @@ const built = join(folder, 'pullwright');
 compile({ root, arch, outfile: built });
 const provider = join(folder, 'crio-credential-provider');
 symlinkSync(built, provider);
-const peer = builtPeer();
-// The node's files are in memory, as they were when the Go provider was recorded: what a disk needs for a sync is no program's.
-if (existsSync('/dev/shm')) process.env['TMPDIR'] = '/dev/shm';
+const original = await builtOriginal();
+process.env['TMPDIR'] = MEMORY;
 
 const rows = [];
 for (const load of LOADS) {
-  const { provider: own, empty: floor, peer: other } = await measure(load, { provider, empty, peer });
+  const { provider: own, empty: floor, original: other } = await measure(load, { provider, empty, original });
   if (own === undefined || floor === undefined) throw new Error('a program was not measured');
   const [median, least] = [spread(own.ms).median, spread(floor.ms).median];
   rows.push({
     shape: load.shape,
-    'pairs / matched': `${load.pairs} / ${load.matched}`,
+    'mirrors / secrets': `${load.pairs} / ${load.matched}`,
     'median ms': ms(median),
-    'least ms': ms(spread(own.ms).min),
     'times an empty program': `${(median / least).toFixed(1)}x`,
-    'Go stand-in ms': other === undefined ? '' : ms(spread(other.ms).median),
-    'stand-in / ours': other === undefined ? '' : `${(spread(other.ms).median / median).toFixed(1)}x`,
-    'Go provider, recorded ms': load.go,
+    'original, median ms': other === undefined ? '' : ms(spread(other.ms).median),
+    'original / ours': other === undefined ? '' : `${(spread(other.ms).median / median).toFixed(1)}x`,
+    'processor ms': ms(leastCpu(own)),
+    'original, processor ms': other === undefined ? '' : ms(leastCpu(other)),
+    'original / ours, processor':
+      other === undefined ? '' : `${(leastCpu(other) / leastCpu(own)).toFixed(1)}x`,
     'MiB resident': own.rssMiB.toFixed(0),
     'log lines': own.stderrLines,
   });
 }
 printTable(`One run of the credential provider (${ROUNDS} rounds)`, rows);
+rmSync(NODE, { force: true });
 rmSync(folder, { recursive: true });

@@ -48,13 +48,18 @@ export function renderFleet(fleet: Fleet): {
 /** Objects of one cluster, by way of a Chart of its own. */
 export function renderCluster(fleet: Fleet, cluster: Cluster): RenderedCluster {
   const chart = clusterChart(fleet, cluster);
-  const objects = chart.toJson() as readonly KubeObject[];
+  const objects = distinct(chart.toJson() as readonly KubeObject[]);
   return {
     name: cluster.context.name,
     path: cluster.path,
     objects: withSyncWaves(objects, fleet.gitops),
     kept: cluster.sections.flatMap(({ system, config }) => system.files?.(config, cluster.context) ?? []),
   };
+}
+
+/** Two systems may bring the very same object, such as the namespace that both report in. */
+function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
+  return [...new Map(objects.map((object) => [JSON.stringify(object), object])).values()];
 }
 
 /**

@@ -16,7 +16,8 @@
  * Own CRDs come from `charts/shared/crd.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
  * `charts/output.ts`.
  */
-import { type CredentialProviderInput, credentialProviderSystem } from './credential-provider/chart.ts';
+import { credentialProviderSystem } from './credential-provider/chart.ts';
+import type { CredentialProviderInput } from './credential-provider/section.ts';
 import { globalPullSecretSystem } from './global-pull-secret/chart.ts';
 import type { GlobalPullSecretInput } from './global-pull-secret/section.ts';
 import { type PullSecretAdapterInput, pullSecretAdapterSystem } from './pull-secret-adapter/chart.ts';

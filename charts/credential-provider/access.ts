@@ -4,7 +4,7 @@
  */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { kubernetesObject, labels, role, secretsByName } from '../shared/objects.ts';
+import { kubernetesObject, labels, type PolicyRule, role, secretsByName } from '../shared/objects.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -57,9 +57,9 @@ export interface NamespaceAccess {
   /**
    * Secrets that may be read, by name; then nothing can be listed, and the names must reach the provider: by the annotation
    * `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read.
-   * Absent: every secret of the namespace.
+   * `inUse`: the reconciler keeps the Role equal to what ServiceAccounts and pods name. Absent: every secret of the namespace.
    */
-  readonly secrets?: readonly string[];
+  readonly secrets?: readonly string[] | 'inUse';
   /** Let the provider read pod and ServiceAccount, so that contradicting secrets are ordered as the pod orders them. @default {true} */
   readonly readReferences?: boolean;
 }
@@ -78,27 +78,55 @@ export interface NamespaceAccess {
  */
 export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
   const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;
-  const name = 'credential-provider-secret-access';
-  const secretRule =
-    secrets === undefined
-      ? ({ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] } as const)
-      : secretsByName(secrets, ['get']);
-  const references = [
+  const binding = kubernetesObject(
+    'RoleBinding',
+    { name: `${ROLE}-binding`, namespace, labels: ours(ROLE) },
+    {
+      roleRef: { apiGroup: RBAC, kind: 'Role', name: ROLE },
+      subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
+    },
+  );
+  if (secrets === 'inUse') return [binding];
+  return [namespaceRole({ namespace, serviceAccounts, secrets, readReferences }), binding];
+}
+
+/** Name of the Role in each namespace. */
+export const ROLE: string = 'credential-provider-secret-access';
+
+/**
+ * The Role alone. `secrets`: names; none of them grants none, undefined grants all.
+ *
+ * @example
+ * ```ts
+ * import { namespaceRole } from './access.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const none = { namespace: 'a', serviceAccounts: ['app'], secrets: [], readReferences: false };
+ * assert.deepEqual(namespaceRole(none)['rules'], []);
+ * ```
+ */
+export function namespaceRole(access: {
+  readonly namespace: string;
+  readonly serviceAccounts: readonly string[];
+  readonly secrets: readonly string[] | undefined;
+  readonly readReferences: boolean;
+}): KubeObject {
+  const { namespace, serviceAccounts, secrets, readReferences } = access;
+  return role({ name: ROLE, namespace, labels: ours(ROLE) }, [
+    ...secretRules(secrets),
+    ...(readReferences ? referenceRules(serviceAccounts) : []),
+  ]);
+}
+
+function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {
+  if (secrets === undefined) return [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }];
+  // A rule without names would be one for every secret.
+  return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
+}
+
+function referenceRules(serviceAccounts: readonly string[]): readonly PolicyRule[] {
+  return [
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: serviceAccounts, verbs: ['get'] },
-  ] as const;
-  return [
-    role(
-      { name, namespace, labels: ours(name) },
-      readReferences ? [secretRule, ...references] : [secretRule],
-    ),
-    kubernetesObject(
-      'RoleBinding',
-      { name: `${name}-binding`, namespace, labels: ours(name) },
-      {
-        roleRef: { apiGroup: RBAC, kind: 'Role', name },
-        subjects: serviceAccounts.map((account) => ({ kind: 'ServiceAccount', name: account, namespace })),
-      },
-    ),
   ];
 }

@@ -3,6 +3,7 @@ import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/pla
 import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
 import type { Access, HostedCluster } from '../shared/system.ts';
+import { ROLE } from './access.ts';
 import { hostedConfigMapName } from './hosted-config-map.ts';
 import { machineConfigName } from './machine-config.ts';
 
@@ -41,6 +42,23 @@ export function clusterAccess(namespace: string): readonly Access[] {
     },
     statusAccess(namespace),
   ];
+}
+
+/**
+ * In a namespace whose Role is kept equal to the pull secrets in use. An account can only grant what it has: it may read the
+ * secrets of this namespace itself.
+ */
+export function followedAccess(namespace: string): Access {
+  return {
+    namespace,
+    rules: [
+      { apiGroups: [''], resources: ['pods', 'serviceaccounts'], verbs: READ },
+      { apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+      applyByName('rbac.authorization.k8s.io', 'roles', [ROLE]),
+      // They are looked up by label, which RBAC cannot express.
+      { apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['list', 'watch'] },
+    ],
+  };
 }
 
 /** In a management cluster, for each hosted cluster: its ConfigMap and its report. */

@@ -1,6 +1,6 @@
 /**
  * The usual run of the credential provider, without the command line around it: no streams, no help, and an end at once.
- * What it does not know (help, version, dry run, wrong flags) is left to the command line, which says the same on Node.
+ * What it does not know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
@@ -10,7 +10,7 @@ import { errnoOf } from '../host/file-errors.ts';
 /** Whether `args` were those of a usual run; then it has ended with the process. */
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   const parsed = parsedOf(args);
-  if (parsed === undefined || parsed.dryRun || parsed.version !== undefined) return false;
+  if (parsed === undefined || parsed.dryRun || parsed.check || parsed.version !== undefined) return false;
   const env = await environment();
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));

@@ -23,7 +23,13 @@ export const PROVIDER_SPEC: CommandSpec = {
     'dry-run': toggle({
       help: 'write nothing; print pull sources, choices and the redacted auth file. What the request holds under "dryRun" (registriesConf, globalAuth, secrets) stands in for the node and the API server',
     }),
-    output: choice(['text', 'json'], { default: 'text', help: 'the form of what --dry-run prints' }),
+    check: toggle({
+      help: 'write nothing; take a request without a token, and say whether configuration, folder, CA and API server of this node are as a run needs them: 0 yes, 1 no',
+    }),
+    output: choice(['text', 'json'], {
+      default: 'text',
+      help: 'the form of what --dry-run and --check print',
+    }),
     version: toggle({ help: 'print the version' }),
     'version-json': toggle({ help: 'print the version as JSON' }),
   },

@@ -49,6 +49,10 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
     );
     return 0;
   }
+  if (parsed.check) {
+    const { checkNode } = await import('../credential-provider/plugin/check.ts');
+    return checkNode(parsed, { ...io, env: takeProxySettings(io.env) });
+  }
   if (parsed.dryRun) return (await import('../credential-provider/plugin/dry-run.ts')).dryRun(parsed, io);
   const result = await runProvider(parsed.options, {
     env: takeProxySettings(io.env),

@@ -2,7 +2,7 @@
 import { type NodeFile, variableDropIn } from '../../charts/credential-provider/machine-config.ts';
 import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from '../rules/credential-provider/config.ts';
-import { flagVariable, serviceSettings } from '../rules/credential-provider/kubelet-unit.ts';
+import { flagVariable, kubeletCommand, serviceSettings } from '../rules/credential-provider/kubelet-unit.ts';
 import {
   CREDENTIAL_PROVIDER,
   kubeletFlags,
@@ -34,5 +34,6 @@ export function poolFiles(
  */
 export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit): boolean {
   if (isKnownToKubelet || unit === undefined) return true;
-  return flagVariable(serviceSettings([unit]), [])?.name === CREDENTIAL_PROVIDER.dropInVariable;
+  const settings = serviceSettings([unit]);
+  return flagVariable(settings, [], kubeletCommand(settings))?.name === CREDENTIAL_PROVIDER.dropInVariable;
 }

@@ -8,20 +8,8 @@
 import { PullwrightError } from '../rules/errors.ts';
 import { type Bus, type BusCall, BusRefused, type BusSignal, connectBus } from './bus.ts';
 import { type Clock, systemClock } from './clock.ts';
-
-/** A unit as systemd sees it. */
-export interface UnitState {
-  /** `active`, `activating`, `failed`, `inactive` and so on. */
-  readonly active: string;
-  /** `running`, `auto-restart`, `dead` and so on. */
-  readonly sub: string;
-  /** `loaded`, `not-found`, `masked` and so on. */
-  readonly load: string;
-  /** A new value each time the unit is started, in hex; empty when it never was. */
-  readonly invocation: string;
-  /** Whether a job of the unit is waiting or running. */
-  readonly busy: boolean;
-}
+import { type LoadedService, loadedService } from './loaded-service.ts';
+import { type UnitState, unitState } from './unit-state.ts';
 
 /** What became of a job: its result in systemd's words (`done`, `failed`, `timeout`, `canceled`, `dependency`, `skipped`). */
 export interface JobEnd {
@@ -56,19 +44,31 @@ export interface ReloadingSystemd extends Systemd {
   reload(): Promise<void>;
 }
 
+/** For programs that have to know what systemd makes of a service, and run others as services. */
+export interface ServiceSystemd extends ReloadingSystemd {
+  /** The service as systemd has read it; undefined where it has none of this name. */
+  service(unit: string): Promise<LoadedService | undefined>;
+  /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */
+  run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd>;
+}
+
+/** Name, D-Bus signature, and value of each property. */
+export type ServiceProperties = readonly (readonly [string, string, unknown])[];
+
 const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
+const TRANSIENT = 'ssa(sv)a(sa(sv))';
 const LOOK_AGAIN_MS = 250;
 /** How long a bus that went away during a job may stay away before the attempt counts as failed. */
 const LOOK_UP_MS = 30_000;
 
 /** systemd over the system bus. */
-export function systemdOverBus(options: SystemdOptions = {}): ReloadingSystemd {
+export function systemdOverBus(options: SystemdOptions = {}): ServiceSystemd {
   return new SystemdOverBus(options);
 }
 
-class SystemdOverBus implements ReloadingSystemd {
+class SystemdOverBus implements ServiceSystemd {
   readonly #callMs: number;
   readonly #jobMs: number;
   readonly #clock: Clock;
@@ -92,6 +92,26 @@ class SystemdOverBus implements ReloadingSystemd {
 
   async reload(): Promise<void> {
     await this.#with((bus) => this.#manager(bus, 'Reload', []));
+  }
+
+  async service(unit: string): Promise<LoadedService | undefined> {
+    return this.#with(async (bus) => {
+      const ofUnit = await this.#properties(bus, unit, 'Unit');
+      const ofService = await this.#properties(bus, unit, 'Service');
+      const [processes] = await this.#manager(bus, 'GetUnitProcesses', [unit]).catch(() => []);
+      return loadedService(ofUnit, ofService, processes);
+    });
+  }
+
+  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
+    const { default: dbus } = await import('dbus-next');
+    const variants = properties.map(([name, type, value]) => [name, new dbus.Variant(type, value)]);
+    const until = this.#clock.monotonic() + this.#jobMs;
+    return this.#with(async (bus) => {
+      const ends = await this.#listen(bus);
+      const [path] = await this.#manager(bus, 'StartTransientUnit', [unit, 'fail', variants, []], TRANSIENT);
+      return { result: await this.#end(bus, ends.of(String(path)), until, signal) };
+    });
   }
 
   async restart(unit: string, signal: AbortSignal): Promise<JobEnd> {
@@ -120,12 +140,14 @@ class SystemdOverBus implements ReloadingSystemd {
     }
   }
 
-  async #manager(bus: Bus, member: string, body: readonly string[]): Promise<readonly unknown[]> {
+  async #manager(
+    bus: Bus,
+    member: string,
+    body: readonly unknown[],
+    signature = 's'.repeat(body.length),
+  ): Promise<readonly unknown[]> {
     const call: BusCall = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER, member };
-    return bus.call(
-      body.length === 0 ? call : { ...call, signature: 's'.repeat(body.length), body },
-      this.#callMs,
-    );
+    return bus.call(body.length === 0 ? call : { ...call, signature, body }, this.#callMs);
   }
 
   async #listen(bus: Bus): Promise<JobEnds> {
@@ -149,6 +171,11 @@ class SystemdOverBus implements ReloadingSystemd {
   }
 
   async #stateOn(bus: Bus, unit: string): Promise<UnitState> {
+    return unitState(await this.#properties(bus, unit, 'Unit'));
+  }
+
+  /** Every property of the unit's interface. */
+  async #properties(bus: Bus, unit: string, kind: 'Unit' | 'Service'): Promise<unknown> {
     const [path] = await this.#manager(bus, 'LoadUnit', [unit]);
     const [all] = await bus.call(
       {
@@ -157,11 +184,11 @@ class SystemdOverBus implements ReloadingSystemd {
         interface: 'org.freedesktop.DBus.Properties',
         member: 'GetAll',
         signature: 's',
-        body: ['org.freedesktop.systemd1.Unit'],
+        body: [`org.freedesktop.systemd1.${kind}`],
       },
       this.#callMs,
     );
-    return unitState(all);
+    return all;
   }
 
   /** Waits for the job's end, the loss of the bus, the deadline, or the signal to stop: whichever is first. */
@@ -226,32 +253,6 @@ class JobEnds {
       this.#wanted = { path, tell };
     });
   }
-}
-
-function unitState(answer: unknown): UnitState {
-  if (typeof answer !== 'object' || answer === null)
-    throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
-      code: 'BusAnswer',
-    });
-  const all = answer as Readonly<Record<string, { readonly value?: unknown } | null | undefined>>;
-  const text = (name: string): string => {
-    const value = all[name]?.value;
-    return typeof value === 'string' ? value : '';
-  };
-  const id = all['InvocationID']?.value;
-  const job = all['Job']?.value;
-  return {
-    active: text('ActiveState'),
-    sub: text('SubState'),
-    load: text('LoadState'),
-    invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
-    busy: Array.isArray(job) && job[0] !== 0,
-  };
-}
-
-function isBytes(value: unknown): value is Uint8Array | readonly number[] {
-  if (value instanceof Uint8Array) return true;
-  return Array.isArray(value) && value.every((one) => typeof one === 'number');
 }
 
 /** Whether the job may have run although its end was not seen. */

@@ -1,6 +1,7 @@
 /** One attempt to restart a unit, believed only when the unit has stayed up; and seeing to it that a unit runs. */
 import type { Clock } from '../host/clock.ts';
-import type { Systemd, UnitState } from '../host/systemd.ts';
+import type { Systemd } from '../host/systemd.ts';
+import type { UnitState } from '../host/unit-state.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import type { FailureKind } from '../rules/rollout/breaker.ts';
 

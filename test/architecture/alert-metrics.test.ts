@@ -35,6 +35,7 @@ async function served(): Promise<ReadonlySet<string>> {
     stateDir: '',
     binDir: undefined,
     authDir: '/auth',
+    busSocket: '',
   };
   const pages = [
     (await createMetrics().render()).text,

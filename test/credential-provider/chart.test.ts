@@ -1,7 +1,8 @@
 /** What a fleet's section renders, and which sections are refused. */
 import assert from 'node:assert/strict';
 import { stringify } from 'yaml';
-import { credentialProviderSystem, schema } from '../../charts/credential-provider/chart.ts';
+import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
+import { schema } from '../../charts/credential-provider/section.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { golden } from '../support/golden.ts';
 import { type Case, suite, table } from '../support/suite.ts';

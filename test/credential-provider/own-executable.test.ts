@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { schema } from '../../charts/credential-provider/chart.ts';
 import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
+import { schema } from '../../charts/credential-provider/section.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 

@@ -4,6 +4,7 @@ import {
   environmentFiles,
   fileLine,
   flagVariable,
+  kubeletArguments,
   kubeletCommand,
   serviceSettings,
   unitLine,
@@ -42,25 +43,51 @@ const words: readonly Words[] = [
   },
 ];
 table(test, words, ({ command, words: wanted }) => {
-  assert.deepEqual(kubeletCommand(serviceSettings([`[Service]\nExecStart=${command}\n`])), wanted);
+  assert.deepEqual(kubeletCommand(serviceSettings([`[Service]\nExecStart=${command}\n`]))?.words, wanted);
 });
 
 test('the unit of kubeadm: the last command counts, and its files in order', () => {
   const settings = serviceSettings(KUBEADM);
-  assert.equal(kubeletCommand(settings)?.at(-1), '$KUBELET_EXTRA_ARGS');
+  assert.equal(kubeletCommand(settings)?.words.at(-1), '$KUBELET_EXTRA_ARGS');
   assert.deepEqual(environmentFiles(settings), [
     '/var/lib/kubelet/kubeadm-flags.env',
     '/etc/default/kubelet',
   ]);
-  assert.deepEqual(flagVariable(settings, []), { name: 'KUBELET_EXTRA_ARGS', value: '', isSetByFile: false });
+  assert.deepEqual(flagVariable(settings, [], kubeletCommand(settings)), {
+    name: 'KUBELET_EXTRA_ARGS',
+    value: '',
+    isSetByFile: false,
+  });
   assert.deepEqual(
-    flagVariable(settings, ['# x\nKUBELET_EXTRA_ARGS=--v=1\n', "KUBELET_EXTRA_ARGS='--v=2'\n"]),
+    flagVariable(
+      settings,
+      ['# x\nKUBELET_EXTRA_ARGS=--v=1\n', "KUBELET_EXTRA_ARGS='--v=2'\n"],
+      kubeletCommand(settings),
+    ),
     {
       name: 'KUBELET_EXTRA_ARGS',
       value: '--v=2',
       isSetByFile: true,
     },
   );
+});
+
+test('what systemd is told to leave alone takes no variable', () => {
+  for (const prefix of [':', '-:', '@']) {
+    const settings = serviceSettings([
+      `[Service]\nExecStart=${prefix}/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`,
+    ]);
+    const place = flagVariable(settings, [], kubeletCommand(settings));
+    assert.equal(place?.name, prefix === '@' ? 'KUBELET_EXTRA_ARGS' : undefined, prefix);
+  }
+});
+
+test('arguments: files over units, words of a lone variable, the whole value within a word', () => {
+  const settings = serviceSettings([
+    '[Service]\nEnvironment="A=--x=1 --y" B=unit\nExecStart=/k \\\n # --config=/old \\\n $A --b=${B}\n',
+  ]);
+  const arguments_ = kubeletArguments(settings, ['B="file s"\n'], kubeletCommand(settings));
+  assert.deepEqual(arguments_, ['/k', '--x=1', '--y', '--b=file s']);
 });
 
 test('an empty setting takes back what stood before it', () => {
@@ -70,10 +97,11 @@ test('an empty setting takes back what stood before it', () => {
 });
 
 test('what the variable holds in the unit stays, and reads back as it was', () => {
-  const held = '--label="a b" --path=C:\\x --share=5%';
+  const held = '--label="a b" --path=C:\\x --share=5%%';
   const variable = { name: 'KUBELET_EXTRA_ARGS', value: held, isSetByFile: false };
   const unit = `[Service]\n${unitLine(variable, '--new')}\nExecStart=/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`;
-  assert.equal(flagVariable(serviceSettings([unit.replaceAll('%%', '%')]), [])?.value, `${held} --new`);
+  const settings = serviceSettings([unit]);
+  assert.equal(flagVariable(settings, [], kubeletCommand(settings))?.value, `${held} --new`);
   assert.equal(
     fileLine({ ...variable, value: '--a="b"' }, '--new'),
     'KUBELET_EXTRA_ARGS="--a=\\"b\\" --new"',

@@ -1,7 +1,7 @@
 /** Every option of the executable: as a field, as an argument in the kubelet's file, and as the file beside the executable. */
 import assert from 'node:assert/strict';
-import { schema } from '../../charts/credential-provider/chart.ts';
 import { installerObjects } from '../../charts/credential-provider/installer.ts';
+import { schema } from '../../charts/credential-provider/section.ts';
 import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
 import { mergeCredentialProviderConfig } from '../../runtime/rules/credential-provider/merge.ts';
 import {

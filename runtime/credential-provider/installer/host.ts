@@ -1,8 +1,12 @@
 /** The host as the installer sees it: the kubelet's unit with its drop-ins, and the files that its command line comes from. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { NodeFile } from '../../../charts/credential-provider/machine-config.ts';
 import { errnoOf, fileError } from '../../host/file-errors.ts';
+import type { LoadedService } from '../../host/loaded-service.ts';
 import { environmentFiles, serviceSettings } from '../../rules/credential-provider/kubelet-unit.ts';
+import { PullwrightError } from '../../rules/errors.ts';
+import { OWN_FILE } from './managed.ts';
 
 /** Where units are, most important first, as systemd has them. */
 export interface UnitPlace {
@@ -30,10 +34,36 @@ export function readUnit(place: UnitPlace): readonly NodeFile[] {
   return [main, ...paths.flatMap((path) => read(place.root, path) ?? [])];
 }
 
-/** Texts of the environment files that the unit names. */
-export function readEnvironment(root: string, unit: readonly NodeFile[]): readonly string[] {
-  const named = environmentFiles(serviceSettings(unit.map(({ text }) => text)));
-  return named.flatMap((path) => read(root, path)?.text ?? []);
+/** The files that systemd has read for the unit, without the drop-in that is ours. Throws for one that cannot be seen from here. */
+export function readLoadedUnit(
+  { root, ownDropIn }: Pick<UnitPlace, 'root' | 'ownDropIn'>,
+  loaded: LoadedService,
+): readonly NodeFile[] {
+  return loaded.files
+    .filter((path) => basename(path) !== ownDropIn)
+    .map((path) => {
+      // Where /lib is a link to /usr/lib, systemd names either.
+      const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
+      if (file !== undefined) return { path, text: file.text };
+      throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
+        code: 'UnitNotReadable',
+        hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer sees',
+      });
+    });
+}
+
+/** Texts of the environment files that the unit names, ours left out. */
+export function readEnvironment(
+  root: string,
+  unit: readonly NodeFile[],
+  loaded: LoadedService | undefined,
+): readonly string[] {
+  const named =
+    loaded?.environmentFiles.map(({ path }) => path) ??
+    environmentFiles(serviceSettings(unit.map(({ text }) => text)));
+  return named
+    .filter((path) => !OWN_FILE.test(basename(path)))
+    .flatMap((path) => read(root, path)?.text ?? []);
 }
 
 /** A file of the host, links followed; undefined when it is not there. */

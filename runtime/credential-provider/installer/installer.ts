@@ -1,7 +1,7 @@
 /** The installer put together: what is wanted goes through the node engine, which restarts the kubelet. */
 import { dirname } from 'node:path';
 import { systemClock } from '../../host/clock.ts';
-import { type ReloadingSystemd, systemdOverBus } from '../../host/systemd.ts';
+import { type ServiceSystemd, systemdOverBus } from '../../host/systemd.ts';
 import { NodeEngine } from '../../node/engine.ts';
 import type { NodeEvent, NodeState } from '../../node/events.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
@@ -18,9 +18,12 @@ import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { read } from './host.ts';
 import { logEvent } from './log.ts';
 import { InstallerMetrics } from './metrics.ts';
+import type { InstallPlan } from './plan.ts';
 import { previewInstaller } from './preview.ts';
+import { Proof } from './proof.ts';
 import { renderReport } from './render.ts';
 import { makeFolder, Source, type SourceOptions } from './source.ts';
+import { type TrialFailure, tryOut } from './trial.ts';
 import { removeAll } from './uninstall.ts';
 import { FreshUnits } from './units.ts';
 import { dropInFile } from './wanted.ts';
@@ -28,7 +31,6 @@ import { dropInFile } from './wanted.ts';
 /** How the installer runs. Times are milliseconds. */
 export interface InstallerOptions extends SourceOptions {
   readonly authDir: string;
-  readonly busSocket: string;
   readonly windowMs: number;
   /** Changes that may restart the kubelet within ten minutes; 0: no limit. */
   readonly maxRestarts: number;
@@ -78,6 +80,9 @@ export async function runInstaller(options: InstallerOptions, io: InstallerIo): 
     reporter?.state(next);
     if (next.ready && !options.uninstall) source.removeOld();
   };
+  const proof = new Proof(() => trial(options, source, io.signal), publish);
+  const look = (next: NodeState): void =>
+    proof.state(next, options.uninstall ? undefined : keyOf(source.plan));
   const report = (event: NodeEvent): void => {
     metrics.event(event);
     reporter?.event(event);
@@ -86,7 +91,8 @@ export async function runInstaller(options: InstallerOptions, io: InstallerIo): 
   const page = (): string => metrics.text(source.plan, clock.now());
   const closeProbes = await probes(options, () => state, page);
   try {
-    await work(options, { source, publish, report, log }, io.signal);
+    await work(options, { source, publish: look, report, log }, io.signal);
+    await proof.settled();
     if (options.uninstall) await finish(options, { log, publish }, () => state, io.signal);
   } finally {
     closeProbes();
@@ -96,6 +102,20 @@ export async function runInstaller(options: InstallerOptions, io: InstallerIo): 
   const { ready, reason, message } = state;
   io.stdout.write(renderReport({ node: options.nodeName, ready, reason, message }, options.output));
   return ready ? 0 : 1;
+}
+
+/** What is installed by a plan; undefined when the kubelet is pointed at nothing of ours. */
+function keyOf(plan: InstallPlan | undefined): string | undefined {
+  return plan?.ok === true && plan.config !== undefined ? plan.dropIn : undefined;
+}
+
+async function trial(
+  options: InstallerOptions,
+  { plan }: Source,
+  signal: AbortSignal,
+): Promise<TrialFailure | undefined> {
+  if (plan?.ok !== true) return undefined;
+  return tryOut({ systemd: systemd(options), places: options, plan, signal });
 }
 
 /** Prints what would be done. 0: nothing. */
@@ -151,7 +171,7 @@ async function finish(
   if (!options.once) while (await clock.sleep(options.pollMs, signal));
 }
 
-function systemd({ busSocket }: InstallerOptions): ReloadingSystemd {
+function systemd({ busSocket }: InstallerOptions): ServiceSystemd {
   return systemdOverBus({ socket: busSocket, jobMs: JOB_MS });
 }
 

@@ -12,14 +12,7 @@ import {
   type YamlParser,
 } from '../../rules/credential-provider/config.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
-import {
-  type FlagVariable,
-  fileLine,
-  flagVariable,
-  kubeletCommand,
-  serviceSettings,
-  unitLine,
-} from '../../rules/credential-provider/kubelet-unit.ts';
+import { type FlagVariable, fileLine, unitLine } from '../../rules/credential-provider/kubelet-unit.ts';
 import {
   type MatchImageVerdict,
   mergeCredentialProviderConfig,
@@ -29,6 +22,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { type NodeObject, tooOld } from '../pools.ts';
 import { configText } from '../render.ts';
 import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
+import { type LoadedUnit, nameOf, placeOf, type Refusal, refused } from './place.ts';
 
 /** Where a kubelet looks for providers by its present command line. */
 export interface KubeletPointers {
@@ -48,6 +42,8 @@ export interface InstallInput {
   readonly unit: readonly NodeFile[];
   /** Texts of the files of variables that the unit names, in order. @default {[]} */
   readonly environment?: readonly string[];
+  /** The unit as systemd has read it. Absent: not known; the files are read as systemd reads them. */
+  readonly loaded?: LoadedUnit;
   readonly pointers: KubeletPointers;
   /** Text of the file at `pointers.config`. */
   readonly present?: string;
@@ -79,7 +75,7 @@ export type InstallPlan =
       readonly pointedAt?: string;
       readonly verdicts: readonly MatchImageVerdict[];
     }
-  | { readonly ok: false; readonly code: string; readonly message: string; readonly hint: string };
+  | Refusal;
 
 /** The last value of each flag in the texts that make the kubelet's command line. */
 export function kubeletPointers(texts: readonly string[]): KubeletPointers {
@@ -200,8 +196,6 @@ function binDirOf({ pointers }: InstallInput): string {
   return pointers.binDir ?? CREDENTIAL_PROVIDER.binDir;
 }
 
-type Refusal = InstallPlan & { readonly ok: false };
-
 function presentConfig({
   pointers,
   present,
@@ -223,46 +217,4 @@ function presentConfig({
     `the kubelet would refuse its present file "${pointers.config}": ${refusal ?? ''}`,
     hint,
   );
-}
-
-/** The variable that takes the flags, or why there is none. */
-function placeOf({ unit, environment = [] }: InstallInput): FlagVariable | Refusal {
-  const settings = serviceSettings(unit.map(({ text }) => text));
-  if (kubeletCommand(settings) === undefined)
-    return refused(
-      'NoKubeletUnit',
-      'there is no unit of the kubelet with an ExecStart line',
-      'Set --unit and --unit-path to where it is',
-    );
-  const place = flagVariable(settings, environment);
-  if (place === undefined)
-    return refused(
-      'NoPlaceForFlags',
-      "the command of the kubelet's unit takes flags from no variable, and repeating it would leave a kubelet that does not start when the unit changes",
-      'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or give the two flags by hand',
-    );
-  const ours = nameOf(CREDENTIAL_PROVIDER.dropIn);
-  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && setsVariable(text, place.name));
-  if (late === undefined) return place;
-  return refused(
-    'DropInOverridden',
-    `"${late.path}" sets ${place.name} after "${ours}" does`,
-    'Rename that drop-in to a name before it',
-  );
-}
-
-/** Whether a later drop-in takes the variable away again. */
-function setsVariable(text: string, name: string): boolean {
-  return serviceSettings([text]).some(
-    (setting) =>
-      setting.name === 'EnvironmentFile' || (setting.name === 'Environment' && setting.value.includes(name)),
-  );
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-function refused(code: string, message: string, hint: string): Refusal {
-  return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
 }

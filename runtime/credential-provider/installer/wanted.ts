@@ -2,19 +2,27 @@
 
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
+import type { LoadedService } from '../../host/loaded-service.ts';
 import { sha256Hex } from '../../host/sha256.ts';
+import { systemdOverBus } from '../../host/systemd.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { podConnection } from '../../node/pod-connection.ts';
+import {
+  kubeletArguments,
+  kubeletCommand,
+  serviceSettings,
+} from '../../rules/credential-provider/kubelet-unit.ts';
 import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { VERSION } from '../../rules/version.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
-import { read, readEnvironment, readUnit } from './host.ts';
+import { read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
+import { withKubeconfig } from './kubeconfig-path.ts';
 import { MANAGED_MARKS } from './managed.ts';
-import { type InstallPlan, kubeletPointers, planInstall, planUninstall } from './plan.ts';
+import { type InstallInput, type InstallPlan, kubeletPointers, planInstall, planUninstall } from './plan.ts';
 
 /** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
 export interface HostPlaces {
@@ -25,6 +33,8 @@ export interface HostPlaces {
   readonly dropInDir: string;
   readonly stateDir: string;
   readonly binDir: string | undefined;
+  /** Of the system bus of the host. */
+  readonly busSocket: string;
 }
 
 export interface WantedOptions extends HostPlaces {
@@ -53,28 +63,17 @@ export function recordFile({ root, stateDir }: HostPlaces): string {
 
 /** Asks, and decides. Rejects with what could not be asked. */
 export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
-  const { root, unit, unitPath, configDir, takeOver } = options;
+  const { root, configDir, takeOver } = options;
   const presentDropIn = read('', dropInFile(options))?.text;
   if (options.uninstall)
     return planUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
   const client = await connect(env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
-  const files = readUnit({ root, unit, unitPath, ownDropIn: basename(CREDENTIAL_PROVIDER.dropIn) });
-  const environment = readEnvironment(root, files);
-  const pointers = kubeletPointers([...environment, ...files.map(({ text }) => text)]);
-  const present = pointers.config === undefined ? undefined : read(root, pointers.config)?.text;
   return planInstall({
     node,
     matchImages,
     ...(options.secretAnnotation ? { annotationKeys: [SECRETS_ANNOTATION] } : {}),
-    args: options.providerArgs,
-    unit: files,
-    environment,
-    pointers: {
-      binDir: options.binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
-      ...(pointers.config === undefined ? {} : { config: pointers.config }),
-    },
-    ...(present === undefined ? {} : { present }),
+    ...hostInput(options, await loadedKubelet(options)),
     ...(presentDropIn === undefined ? {} : { presentDropIn }),
     marks: MANAGED_MARKS.filter((path) => existsSync(root + path)),
     takeOver,
@@ -82,6 +81,65 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     digest: sha256Hex,
     parseYaml,
   });
+}
+
+/** What the host says about its kubelet. */
+function hostInput(
+  options: WantedOptions,
+  kubelet: LoadedService | undefined,
+): Pick<InstallInput, 'unit' | 'environment' | 'loaded' | 'pointers' | 'args' | 'present'> {
+  const { root, binDir, providerArgs } = options;
+  const { words, pointers, ...unit } = readKubelet(options, kubelet);
+  const { config } = pointers;
+  const present = config === undefined ? undefined : read(root, config)?.text;
+  const line = kubelet?.commandLine || words;
+  return {
+    ...unit,
+    args: withKubeconfig(providerArgs, line, (path) => existsSync(root + path)),
+    pointers: {
+      binDir: binDir ?? pointers.binDir ?? CREDENTIAL_PROVIDER.binDir,
+      ...(config === undefined ? {} : { config }),
+    },
+    ...(present === undefined ? {} : { present }),
+  };
+}
+
+/** The kubelet's service; undefined where systemd has none of the name, or there is no bus, as in a folder. */
+async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedService | undefined> {
+  try {
+    return await systemdOverBus({ socket: busSocket }).service(unit);
+  } catch (error) {
+    if (error instanceof PullwrightError && error.code === 'BusUnreachable') return undefined;
+    throw error;
+  }
+}
+
+/** The unit as systemd has it; as its files say where systemd has not read them yet. */
+function readKubelet(
+  { root, unit, unitPath }: HostPlaces,
+  kubelet: LoadedService | undefined,
+): Pick<InstallInput, 'unit' | 'environment' | 'loaded' | 'pointers'> & { readonly words: string } {
+  const ownDropIn = basename(CREDENTIAL_PROVIDER.dropIn);
+  const known = kubelet?.isStale === false ? kubelet : undefined;
+  const files =
+    known === undefined
+      ? readUnit({ root, unit, unitPath, ownDropIn })
+      : readLoadedUnit({ root, ownDropIn }, known);
+  const environment = readEnvironment(root, files, known);
+  const settings = serviceSettings(files.map(({ text }) => text));
+  const loaded = known && {
+    command: { words: known.command, isVerbatim: known.isVerbatim },
+    environment: known.environment,
+  };
+  const command = loaded?.command ?? kubeletCommand(settings);
+  const words = kubeletArguments(settings, environment, command).join(' ');
+  return {
+    unit: files,
+    environment,
+    words,
+    pointers: kubeletPointers([words]),
+    ...(loaded === undefined ? {} : { loaded }),
+  };
 }
 
 async function asked(

@@ -55,8 +55,9 @@ const OPTIONS: ReadonlyMap<string, keyof ProviderSettings> = new Map(
 export interface ParsedArguments {
   readonly options: ProviderOptions;
   readonly dryRun: boolean;
+  readonly check: boolean;
   readonly version: 'text' | 'json' | undefined;
-  /** Of the dry run. */
+  /** Of the dry run, and of the check. */
   readonly output: 'text' | 'json';
 }
 
@@ -85,7 +86,7 @@ export function parseArguments(
   let options = defaultOptions(home);
   const text = beside === undefined ? undefined : textIfThere(beside, readConfig);
   if (text !== undefined && beside !== undefined) options = withSettings(options, configOf(beside, text));
-  if (args.length === 0) return { options, dryRun: false, version: undefined, output: 'text' };
+  if (args.length === 0) return { options, dryRun: false, check: false, version: undefined, output: 'text' };
   const given = flagsOf(args);
   const config = given.get('config');
   if (config !== undefined) options = withSettings(options, configOf(config, readConfig(config)));
@@ -96,6 +97,7 @@ export function parseArguments(
   return {
     options,
     dryRun: given.has('dry-run'),
+    check: given.has('check'),
     version: given.has('version-json') ? 'json' : given.has('version') ? 'text' : undefined,
     output: outputOf(given.get('output') ?? 'text'),
   };
@@ -119,14 +121,14 @@ function textIfThere(path: string, readConfig: (path: string) => string): string
   }
 }
 
-const SWITCHES: readonly string[] = ['config', 'dry-run', 'output', 'version', 'version-json'];
+const SWITCHES: readonly string[] = ['check', 'config', 'dry-run', 'output', 'version', 'version-json'];
 
 function outputOf(text: string): 'text' | 'json' {
   if (text === 'text' || text === 'json') return text;
   throw new UsageError(`Flag "--output" is "${text}": wanted text or json`);
 }
 
-const BARE: readonly string[] = ['dry-run', 'version', 'version-json', 'verbose'];
+const BARE: readonly string[] = ['check', 'dry-run', 'version', 'version-json', 'verbose'];
 
 function flagsOf(args: readonly string[]): ReadonlyMap<string, string> {
   const given = new Map<string, string>();

@@ -1,5 +1,6 @@
 /** Options of the credential provider's reconciler, read from the configuration of `reconcile`. */
 import { UsageError } from '../../rules/errors.ts';
+import type { FollowedNamespace } from './namespace-roles.ts';
 
 export interface ReconcilerOptions {
   /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. @default {'auto'} */
@@ -10,6 +11,8 @@ export interface ReconcilerOptions {
   readonly secretAnnotation: boolean;
   /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. @default {false} */
   readonly installer?: boolean;
+  /** Namespaces whose Role follows the pull secrets in use, by name. @default none */
+  readonly namespaces?: ReadonlyMap<string, FollowedNamespace>;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
   readonly clusters?: ReadonlyMap<string, ReconcilerOptions>;
 }
@@ -35,11 +38,16 @@ export function optionsFor(options: ReconcilerOptions, scope: string): Reconcile
  * ```
  */
 export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): ReconcilerOptions {
-  const { clusters, ...common } = raw;
-  const problems = [...problemsOf(common), ...clusterProblems(clusters)];
+  const { clusters, namespaces, ...common } = raw;
+  const problems = [...problemsOf(common), ...namespaceProblems(namespaces), ...clusterProblems(clusters)];
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of credential-provider: ${problems.join('; ')}`);
-  const options = made(common);
+  const options = {
+    ...made(common),
+    ...(namespaces === undefined
+      ? {}
+      : { namespaces: new Map(Object.entries(namespaces as Readonly<Record<string, FollowedNamespace>>)) }),
+  };
   if (clusters === undefined) return options;
   const own = Object.entries(clusters as Readonly<Record<string, object>>).map(
     ([scope, one]): [string, ReconcilerOptions] => [scope, made({ ...common, ...one })],
@@ -72,7 +80,7 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
   const { mode = 'auto', platform = 'None', secretAnnotation = false, installer = false, ...others } = raw;
   const wanted =
     prefix === ''
-      ? 'mode, platform, secretAnnotation, installer or clusters'
+      ? 'mode, platform, secretAnnotation, installer, namespaces or clusters'
       : 'mode, platform, secretAnnotation or installer';
   return [
     ...Object.keys(others).map((field) => `${prefix}${field}: no such option, wanted ${wanted}`),
@@ -86,6 +94,19 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
       typeof value === 'boolean' ? [] : [`${prefix}${field}: wanted true or false`],
     ),
   ];
+}
+
+function namespaceProblems(namespaces: unknown): readonly string[] {
+  if (namespaces === undefined) return [];
+  if (!isMap(namespaces)) return ['namespaces: wanted a map by namespace'];
+  return Object.entries(namespaces).flatMap(([name, one]) => {
+    const { serviceAccounts, readReferences } = isMap(one) ? one : {};
+    const isList =
+      Array.isArray(serviceAccounts) && serviceAccounts.every((account) => typeof account === 'string');
+    return isList && typeof readReferences === 'boolean'
+      ? []
+      : [`namespaces.${name}: wanted serviceAccounts (a list of names) and readReferences (true or false)`];
+  });
 }
 
 function clusterProblems(clusters: unknown): readonly string[] {

@@ -39,6 +39,7 @@ import { contestedIn, contestedOf } from './contested.ts';
 import { fileText, unitText } from './ignition-files.ts';
 import { managerElsewhere } from './managed.ts';
 import { type MatchImagesInput, readMatchImages } from './match-images-input.ts';
+import { namespaceRolesReconciler } from './namespace-roles.ts';
 import { NODE_POOL_READ } from './node-pools.ts';
 import { optionsFor, parseReconcilerOptions, type ReconcilerOptions } from './options.ts';
 import { report } from './report.ts';
@@ -89,7 +90,12 @@ const READS: readonly Read[] = [
 
 /** Makes the reconciler from its part of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  return [credentialProviderReconciler(parseReconcilerOptions(raw))];
+  const options = parseReconcilerOptions(raw);
+  const { namespaces } = options;
+  return [
+    credentialProviderReconciler(options),
+    ...(namespaces === undefined ? [] : [namespaceRolesReconciler(namespaces)]),
+  ];
 }
 
 /** One key: the object is a singleton. */

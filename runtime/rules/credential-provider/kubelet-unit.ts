@@ -58,10 +58,21 @@ export function environmentFiles(settings: readonly Setting[]): readonly string[
   return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
 }
 
-/** Words of the command that counts; undefined when the unit has none. */
-export function kubeletCommand(settings: readonly Setting[]): readonly string[] | undefined {
+/** A command of systemd.service(5). */
+export interface UnitCommand {
+  /** Variables as they are written; without the characters that may stand before the program. */
+  readonly words: readonly string[];
+  /** Whether systemd leaves the variables alone. */
+  readonly isVerbatim: boolean;
+}
+
+/** The command that counts; undefined when the unit has none. */
+export function kubeletCommand(settings: readonly Setting[]): UnitCommand | undefined {
   const command = valuesOf(settings, 'ExecStart').at(-1);
-  return command === undefined ? undefined : wordsOf(command);
+  if (command === undefined) return undefined;
+  const [first = '', ...rest] = wordsOf(command);
+  const [prefix = ''] = /^[@:+!|-]*/.exec(first) ?? [];
+  return { words: [first.slice(prefix.length), ...rest], isVerbatim: prefix.includes(':') };
 }
 
 /** The values of a setting that is a list; an empty one empties it. */
@@ -114,37 +125,46 @@ const MADE_FOR_IT: readonly string[] = [
 
 /**
  * The variable to put flags into; undefined when the command has none. `files`: texts of the files of variables, in order.
+ * `command`: the one of the settings, or as systemd has read it.
  *
  * @example
  * ```ts
- * import { flagVariable, serviceSettings } from './kubelet-unit.ts';
+ * import { flagVariable, kubeletCommand, serviceSettings } from './kubelet-unit.ts';
  * import assert from 'node:assert/strict';
  *
  * const unit = '[Service]\nEnvironmentFile=-/etc/default/kubelet\nExecStart=/usr/bin/kubelet \\\n  # more\n  $KUBELET_EXTRA_ARGS\n';
- * assert.deepEqual(flagVariable(serviceSettings([unit]), ['KUBELET_EXTRA_ARGS="--v=4"\n']), {
+ * const settings = serviceSettings([unit]);
+ * assert.deepEqual(flagVariable(settings, ['KUBELET_EXTRA_ARGS="--v=4"\n'], kubeletCommand(settings)), {
  *   name: 'KUBELET_EXTRA_ARGS',
  *   value: '--v=4',
  *   isSetByFile: true,
  * });
- * const shell = '[Service]\nExecStart=/bin/sh -c "exec kubelet $KUBELET_EXTRA_ARGS"\n';
- * assert.equal(flagVariable(serviceSettings([shell]), []), undefined);
+ * const shell = serviceSettings(['[Service]\nExecStart=/bin/sh -c "exec kubelet $KUBELET_EXTRA_ARGS"\n']);
+ * assert.equal(flagVariable(shell, [], kubeletCommand(shell)), undefined);
  * ```
  */
 export function flagVariable(
   settings: readonly Setting[],
   files: readonly string[],
+  { words, isVerbatim }: UnitCommand = NONE,
 ): FlagVariable | undefined {
-  const words = kubeletCommand(settings) ?? [];
-  const program = baseOf((words[0] ?? '').replace(/^[@:+!|-]+/, ''));
   const kubelet = words.findIndex((word) => baseOf(word) === 'kubelet');
-  if (kubelet === -1 || SHELLS.includes(program)) return undefined;
+  if (kubelet === -1 || isVerbatim || SHELLS.includes(baseOf(words[0] ?? ''))) return undefined;
   // Of a flag that is there twice, the kubelet takes the last.
   const last = words.findLastIndex((word) => word.startsWith('--image-credential-provider-'));
   const name = MADE_FOR_IT.find((one) => words.indexOf(`$${one}`) > Math.max(kubelet, last));
   if (name === undefined) return undefined;
   const byFile = lastValue(files.flatMap(fileVariables), name);
-  const byUnit = lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
+  const byUnit = unitValue(settings, name);
   return { name, value: (byFile ?? byUnit ?? '').trim(), isSetByFile: byFile !== undefined };
+}
+
+/** Where there is no command. */
+const NONE: UnitCommand = { words: [], isVerbatim: true };
+
+/** What the unit itself sets a variable to, as it is written: `%` stands for itself and for a specifier. */
+export function unitValue(settings: readonly Setting[], name: string): string | undefined {
+  return lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
 }
 
 function baseOf(path: string): string {
@@ -171,10 +191,37 @@ function lastValue(variables: readonly Setting[], name: string): string | undefi
   return variables.findLast((variable) => variable.name === name)?.value;
 }
 
-/** The value with the flags at its end, as a line of a unit. */
+/**
+ * The words that the kubelet is started with: variables filled in as systemd does it.
+ *
+ * @example
+ * ```ts
+ * import { kubeletArguments, kubeletCommand, serviceSettings } from './kubelet-unit.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const settings = serviceSettings(['[Service]\nEnvironment="A=--v=4 --x"\nExecStart=kubelet $A --n=${A}\n']);
+ * assert.deepEqual(kubeletArguments(settings, [], kubeletCommand(settings)), ['kubelet', '--v=4', '--x', '--n=--v=4 --x']);
+ * ```
+ */
+export function kubeletArguments(
+  settings: readonly Setting[],
+  files: readonly string[],
+  { words, isVerbatim }: UnitCommand = NONE,
+): readonly string[] {
+  if (isVerbatim) return words;
+  const ofFiles = files.flatMap(fileVariables);
+  const valueOf = (name: string): string => lastValue(ofFiles, name) ?? unitValue(settings, name) ?? '';
+  return words.flatMap((word) => {
+    const alone = /^\$([A-Za-z_]\w*)$/.exec(word)?.[1];
+    if (alone !== undefined) return wordsOf(valueOf(alone));
+    return [word.replace(/\$\{([A-Za-z_]\w*)\}/g, (_, name: string) => valueOf(name))];
+  });
+}
+
+/** The value with the flags at its end, as a line of a unit. What the value says about specifiers, it goes on saying. */
 export function unitLine({ name, value }: FlagVariable, flags: string): string {
-  const text = `${name}=${value === '' ? '' : `${value} `}${flags}`;
-  return `Environment="${text.replace(/["\\]/g, '\\$&').replaceAll('%', '%%')}"`;
+  const text = `${name}=${value === '' ? '' : `${value} `}${flags.replaceAll('%', '%%')}`;
+  return `Environment="${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
 /** The same as a line of a file of variables. */

@@ -61,6 +61,16 @@ export class InstallerCluster {
     return { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
   }
 
+  /** What the executable needs to find this API server, without the kubeconfig of a kubelet. */
+  providerArgs(state: string): readonly string[] {
+    const env = join(state, 'apiserver-url.env');
+    const { port } = new URL(this.plane.server);
+    writeFileSync(env, `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${port}\n`);
+    return [`--apiserver-env=${env}`, `--ca-file=${this.account}/ca.crt`, `--auth-dir=${state}/auth`].map(
+      (arg) => `--provider-arg=${arg}`,
+    );
+  }
+
   /** Sets the entries; none removes the object. */
   async entries(...matchImages: readonly string[]): Promise<void> {
     if (matchImages.length === 0) await this.plane.remove(OBJECT);
@@ -157,6 +167,7 @@ export class InstallerNode {
       `--bus-socket=${this.machine.bus}`,
       `--node-name=${this.name}`,
       `--auth-dir=${state}/auth`,
+      ...this.#cluster.providerArgs(state),
       '--restart-window=0',
       '--max-restarts=0',
       '--settle=300ms',

@@ -1,0 +1,156 @@
+/**
+ * Whether what was installed works: the kubelet runs with the flags, and the executable, started by systemd on the host with the
+ * arguments and variables that the kubelet gives it, reaches the API server.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { removeFile } from '../../host/atomic-file.ts';
+import type { LoadedService } from '../../host/loaded-service.ts';
+import type { ServiceProperties, ServiceSystemd } from '../../host/systemd.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import {
+  decodeCredentialProviderConfig,
+  PLUGIN_API_VERSION,
+} from '../../rules/credential-provider/config.ts';
+import { CREDENTIAL_PROVIDER } from '../../rules/credential-provider/platform.ts';
+import { describeError } from '../../rules/errors.ts';
+import type { CheckReport } from '../plugin/check.ts';
+import { type InstallPlan, kubeletPointers } from './plan.ts';
+import type { HostPlaces } from './wanted.ts';
+
+/** What is wrong; undefined when nothing is. */
+export interface TrialFailure {
+  readonly reason: 'KubeletWithoutFlags' | 'ProviderFails' | 'ProviderNotTried';
+  readonly message: string;
+}
+
+interface TrialInput {
+  readonly systemd: ServiceSystemd;
+  readonly places: HostPlaces;
+  readonly plan: InstallPlan & { readonly ok: true };
+  readonly signal: AbortSignal;
+}
+
+/** The longest that a check takes: its budget, twice, and the start. */
+const LONGEST_SECONDS = 120;
+const UNIT = 'pullwright-provider-check.service';
+
+/** Looks, and tries. Rejects when systemd does not answer. */
+export async function tryOut(input: TrialInput): Promise<TrialFailure | undefined> {
+  const { systemd, places, plan } = input;
+  const kubelet = await systemd.service(places.unit);
+  return flagsFailure(kubelet, plan, places.unit) ?? (await runFailure(input, kubelet));
+}
+
+/**
+ * What the command line of the running kubelet lacks.
+ *
+ * @example
+ * ```ts
+ * import { flagsFailure } from './trial.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const plan = { ok: true, dropIn: '', config: { path: '/etc/p.yaml', text: '' }, binDir: '/opt', verdicts: [] } as const;
+ * const kubelet = { files: [], command: [], isVerbatim: false, environment: [], environmentFiles: [], isStale: false, mainPid: 7 };
+ * const line = 'kubelet --image-credential-provider-config=/etc/p.yaml --image-credential-provider-bin-dir=/opt';
+ * assert.equal(flagsFailure({ ...kubelet, commandLine: line }, plan, 'kubelet.service'), undefined);
+ * assert.equal(flagsFailure({ ...kubelet, commandLine: 'kubelet' }, plan, 'kubelet.service')?.reason, 'KubeletWithoutFlags');
+ * ```
+ */
+export function flagsFailure(
+  kubelet: LoadedService | undefined,
+  { config, binDir }: InstallPlan & { readonly ok: true },
+  unit: string,
+): TrialFailure | undefined {
+  const line = kubelet?.commandLine ?? '';
+  const { config: file, binDir: folder } = kubeletPointers([line]);
+  if (file === config?.path && folder === binDir) return undefined;
+  const there =
+    line === ''
+      ? 'it does not run'
+      : `--image-credential-provider-config is ${file ?? 'not there'}, --image-credential-provider-bin-dir is ${folder ?? 'not there'}`;
+  return {
+    reason: 'KubeletWithoutFlags',
+    message: `The main process of ${unit} does not have the flags of the drop-in: ${there}. Look at "systemctl status ${unit}": what starts the kubelet must pass them on`,
+  };
+}
+
+/** The request of a static pod: it holds no token, so that no secret can be read with it. */
+function requestFor(image: string): string {
+  return `${JSON.stringify({ apiVersion: PLUGIN_API_VERSION, kind: 'CredentialProviderRequest', image })}\n`;
+}
+
+async function runFailure(
+  { systemd, places, plan, signal }: TrialInput,
+  kubelet: LoadedService | undefined,
+): Promise<TrialFailure | undefined> {
+  const answer = `${places.stateDir}/check.json`;
+  mkdirSync(places.root + places.stateDir, { recursive: true, mode: 0o700 });
+  try {
+    // systemd writes over what is there, and cuts nothing off.
+    removeFile(places.root + answer);
+    const { result } = await systemd.run(UNIT, trialService({ plan, answer, kubelet }), signal);
+    return judged(textOf(places.root + answer), result);
+  } finally {
+    removeFile(places.root + answer);
+  }
+}
+
+/** As the kubelet runs it: on the host, with the variables of the kubelet's unit. */
+function trialService(input: {
+  readonly plan: InstallPlan & { readonly ok: true };
+  readonly answer: string;
+  readonly kubelet: LoadedService | undefined;
+}): ServiceProperties {
+  const { plan, answer, kubelet } = input;
+  const program = `${plan.binDir}/${CREDENTIAL_PROVIDER.name}`;
+  const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
+  const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
+  return [
+    ['Description', 's', `Check of ${CREDENTIAL_PROVIDER.name}`],
+    // It needs nothing of a boot, and holds nothing up at its end.
+    ['DefaultDependencies', 'b', false],
+    ['Type', 's', 'oneshot'],
+    ['ExecStart', 'a(sasb)', [command]],
+    ['StandardInput', 's', 'data'],
+    ['StandardInputData', 'ay', Buffer.from(requestFor(image.replaceAll('*', 'check')))],
+    ['StandardOutputFile', 's', answer],
+    ['StandardError', 's', 'null'],
+    ['Environment', 'as', kubelet?.environment ?? []],
+    [
+      'EnvironmentFiles',
+      'a(sb)',
+      (kubelet?.environmentFiles ?? []).map(({ path, optional }) => [path, optional]),
+    ],
+    ['TimeoutStartUSec', 't', BigInt(LONGEST_SECONDS * 1_000_000)],
+    ['CollectMode', 's', 'inactive-or-failed'],
+  ];
+}
+
+/** Arguments of the executable, as the kubelet's file has them. */
+function argsIn(text: string): readonly string[] {
+  const decoded = decodeCredentialProviderConfig(text, parseYaml);
+  const providers = decoded.ok ? (decoded.config.providers ?? []) : [];
+  return providers.find(({ name }) => name === CREDENTIAL_PROVIDER.name)?.args ?? [];
+}
+
+function judged(answer: string, result: string): TrialFailure | undefined {
+  try {
+    const { ok, message } = JSON.parse(answer) as CheckReport;
+    return ok
+      ? undefined
+      : { reason: 'ProviderFails', message: `The executable was run on the node: ${message}` };
+  } catch {
+    return {
+      reason: 'ProviderNotTried',
+      message: `The executable gives no answer on the node (systemd: ${result}): it cannot be started there, or is none of this program. Run it with --version on the node`,
+    };
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    return describeError(error);
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The Role of a namespace whose ServiceAccounts read their own pull secrets, kept equal to the secrets that are in use: nobody has
+ * to write names by hand, and no ServiceAccount can list.
+ */
+import { namespaceRole } from '../../../charts/credential-provider/access.ts';
+import type { Outcome, Read, Reconciler, World } from '../../controller/contract.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
+
+/** A namespace that is looked after. */
+export interface FollowedNamespace {
+  /** ServiceAccounts whose pods pull. */
+  readonly serviceAccounts: readonly string[];
+  /** Whether pod and ServiceAccount may be read too. */
+  readonly readReferences: boolean;
+}
+
+const NAME = 'credential-provider-roles';
+const kindsOf = (namespace: string): readonly Read[] => [
+  { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace },
+  { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace },
+  {
+    role: 'hosted',
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    namespace,
+    labelSelector: `pullwright.dev/owner=${NAME}`,
+  },
+];
+
+/** One key per namespace. `followed`: by namespace. */
+export function namespaceRolesReconciler(followed: ReadonlyMap<string, FollowedNamespace>): Reconciler {
+  return {
+    name: NAME,
+    reads: [...followed.keys()].flatMap(kindsOf),
+    keysFor: ({ namespace = '' }, world) =>
+      followed.has(namespace) ? [{ scope: world.scope.name, name: namespace }] : [],
+    reconcile: (world, { name }) => {
+      const one = followed.get(name);
+      return one === undefined ? {} : reconcile(world, name, one);
+    },
+  };
+}
+
+function reconcile(world: World, namespace: string, followed: FollowedNamespace): Outcome {
+  const secrets = namesInUse(world, namespace, followed);
+  const object = namespaceRole({ namespace, ...followed, secrets });
+  return { apply: [{ role: 'hosted', object, adopt: true }] };
+}
+
+/** What the ServiceAccounts and their pods name. A pod that has ended pulls nothing. */
+function namesInUse(
+  world: World,
+  namespace: string,
+  { serviceAccounts }: FollowedNamespace,
+): readonly string[] {
+  const core = { role: 'hosted', apiVersion: 'v1', namespace } as const;
+  const accounts = world
+    .list({ ...core, kind: 'ServiceAccount' })
+    .filter(({ metadata }) => serviceAccounts.includes(metadata.name));
+  const pods = world.list({ ...core, kind: 'Pod' }).filter((pod) => isPulling(pod, serviceAccounts));
+  const annotated = accounts.flatMap(({ metadata }) => {
+    const listed = metadata.annotations?.[SECRETS_ANNOTATION];
+    return typeof listed === 'string' ? listed.split(/[\s,]+/) : [];
+  });
+  const named = [
+    ...accounts.flatMap((account) => referencesOf(account)),
+    ...pods.flatMap(({ spec }) => referencesOf(spec)),
+    ...annotated,
+  ];
+  return [...new Set(named.filter((name) => name !== ''))].sort();
+}
+
+function isPulling({ spec, status }: KubeObject, serviceAccounts: readonly string[]): boolean {
+  const { serviceAccountName = 'default' } = (spec ?? {}) as { readonly serviceAccountName?: string };
+  const { phase } = (status ?? {}) as { readonly phase?: string };
+  return serviceAccounts.includes(serviceAccountName) && phase !== 'Succeeded' && phase !== 'Failed';
+}
+
+function referencesOf(holder: unknown): readonly string[] {
+  const { imagePullSecrets } = (holder ?? {}) as { readonly imagePullSecrets?: unknown };
+  const names = (Array.isArray(imagePullSecrets) ? imagePullSecrets : []) as readonly {
+    readonly name?: unknown;
+  }[];
+  return names.map((reference) => reference?.name).filter((name) => typeof name === 'string');
+}
