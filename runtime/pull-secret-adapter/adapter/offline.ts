@@ -12,6 +12,7 @@ import { reconcile } from './reconcile.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
 import { contentHash, type Outcome, recordedPlaces } from './situation.ts';
+import { type IngestAnswer, ingestStatus } from './status-ingest.ts';
 import type { StatusBody } from './status-report.ts';
 
 export interface OfflineResult {
@@ -22,6 +23,8 @@ export interface OfflineResult {
   /** Values of secrets are redacted. */
   readonly resources: readonly KubeObject[];
   readonly status: StatusBody;
+  /** What the API would answer to that report. */
+  readonly answer: IngestAnswer;
 }
 
 /**
@@ -66,7 +69,13 @@ export async function runOffline(
     return [...bindings, ...data, jobObject(cluster, settings, effect)];
   });
   const status = { ...outcome.report, observed_time: now.toISOString() };
-  return { cluster: id, plan, phase: outcome.phase, effects: outcome.effects, resources, status };
+  const before = statuses.find((one) => one.adapter === status.adapter);
+  const stored =
+    before === undefined
+      ? undefined
+      : { observed_generation: before.observed_generation, observed_time: before.last_report_time ?? '' };
+  const answer = ingestStatus(status, cluster, stored, now);
+  return { cluster: id, plan, phase: outcome.phase, effects: outcome.effects, resources, status, answer };
 }
 
 async function clusterOf(file: string): Promise<{ readonly id: string; readonly time: Date | undefined }> {

@@ -1,4 +1,7 @@
-/** How the HyperFleet API takes a status report: field checks 400, then 404, then discards 204, then mandatory conditions 400, else 201. */
+/**
+ * How the HyperFleet API takes a status report: field checks 400, then 404, then discards 204, then mandatory conditions 400, else
+ * 201. The offline run says with it what would become of the report.
+ */
 
 export interface IngestBody {
   readonly adapter?: unknown;
@@ -21,6 +24,20 @@ export interface StoredReport {
 
 const MANDATORY = ['Available', 'Applied', 'Health'];
 
+/**
+ * What the API answers.
+ *
+ * @param existing what the same adapter reported before
+ * @example
+ * ```ts
+ * import { ingestStatus } from './status-ingest.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const now = new Date('2026-01-01T00:00:00Z');
+ * const body = { adapter: 'a', observed_generation: 3, observed_time: now.toISOString(), conditions: [] };
+ * assert.deepEqual(ingestStatus(body, { generation: 2 }, undefined, now), { status: 204 });
+ * ```
+ */
 export function ingestStatus(
   body: IngestBody,
   resource: { readonly generation: number } | undefined,
