@@ -1,6 +1,7 @@
 /**
  * Distribution against a bare parallel client with the reconciler's account, on one API server, in one run: the first distribution, a rotation, a restart,
- * a new namespace, and memory beside unrelated Secrets. `NAMESPACES` (5000) and `UNRELATED` (20000) scale it.
+ * a new namespace, and memory beside unrelated Secrets. Beside it the server's limit: an administrator's client that keeps it busy with as plain
+ * requests as there are. `NAMESPACES` (5000) and `UNRELATED` (20000) scale it.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,6 +27,8 @@ const LATENCIES = 200;
 const ROUNDS = Number(process.env['ROUNDS'] ?? 3);
 /** Requests that the bare client has under way at once. */
 const PARALLEL = 16;
+/** More than these make the server no faster. */
+const LIMIT_PARALLEL = 32;
 
 const names = Array.from({ length: NAMESPACES }, (_, at) => `ns-${at}`);
 const plane = await startPlane();
@@ -38,13 +41,17 @@ const client = new HttpKubeClient({
 });
 const user = await reconcilerUser(plane);
 
-async function parallel(items: readonly string[], work: (name: string) => Promise<unknown>): Promise<number> {
+async function parallel(
+  items: readonly string[],
+  work: (name: string) => Promise<unknown>,
+  workers: number = PARALLEL,
+): Promise<number> {
   const started = performance.now();
   const queue = [...items];
   const worker = async (): Promise<void> => {
     for (let name = queue.pop(); name !== undefined; name = queue.pop()) await work(name);
   };
-  await Promise.all(Array.from({ length: PARALLEL }, worker));
+  await Promise.all(Array.from({ length: workers }, worker));
   return performance.now() - started;
 }
 
@@ -61,6 +68,14 @@ async function patchBare(object: TestObject): Promise<void> {
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const { status } = await user.client.request('PATCH', path, object, 'application/merge-patch+json');
   if (status !== 200) throw new Error(`PATCH ${path}: ${status}`);
+}
+
+/** What the server can do at most: an administrator's creates and updates, under no guard policy and without a look. */
+async function putBare(object: TestObject): Promise<void> {
+  const { namespace, name } = object.metadata;
+  const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+  const { status } = await plane.client.request('PUT', path, object);
+  if (status !== 200) throw new Error(`PUT ${path}: ${status}`);
 }
 
 /** Writes of Secrets of one name, as the API server tells them to a watch of its own. */
@@ -119,6 +134,13 @@ function memoryOf({ process: child }: RunningReconciler): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** Milliseconds of processor time, by all its threads, the kernel's part included. */
+function processorMs({ process: child }: RunningReconciler): number {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const ticksPerSecond = 100;
+  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
+}
+
 async function quiet(witness: Witness): Promise<void> {
   for (let before = -1; before !== witness.writes; ) {
     before = witness.writes;
@@ -135,8 +157,8 @@ await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
 
 const hosts = (round: number): string[] => ['quay.io', `round-${round}.example`];
 /** The same Secret as a copy: as many labels and annotations of the same length. */
-const bareCopy = (name: string, round: number): TestObject => {
-  const { metadata, ...rest } = sourceObject(name, 'bare', hosts(round));
+const bareCopy = (name: string, round: number, called = 'bare'): TestObject => {
+  const { metadata, ...rest } = sourceObject(name, called, hosts(round));
   return {
     ...rest,
     metadata: {
@@ -158,12 +180,13 @@ const bareCopy = (name: string, round: number): TestObject => {
   };
 };
 const rows: Record<string, string | number>[] = [];
-const row = (what: string, bare: number, ours: number, writes: string): void => {
+const row = (what: string, bare: number, ours: number, writes: string, more: object = {}): void => {
   rows.push({
     what,
     'bare client': `${ms(bare)} ms`,
     pullwright: `${ms(ours)} ms`,
     ratio: ratio(ours, bare),
+    ...more,
     writes,
   });
 };
@@ -184,19 +207,25 @@ const bare = async (work: (name: string) => Promise<unknown>): Promise<number> =
   return performance.now() - started;
 };
 
-const total = { bare: 0, ours: 0, writes: 0 };
+const total = { bare: 0, limit: 0, ours: 0, processor: 0, writes: 0 };
 const addRow = (what: string): void => {
-  row(what, total.bare / ROUNDS, total.ours / ROUNDS, `${total.writes / ROUNDS}`);
-  Object.assign(total, { bare: 0, ours: 0, writes: 0 });
+  row(what, total.bare / ROUNDS, total.ours / ROUNDS, `${total.writes / ROUNDS}`, {
+    [`limit, ${LIMIT_PARALLEL} workers`]: `${ms(total.limit / ROUNDS)} ms`,
+    'ratio to the limit': ratio(total.ours, total.limit),
+    'processor time per copy': `${(total.processor / ROUNDS / NAMESPACES).toFixed(2)} ms`,
+  });
+  Object.assign(total, { bare: 0, limit: 0, ours: 0, processor: 0, writes: 0 });
 };
 /** One round of ours, from the change that asks for it to the last copy, and the writes until all was quiet. */
 const ours = async (change: TestObject): Promise<void> => {
   const started = performance.now();
   const at = witness.writes;
+  const processor = processorMs(reconciler);
   await plane.apply(change);
   await witness.until(at + NAMESPACES);
   total.ours += performance.now() - started;
   await quiet(witness);
+  total.processor += processorMs(reconciler) - processor;
   total.writes += witness.writes - at;
 };
 const teamProfile = profileObject('team', {
@@ -209,10 +238,14 @@ const teamProfile = profileObject('team', {
 // In turns, so that a busy moment of the machine hits both.
 for (let round = 0; round < ROUNDS; round += 1) {
   total.bare += await bare((name) => postBare(bareCopy(name, 0)));
+  total.limit += await parallel(names, (name) => post(bareCopy(name, 0, 'limit')), LIMIT_PARALLEL);
   await ours(teamProfile);
   if (round === ROUNDS - 1) break;
   await plane.remove(teamProfile);
-  await parallel(names, (name) => plane.client.request('DELETE', `/api/v1/namespaces/${name}/secrets/bare`));
+  for (const left of ['bare', 'limit'])
+    await parallel(names, (name) =>
+      plane.client.request('DELETE', `/api/v1/namespaces/${name}/secrets/${left}`),
+    );
   await quiet(witness);
 }
 addRow('first distribution');
@@ -220,6 +253,7 @@ const memoryAlone = memoryOf(reconciler);
 
 for (let round = 1; round <= ROUNDS; round += 1) {
   total.bare += await bare((name) => patchBare(bareCopy(name, round)));
+  total.limit += await parallel(names, (name) => putBare(bareCopy(name, round, 'limit')), LIMIT_PARALLEL);
   await ours(sourceObject('platform', 'quay', hosts(round)));
 }
 addRow('rotation');

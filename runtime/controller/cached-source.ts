@@ -10,7 +10,8 @@ import { kindKey } from './store.ts';
 
 /** What a source does with the store that it shares. */
 export interface SharedStore {
-  keep(object: KubeObject): void;
+  /** Gives what is stored now: what was known of the same version already, so that nothing is kept twice. */
+  keep(object: KubeObject): KubeObject;
   release(object: KubeObject, whole: boolean): void;
 }
 
@@ -109,8 +110,11 @@ export class CachedSource implements WideSource, InformerSink {
   }
 
   set(object: KubeObject): void {
-    this.#objects.set(idOf(object), object);
-    this.#shared.keep(object);
+    const id = idOf(object);
+    // Known before it is told, or who hears of it would not find it here.
+    this.#objects.set(id, object);
+    const kept = this.#shared.keep(object);
+    if (kept !== object && this.#objects.get(id) === object) this.#objects.set(id, kept);
   }
 
   delete(object: KubeObject): void {

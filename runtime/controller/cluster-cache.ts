@@ -109,8 +109,9 @@ export class ClusterCache {
   }
 
   /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
-  #keep(object: KubeObject): void {
+  #keep(object: KubeObject): KubeObject {
     if (this.#storeNewer(object)) this.#tell(object);
+    return this.store.get(storeName(object)) ?? object;
   }
 
   /** @param whole the object is gone, and does not only match a selector no more */

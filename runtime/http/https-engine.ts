@@ -187,7 +187,10 @@ class MessageAnswer implements HttpAnswer {
       });
       message.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
       message.once('error', (error) => reject(torn(error)));
-      message.once('close', () => reject(torn(undefined)));
+      // An error costs as much as the rest of reading a small answer; every answer closes.
+      message.once('close', () => {
+        if (!message.readableEnded) reject(torn(undefined));
+      });
     });
   }
 

@@ -45,13 +45,28 @@ function wrapValues(values: unknown, toBase64: (text: string) => string): Record
 function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted<string> {
   if (value instanceof Redacted) return value as Redacted<string>;
   // The API server stores null as an empty value; other types cannot come from it, only from a hand-written file.
-  return redact(
+  return shared(
     typeof value === 'string'
       ? toBase64(value)
       : value === null || value === undefined
         ? ''
         : toBase64(JSON.stringify(value)),
   );
+}
+
+/** Copies of one Secret in thousands of namespaces come one after the other: their value is kept once. */
+const recent: Redacted<string>[] = [];
+const MOST_RECENT = 16;
+/** Shorter values are not worth the search. */
+const LEAST_SHARED = 64;
+
+function shared(text: string): Redacted<string> {
+  if (text.length < LEAST_SHARED) return redact(text);
+  const known = recent.find((one) => reveal(one) === text);
+  if (known !== undefined) return known;
+  const value = redact(text);
+  if (recent.unshift(value) > MOST_RECENT) recent.pop();
+  return value;
 }
 
 function withoutSecretAnnotation(metadata: unknown): { metadata?: unknown } {

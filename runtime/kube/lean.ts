@@ -1,5 +1,5 @@
 /** Objects without what nobody here reads, so that a cache of many is small. */
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
@@ -22,7 +22,9 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
 export function leanObject(object: KubeObject): KubeObject {
   const { annotations, managedFields, ...rest } = object.metadata;
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);
-  const fields = managedFields?.filter((entry) => isKept || (entry.subresource ?? '') === '');
+  const fields = managedFields
+    ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
+    .map(withSharedFields);
   const metadata = {
     ...rest,
     ...(annotations === undefined ? {} : { annotations: without(annotations, LAST_APPLIED) }),
@@ -36,6 +38,21 @@ export function leanObject(object: KubeObject): KubeObject {
     ...status
   } = (object.status ?? {}) as Record<string, unknown>;
   return { ...object, metadata, status };
+}
+
+/** Objects that one manager made by the thousand own the same fields: those are kept once. */
+const knownFields = new Map<string, ManagedFieldsEntry['fieldsV1']>();
+const MOST_KNOWN = 1000;
+
+function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  const { fieldsV1 } = entry;
+  if (fieldsV1 === undefined) return entry;
+  const text = JSON.stringify(fieldsV1);
+  const known = knownFields.get(text);
+  if (known !== undefined) return { ...entry, fieldsV1: known };
+  if (knownFields.size >= MOST_KNOWN) knownFields.clear();
+  knownFields.set(text, fieldsV1);
+  return entry;
 }
 
 function without<V>(map: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {

@@ -38,7 +38,7 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
   );
   const reported = troubled.length === 0 ? undefined : reportOf(world, namespace, troubled);
   const kept = copies.filter((copy) => copy.action === 'keep' || copy.action === 'foreign');
-  const held = heldIn(context).map(({ metadata }) => secretRef(name, metadata.name));
+  const held = heldIn(context, copies).map(({ metadata }) => secretRef(name, metadata.name));
   return {
     apply: [...copies.flatMap(applyOf), ...(reported === undefined ? [] : [reported.apply])],
     keep: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],

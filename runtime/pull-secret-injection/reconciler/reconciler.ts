@@ -27,7 +27,7 @@ import { reconcileSidecarSet } from './sidecar-set-status.ts';
 import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
-const WORKERS = 16;
+const WORKERS = 32;
 /** A profile counts what the namespaces do: when they are done, and twice a second until then. */
 const COUNT_PATIENCE_MS = 500;
 const ADMISSION = 'admissionregistration.k8s.io';

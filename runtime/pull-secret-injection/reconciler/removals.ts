@@ -12,7 +12,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { consentTo } from './consent.ts';
-import { copiesFor, keptUnread } from './copies.ts';
+import { type Copy, copiesFor, keptUnread } from './copies.ts';
 import { type CopyContext, isRevoked } from './decide.ts';
 import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
@@ -34,9 +34,13 @@ export interface HeldRemoval extends Removal {
 
 const NOTHING: Removal = { all: 0, gone: [] };
 
-/** Copies in one namespace that would go although nobody took them back, and that wait for a confirmation. */
-export function heldIn(context: CopyContext): readonly SecretObject[] {
-  return goingIn(context).filter((copy) => {
+/**
+ * Copies in one namespace that would go although nobody took them back, and that wait for a confirmation.
+ *
+ * @param planned what becomes of the Secrets there
+ */
+export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
+  return goingIn(context, planned).filter((copy) => {
     const profile = profileBehind(context.world, copy);
     return profile !== undefined && heldRemoval(context.world, profile, context.options)?.confirmed === false;
   });
@@ -96,7 +100,9 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
     const here = { ...context, namespace };
     const copies = copiesIn(here);
     if (copies.length === 0) continue;
-    const going = new Set(copies.every((copy) => staysForSure(here, copy)) ? [] : goingIn(here));
+    const going = new Set(
+      copies.every((copy) => staysForSure(here, copy)) ? [] : goingIn(here, copiesFor(here)),
+    );
     for (const copy of copies) {
       const writer = writerOf(copy) ?? '';
       const removal = found.get(writer) ?? { all: 0, gone: [] };
@@ -130,13 +136,13 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
 }
 
 /** Those that go, unless somebody means it: whose profile is deleted, whose source was taken back, whose namespace wants none. */
-function goingIn(context: CopyContext): readonly SecretObject[] {
+function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { namespace } = context;
   if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];
   const copies = copiesIn(context);
   if (copies.length === 0) return [];
   const staying = new Set([
-    ...copiesFor(context)
+    ...planned
       .filter(({ action }) => action === 'write' || action === 'keep' || action === 'foreign')
       .map(({ name }) => name),
     ...keptUnread(context).map(({ name }) => name),

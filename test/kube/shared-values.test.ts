@@ -1,0 +1,44 @@
+/** What thousands of copies have in common is kept once. */
+import assert from 'node:assert/strict';
+import { decodeObject } from '../../runtime/kube/decode.ts';
+import { leanObject } from '../../runtime/kube/lean.ts';
+import type { SecretObject } from '../../runtime/rules/kubernetes/object.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('values that many objects share');
+const BODY = Buffer.from('x'.repeat(200)).toString('base64');
+
+function copyIn(namespace: string, body: string): SecretObject {
+  const fieldsV1 = { 'f:data': { 'f:.dockerconfigjson': {} }, 'f:type': {} };
+  const raw = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: 'reg',
+      namespace,
+      managedFields: [{ manager: namespace, operation: 'Update', fieldsV1 }],
+    },
+    data: { '.dockerconfigjson': body },
+  };
+  return leanObject(decodeObject(JSON.parse(JSON.stringify(raw)))) as SecretObject;
+}
+
+test('two copies of one Secret have one body, and the same fields', () => {
+  const [a, b] = [copyIn('a', BODY), copyIn('b', BODY)];
+  assert.ok(a.data?.['.dockerconfigjson'] !== undefined);
+  assert.equal(a.data['.dockerconfigjson'], b.data?.['.dockerconfigjson']);
+  assert.equal(a.metadata.managedFields?.[0]?.fieldsV1, b.metadata.managedFields?.[0]?.fieldsV1);
+  assert.equal(b.metadata.managedFields?.[0]?.manager, 'b');
+});
+
+test('another body is another one, however many came in between', () => {
+  const bodies = Array.from({ length: 40 }, (_, at) => Buffer.from(`${at}`.repeat(100)).toString('base64'));
+  for (const body of [...bodies, ...bodies]) {
+    const value = copyIn('a', body).data?.['.dockerconfigjson'];
+    assert.ok(value !== undefined);
+    assert.equal(reveal(value), body);
+  }
+});
+
+test.run();
