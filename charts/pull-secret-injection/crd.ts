@@ -8,6 +8,14 @@ import {
   PROFILE_KIND,
   PROFILE_MODES,
 } from '../../runtime/rules/injection/profile.ts';
+import {
+  DEFAULT_REMOVE_AFTER,
+  MAX_ANNOTATION_LENGTH,
+  MAX_COPY_MARKS,
+  ON_SOURCE_DELETED,
+  RESERVED_KEYS,
+  RESERVED_PREFIX,
+} from '../../runtime/rules/injection/profile-copies.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
@@ -48,6 +56,42 @@ const secret = z.strictObject({
     .optional(),
 });
 
+const marks = (max: number): z.ZodType =>
+  z.record(z.string(), z.string().max(max)).meta({
+    maxProperties: MAX_COPY_MARKS,
+    'x-kubernetes-validations': [
+      {
+        rule: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
+        message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
+      },
+    ],
+  });
+
+const copies = z
+  .strictObject({
+    labels: marks(63).describe('Labels of the copies').optional(),
+    annotations: marks(MAX_ANNOTATION_LENGTH).describe('Annotations of the copies').optional(),
+    onSourceDeleted: z
+      .enum(ON_SOURCE_DELETED)
+      .meta({ default: 'Keep' })
+      .describe('What becomes of the copies when a source is deleted: they stay, or its entries are removed')
+      .optional(),
+    removeAfter: z
+      .string()
+      .max(32)
+      .regex(/^(0|(\d+(ms|s|m|h))+)$/)
+      .describe(`How long after the deletion, such as 30m; by default ${DEFAULT_REMOVE_AFTER}`)
+      .optional(),
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
+        message: 'removeAfter has no meaning without onSourceDeleted: Remove',
+      },
+    ],
+  });
+
 const spec = z
   .strictObject({
     order: z
@@ -76,6 +120,9 @@ const spec = z
       .enum(['Report', 'Evict'])
       .meta({ default: 'Report' })
       .describe('What happens to pods that cannot pull for want of these names: reported, or also evicted')
+      .optional(),
+    copies: copies
+      .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
       .optional(),
     suspend: z.boolean().describe('Stops everything but revocation; copies stay as they are').optional(),
     successor: z
@@ -121,6 +168,16 @@ const status = z
       .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
       .optional(),
     heldSince: z.string().max(32).describe('When the removal was first held').optional(),
+    missingSources: z
+      .array(
+        z.strictObject({
+          source: z.string().max(320).describe('namespace/name of a source that was deleted'),
+          since: z.string().max(32).describe('When that was seen'),
+        }),
+      )
+      .max(MAX_SOURCES_IN_ALL)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .optional(),
     conditions: conditionsSchema().optional(),
   })
   // A new object is in progress until somebody has looked at it.

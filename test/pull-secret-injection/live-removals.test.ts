@@ -31,7 +31,7 @@ else {
     await eventually(check, { everyMs: 50 });
     assert.equal(reconciler.process.exitCode, null, reconciler.log());
   };
-  const copies = async (): Promise<number> => {
+  const copiesLeft = async (): Promise<number> => {
     const path = '/api/v1/secrets?labelSelector=pullwright.dev/owner=pull-secret-injection';
     const { body } = await plane.client.request('GET', path);
     return (body.items as readonly unknown[]).length;
@@ -55,10 +55,10 @@ else {
         secrets,
       }),
     );
-    await soon(async () => assert.equal(await copies(), MANY));
+    await soon(async () => assert.equal(await copiesLeft(), MANY));
     await patch({ spec: mistake });
     await soon(async () => assert.match((await held()) ?? '', /^removes 12 of 12 copies: "team-0\/reg"/));
-    assert.equal(await copies(), MANY);
+    assert.equal(await copiesLeft(), MANY);
     const shown = await plane.kubectl(
       'get',
       'events',
@@ -71,7 +71,7 @@ else {
   test('with the selector put back nothing is held any more', async () => {
     await patch({ spec: { namespaceSelector: { matchLabels: { team: 'a' } } } });
     await soon(async () => assert.equal(await held(), undefined));
-    assert.equal(await copies(), MANY);
+    assert.equal(await copiesLeft(), MANY);
   });
 
   test('the annotation of the last removal does not confirm the next one; its own does', async () => {
@@ -81,17 +81,37 @@ else {
       patch({ metadata: { annotations: { 'pullwright.dev/confirm-removal': hash } } });
     await annotate('0123456789ab');
     await soon(async () => assert.ok((await held()) !== undefined));
-    assert.equal(await copies(), MANY);
+    assert.equal(await copiesLeft(), MANY);
     await annotate((await statusOf())['heldRemoval'] ?? '');
-    await soon(async () => assert.equal(await copies(), 0));
+    await soon(async () => assert.equal(await copiesLeft(), 0));
     await soon(async () => assert.equal((await statusOf())['heldRemoval'] ?? '', ''));
   });
 
   test('a deleted profile takes its copies along', async () => {
     await patch({ spec: { namespaceSelector: { matchLabels: { team: 'a' } } } });
-    await soon(async () => assert.equal(await copies(), MANY));
+    await soon(async () => assert.equal(await copiesLeft(), MANY));
     await plane.remove(profileObject('team', {}));
-    await soon(async () => assert.equal(await copies(), 0));
+    await soon(async () => assert.equal(await copiesLeft(), 0));
+  });
+
+  test('copies carry the labels of the profile, and go some time after their source where it says so', async () => {
+    const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+    const copies = { labels: { tier: 'gold' }, onSourceDeleted: 'Remove', removeAfter: '2s' };
+    const spec = { namespaceSelector: { matchLabels: { team: 'a' } }, mode: 'Distribute', secrets, copies };
+    const bad = { ...spec, copies: { labels: { 'pullwright.dev/owner': 'me' } } };
+    const refused = await plane.client.request(
+      'POST',
+      '/apis/pullwright.dev/v1alpha1/pullsecretprofiles',
+      profileObject('bad', bad),
+    );
+    assert.match(String(refused.body.message), /keys of pullwright\.dev\/.* are reserved/);
+    await plane.apply(profileObject('team', spec));
+    const gold = '/api/v1/secrets?labelSelector=tier=gold';
+    await soon(async () => assert.equal((await plane.client.request('GET', gold)).body.items.length, MANY));
+    await plane.remove(sourceObject('platform', 'quay', []));
+    await soon(async () => assert.equal(await copiesLeft(), 0));
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+    await soon(async () => assert.equal(await copiesLeft(), MANY));
   });
 
   test.lastly('ends', async () => {

@@ -40,7 +40,7 @@ const changed = (seen: Scene, spec: Record<string, unknown>, annotations = {}): 
   return {
     ...rest,
     metadata: { ...metadata, annotations },
-    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, secrets, ...spec },
+    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, secrets, ...spec },
   };
 };
 

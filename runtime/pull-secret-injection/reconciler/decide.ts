@@ -13,6 +13,7 @@ import {
   grantRecordOf,
   grantRecordText,
 } from './consent.ts';
+import { expiryOf } from './missing-sources.ts';
 import { PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from './names.ts';
 import type { Distribution, Distributor } from './view.ts';
 
@@ -56,17 +57,20 @@ export function decide(
   present: SecretObject | undefined,
 ): Decision {
   const consents = consentsOf(context, one, secret, present);
+  const expired = expiryOf(context.world, one).sources;
   const held = heldSources(present);
   // What was taken back may not stay, whatever else is wrong: suspended, broken or missing sources, a collision.
   const isTainted = held.some((name) => consents.get(name)?.is === 'revoked');
   if (one.suspended && !isTainted) return { action: 'keep' };
-  const usable = secret.sources.filter((source) => consents.get(sourceName(source))?.is === 'granted');
+  const usable = secret.sources.filter(
+    (source) => consents.get(sourceName(source))?.is === 'granted' && !expired.has(sourceName(source)),
+  );
   const composed = compose(
     usable.map((source) => ({ source, object: sourceObject(context.world, source) })),
     secret.onCollision,
   );
-  const trouble = troubleOf(context, secret, composed, consents);
-  const isLost = held.some((name) => consents.get(name)?.is === 'lost');
+  const trouble = troubleOf(context, secret, { composed, consents, expired });
+  const isLost = held.some((name) => consents.get(name)?.is === 'lost' && !expired.has(name));
   const loses =
     isLost || composed.body === undefined || composed.bad.some(({ source }) => held.includes(source));
   if (present !== undefined && loses && !isTainted)
@@ -116,18 +120,24 @@ function sourceObject(world: World, source: SecretSource): SecretObject | undefi
   return world.get(secretRef(source.namespace, source.name)) as SecretObject | undefined;
 }
 
+interface Found {
+  readonly composed: Composed;
+  readonly consents: ReadonlyMap<string, Consent>;
+  readonly expired: ReadonlySet<string>;
+}
+
 function troubleOf(
   { world, namespace }: CopyContext,
   secret: ProfileSecret,
-  composed: Composed,
-  consents: ReadonlyMap<string, Consent>,
+  { composed, consents, expired }: Found,
 ): Pick<Decision, 'trouble'> {
   const [bad] = composed.bad;
   if (bad !== undefined) return { trouble: { reason: bad.reason, message: bad.message } };
   const named = secret.sources.map(sourceName);
   const missing = secret.sources.find(
     (source) =>
-      consents.get(sourceName(source))?.is !== 'granted' && sourceObject(world, source) === undefined,
+      (consents.get(sourceName(source))?.is !== 'granted' || expired.has(sourceName(source))) &&
+      sourceObject(world, source) === undefined,
   );
   if (missing !== undefined)
     return { trouble: { reason: 'SourceMissing', message: missingText(sourceName(missing)) } };
@@ -148,7 +158,7 @@ function lostText(name: string): string {
 }
 
 /** The sources whose entries a copy holds. */
-function heldSources(present: SecretObject | undefined): readonly string[] {
+export function heldSources(present: SecretObject | undefined): readonly string[] {
   const text = present?.metadata.annotations?.[SOURCES_ANNOTATION];
   return typeof text === 'string' && text !== '' ? text.split(', ') : [];
 }
@@ -171,7 +181,9 @@ function copyObject(
     metadata: {
       name: secret.name,
       namespace: namespace.metadata.name,
+      ...(Object.keys(one.copies.labels).length === 0 ? {} : { labels: one.copies.labels }),
       annotations: {
+        ...one.copies.annotations,
         ...NOT_IN_GIT,
         [PROFILE_ANNOTATION]: one.name,
         [SOURCES_ANNOTATION]: composed.good.join(', '),

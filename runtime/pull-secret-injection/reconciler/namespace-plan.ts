@@ -13,12 +13,27 @@ import {
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copiesFor, keptUnread } from './copies.ts';
+import type { CopyContext } from './decide.ts';
+import { expiryOf } from './missing-sources.ts';
 import { secretRef } from './names.ts';
 import { heldIn } from './removals.ts';
-import { distributionIn, isTerminating } from './view.ts';
+import { distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
 /** Copies that are held are looked at again after this long: less of them may be going by then. */
 const HELD_AGAIN_MS = 30_000;
+
+/** When there is something to do although nothing changes. */
+function againOf(
+  { world, distribution, namespace, options }: CopyContext,
+  isHeld: boolean,
+): { readonly requeueAfterMs?: number } {
+  const labels = namespaceLabels(namespace);
+  const waits = distribution.distributors
+    .filter((one) => one.copies.removeAfterMs !== undefined && serves(one, labels, options))
+    .flatMap((one) => expiryOf(world, one).nextMs ?? []);
+  if (isHeld) waits.push(HELD_AGAIN_MS);
+  return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
+}
 
 /** The Namespace object, or undefined when it is not there. */
 export function namespaceRef(name: string): Ref {
@@ -44,7 +59,7 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
     keep: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],
     ...(reported === undefined ? {} : { status: [reported.status], events: reported.events }),
     problems: troubled.map(problemOf),
-    ...(held.length === 0 ? {} : { requeueAfterMs: HELD_AGAIN_MS }),
+    ...againOf(context, held.length > 0),
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
+import { missingSources } from './missing-sources.ts';
 import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
 import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
@@ -42,7 +43,12 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const conditions = profileConditions(world, profile, count, { options, generation, removal });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {
-    ...statusOf(world, object, { conditions, ...countsOf(profile, count), ...heldOf(object, removal) }),
+    ...statusOf(world, object, {
+      conditions,
+      ...countsOf(profile, count),
+      ...heldOf(object, removal),
+      ...missingOf(world, object, profile),
+    }),
     metrics: samplesOf(world, profile, count),
     events: eventsOf(name, conditions),
     requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
@@ -56,6 +62,17 @@ function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<str
     namespaces: { selected, current, ...(blocked === 0 ? {} : { blocked }) },
     copies: brings ? `${current}/${selected}` : '-',
   };
+}
+
+/** Since when sources are gone; said only where it decides about copies. */
+function missingOf(
+  world: World,
+  object: KubeObject,
+  profile: PullSecretProfile,
+): Readonly<Record<string, unknown>> {
+  const missing = profile.copies.removeAfterMs === undefined ? [] : missingSources(world, profile, object);
+  const { missingSources: before } = (object.status ?? {}) as { missingSources?: unknown };
+  return missing.length === 0 && before === undefined ? {} : { missingSources: missing };
 }
 
 /** What names the removal, until it is done or taken back. */

@@ -13,7 +13,8 @@ import type { InjectionOptions } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { consentTo } from './consent.ts';
 import { type Copy, copiesFor, keptUnread } from './copies.ts';
-import { type CopyContext, isRevoked } from './decide.ts';
+import { type CopyContext, heldSources, isRevoked } from './decide.ts';
+import { expiryOf } from './missing-sources.ts';
 import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
 /** What one profile would lose. */
@@ -151,8 +152,17 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
     (copy) =>
       !staying.has(copy.metadata.name) &&
       profileBehind(context.world, copy) !== undefined &&
-      !isRevoked(context, copy, writerOf(copy) ?? ''),
+      !isRevoked(context, copy, writerOf(copy) ?? '') &&
+      !isExpired(context, copy),
   );
+}
+
+/** The profile asked for its removal when the source is gone, and waited. */
+function isExpired({ world, distribution }: CopyContext, copy: SecretObject): boolean {
+  const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
+  if (one === undefined) return false;
+  const { sources } = expiryOf(world, one);
+  return heldSources(copy).every((name) => sources.has(name));
 }
 
 /** The profile that wrote a copy, unless it is deleted. */

@@ -8,6 +8,7 @@ import {
   type ReadProfile,
   readProfile,
 } from '../../rules/injection/profile.ts';
+import { PLAIN_COPIES } from '../../rules/injection/profile-copies.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../../rules/injection/profile-plan.ts';
 import {
   readRevision,
@@ -119,6 +120,7 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       distributes: true,
       repair: 'Report',
       suspended: set.paused,
+      copies: PLAIN_COPIES,
     },
   };
 }

@@ -4,6 +4,7 @@
  * - `image-pull-secrets.ts`: Merging `imagePullSecrets` into a pod
  * - `own-kind.ts`: What the readers of our kinds have in common
  * - `profile-causes.ts`: Why a profile is not as it should be, by cause
+ * - `profile-copies.ts`: `spec.copies` of a profile
  * - `profile-grant.ts`: The consent of a source Secret
  * - `profile-plan.ts`: The injection plan
  * - `profile-policy.ts`: Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34

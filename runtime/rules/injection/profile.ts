@@ -8,6 +8,7 @@ import type { LabelRequirement } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
 import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
+import { COPIES_SHAPE, type ProfileCopies, readCopies } from './profile-copies.ts';
 
 export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PROFILE_KIND = 'PullSecretProfile';
@@ -55,6 +56,7 @@ export interface PullSecretProfile {
   readonly suspended: boolean;
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
+  readonly copies: ProfileCopies;
   /** When the profile was made: who comes first has the name. Absent in folders. */
   readonly createdAt?: string;
 }
@@ -78,6 +80,7 @@ export const PROFILE_SHAPE: Shape = {
     repair: 'string',
     suspend: 'boolean',
     successor: 'string',
+    copies: COPIES_SHAPE,
   },
 };
 
@@ -122,6 +125,7 @@ export function readProfile(object: KubeObject): ReadProfile {
     distributes: mode !== 'Inject',
     repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
+    copies: readCopies(spec['copies'], 'spec.copies', problems),
     ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined
       ? {}

@@ -121,8 +121,13 @@ function strictProblem({ key, operator, values = [] }: LabelRequirement): string
   const wantsValues = operator === 'In' || operator === 'NotIn';
   if (wantsValues && values.length === 0) return `${operator} of "${key}" has no values`;
   if (!wantsValues && values.length > 0) return `${operator} of "${key}" must not have values`;
-  const wrong = values.find((value) => value !== '' && !NAME.test(value));
+  const wrong = values.find((value) => !isLabelValue(value));
   return wrong === undefined ? undefined : `"${wrong}" of "${key}" is not a label value`;
+}
+
+/** As the API server accepts it; the empty text is one. */
+export function isLabelValue(value: string): boolean {
+  return value === '' || NAME.test(value);
 }
 
 /** `[prefix/]name` as the API server accepts it. */

@@ -1,0 +1,236 @@
+/** What copies carry besides the credential, and what becomes of them when a source is deleted. */
+import assert from 'node:assert/strict';
+import { readProfile } from '../../runtime/rules/injection/profile.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
+
+const test = suite('spec.copies');
+const shop = namespace('shop', { team: 'a' });
+const quay = source('platform/quay', ['quay.io']);
+const ghcr = source('platform/ghcr', ['ghcr.io']);
+const from = (names: readonly string[]): readonly object[] =>
+  names.map((name) => ({ namespace: 'platform', name }));
+const team = (copies: unknown, names = ['quay']): KubeObject =>
+  profile('team', { secrets: [{ name: 'reg', sources: from(names) }], copies });
+
+interface BadCase extends Case {
+  readonly copies: unknown;
+  readonly text: string;
+}
+
+table<BadCase>(
+  test,
+  [
+    {
+      name: 'a slip',
+      reason: 'a typo must not count as left out',
+      copies: { label: {} },
+      text: 'spec.copies.label: unknown field; must be one of "labels", "annotations", "onSourceDeleted", "removeAfter"',
+    },
+    {
+      name: 'a label that is a number',
+      reason: 'strict types',
+      copies: { labels: { a: 5 } },
+      text: 'spec.copies.labels["a"]: invalid value 5: must be a string',
+    },
+    {
+      name: 'our own label',
+      reason: 'copies are found and pruned by it',
+      copies: { labels: { 'pullwright.dev/owner': 'me' } },
+      text: 'spec.copies.labels: "pullwright.dev/owner" is reserved',
+    },
+    {
+      name: 'our own annotation',
+      reason: 'it says what the copy was granted by',
+      copies: { annotations: { 'pullwright.dev/granted-by': 'me' } },
+      text: 'spec.copies.annotations: "pullwright.dev/granted-by" is reserved',
+    },
+    {
+      name: 'the mark of whoever manages it',
+      reason: 'it is ours',
+      copies: { labels: { 'app.kubernetes.io/managed-by': 'me' } },
+      text: 'spec.copies.labels: "app.kubernetes.io/managed-by" is reserved',
+    },
+    {
+      name: 'a key with a space',
+      reason: 'the API server refuses it, copy by copy',
+      copies: { labels: { 'a b': 'c' } },
+      text: 'spec.copies.labels: "a b" is no valid key',
+    },
+    {
+      name: 'a value with a space',
+      reason: 'the API server refuses it, copy by copy',
+      copies: { labels: { a: 'b c' } },
+      text: 'spec.copies.labels: "a" has a value that is no label value',
+    },
+    {
+      name: 'too many',
+      reason: 'bounded',
+      copies: { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
+      text: 'spec.copies.labels: 17 entries, at most 16 are allowed',
+    },
+    {
+      name: 'too long',
+      reason: 'bounded',
+      copies: { annotations: { a: 'x'.repeat(1025) } },
+      text: 'spec.copies.annotations: "a" has 1025 characters, at most 1024 are allowed',
+    },
+    {
+      name: 'another option',
+      reason: 'a typo must not count as Keep',
+      copies: { onSourceDeleted: 'remove' },
+      text: 'spec.copies.onSourceDeleted: "remove" is none of Keep, Remove',
+    },
+    {
+      name: 'a delay without a removal',
+      reason: 'who writes it means something else',
+      copies: { removeAfter: '1h' },
+      text: 'spec.copies.removeAfter: has no meaning without onSourceDeleted: Remove',
+    },
+    {
+      name: 'a delay in words',
+      reason: 'bad input',
+      copies: { onSourceDeleted: 'Remove', removeAfter: 'soon' },
+      text: 'spec.copies.removeAfter: invalid value "soon": must be a duration such as "30m" or "24h"',
+    },
+    {
+      name: 'a negative delay',
+      reason: 'bad input',
+      copies: { onSourceDeleted: 'Remove', removeAfter: '-1h' },
+      text: 'spec.copies.removeAfter: invalid value "-1h": must be a duration such as "30m" or "24h"',
+    },
+  ],
+  ({ copies, text }) => assert.deepEqual(readProfile(team(copies)), { ok: false, problems: [text] }),
+);
+
+test('labels and annotations are on the copies; ours stay', () => {
+  const seen = scene([
+    shop,
+    quay,
+    team({ labels: { tier: 'gold' }, annotations: { 'example.com/note': 'x y' } }),
+  ]);
+  const metadata = seen.secret('shop', 'reg')?.metadata;
+  assert.equal(metadata?.labels?.['tier'], 'gold');
+  assert.equal(metadata?.labels?.['pullwright.dev/owner'], 'pull-secret-injection');
+  assert.equal(metadata?.annotations?.['example.com/note'], 'x y');
+  assert.equal(metadata?.annotations?.['pullwright.dev/profile'], 'team');
+});
+
+test('what the profile no longer says leaves the copies', () => {
+  const seen = scene([shop, quay, team({ labels: { tier: 'gold', team: 'red' } })]);
+  const next = seen.after([team({ labels: { tier: 'iron' } })]);
+  const labels = next.secret('shop', 'reg')?.metadata.labels ?? {};
+  assert.equal(labels['tier'], 'iron');
+  assert.equal('team' in labels, false);
+});
+
+/** The profile as the API server holds it, whose status says since when the source is gone. */
+function goneSince(seen: Scene, since: string): KubeObject {
+  const stored = seen.store.get({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretProfile',
+    name: 'team',
+  });
+  assert.ok(stored !== undefined);
+  return {
+    ...stored,
+    status: { ...(stored.status as object), missingSources: [{ source: 'platform/quay', since }] },
+  };
+}
+
+interface GoneCase extends Case {
+  readonly copies: unknown;
+  readonly names?: readonly string[];
+  /** What the status remembers; the scene is at 2026-11-21T00:00:00Z. */
+  readonly since?: string;
+  readonly left: readonly string[] | undefined;
+}
+
+table<GoneCase>(
+  test,
+  [
+    { name: 'as usual', reason: 'an accident takes nothing', copies: undefined, left: ['quay.io'] },
+    {
+      name: 'Keep, after years',
+      reason: 'it was asked for',
+      copies: { onSourceDeleted: 'Keep' },
+      since: '2020-01-01T00:00:00Z',
+      left: ['quay.io'],
+    },
+    {
+      name: 'Remove, at once',
+      reason: 'an accident may be put right within the delay',
+      copies: { onSourceDeleted: 'Remove' },
+      left: ['quay.io'],
+    },
+    {
+      name: 'Remove, a second before the end',
+      reason: 'the delay counts in full',
+      copies: { onSourceDeleted: 'Remove' },
+      since: '2026-11-20T00:00:01Z',
+      left: ['quay.io'],
+    },
+    {
+      name: 'Remove, after a day',
+      reason: 'the usual delay',
+      copies: { onSourceDeleted: 'Remove' },
+      since: '2026-11-20T00:00:00Z',
+      left: undefined,
+    },
+    {
+      name: 'Remove, after the delay that was asked for',
+      reason: 'an option',
+      copies: { onSourceDeleted: 'Remove', removeAfter: '10m' },
+      since: '2026-11-20T23:50:00Z',
+      left: undefined,
+    },
+    {
+      name: 'Remove without a delay',
+      reason: 'an option',
+      copies: { onSourceDeleted: 'Remove', removeAfter: '0' },
+      left: undefined,
+    },
+    {
+      name: 'one of two sources',
+      reason: 'the other one is still wanted',
+      copies: { onSourceDeleted: 'Remove' },
+      names: ['quay', 'ghcr'],
+      since: '2026-11-20T00:00:00Z',
+      left: ['ghcr.io'],
+    },
+    {
+      name: 'a time that nobody can read',
+      reason: 'a status is no authority',
+      copies: { onSourceDeleted: 'Remove' },
+      since: 'yesterday',
+      left: ['quay.io'],
+    },
+  ],
+  ({ copies, names, since, left }) => {
+    const before = scene([shop, quay, ghcr, team(copies, names === undefined ? undefined : [...names])]);
+    const remembered = since === undefined ? [] : [goneSince(before, since)];
+    const after = before.after([{ gone: quay }, ...remembered]);
+    assert.deepEqual(after.registries('shop', 'reg'), left);
+    assert.equal(ready(after.status('PullSecretProfile', 'team')), 'False SourceMissing');
+  },
+);
+
+test('a removal that was asked for is not held, however many copies go', () => {
+  const shops = Array.from({ length: 20 }, (_, at) => namespace(`shop-${at}`, { team: 'a' }));
+  const before = scene([...shops, quay, team({ onSourceDeleted: 'Remove', removeAfter: '0' })]);
+  assert.ok(before.secret('shop-19', 'reg') !== undefined);
+  const after = before.after([{ gone: quay }]);
+  assert.ok(shops.every(({ metadata }) => after.secret(metadata.name, 'reg') === undefined));
+});
+
+test('a source that comes back is remembered no longer', () => {
+  const before = scene([shop, quay, team({ onSourceDeleted: 'Remove' })]);
+  const after = before.after([{ gone: quay }]);
+  const missing = (seen: Scene): unknown =>
+    (seen.status('PullSecretProfile', 'team') as { missingSources?: unknown } | undefined)?.missingSources;
+  assert.deepEqual(missing(after), [{ source: 'platform/quay', since: '2026-11-21T00:00:00Z' }]);
+  assert.deepEqual(missing(after.after([quay])), []);
+});
+
+test.run();
