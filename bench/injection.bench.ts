@@ -180,14 +180,13 @@ const bareCopy = (name: string, round: number, called = 'bare'): TestObject => {
   };
 };
 const rows: Record<string, string | number>[] = [];
-const row = (what: string, bare: number, ours: number, writes: string, more: object = {}): void => {
+const row = (what: string, [bare, ours]: readonly [bare: number, ours: number], rest: object): void => {
   rows.push({
     what,
     'bare client': `${ms(bare)} ms`,
     pullwright: `${ms(ours)} ms`,
     ratio: ratio(ours, bare),
-    ...more,
-    writes,
+    ...rest,
   });
 };
 
@@ -209,10 +208,11 @@ const bare = async (work: (name: string) => Promise<unknown>): Promise<number> =
 
 const total = { bare: 0, limit: 0, ours: 0, processor: 0, writes: 0 };
 const addRow = (what: string): void => {
-  row(what, total.bare / ROUNDS, total.ours / ROUNDS, `${total.writes / ROUNDS}`, {
+  row(what, [total.bare / ROUNDS, total.ours / ROUNDS], {
     [`limit, ${LIMIT_PARALLEL} workers`]: `${ms(total.limit / ROUNDS)} ms`,
     'ratio to the limit': ratio(total.ours, total.limit),
     'processor time per copy': `${(total.processor / ROUNDS / NAMESPACES).toFixed(2)} ms`,
+    writes: `${total.writes / ROUNDS}`,
   });
   Object.assign(total, { bare: 0, limit: 0, ours: 0, processor: 0, writes: 0 });
 };
@@ -310,7 +310,7 @@ for (const [what, p] of [
   ['new namespace to Secret, median', 0.5],
   ['new namespace to Secret, p99', 0.99],
 ] as const)
-  row(what, percentile(bareLatency, p), percentile(oursLatency, p), '1 each');
+  row(what, [percentile(bareLatency, p), percentile(oursLatency, p)], { writes: '1 each' });
 bareWitness.stop();
 
 process.stderr.write(`${UNRELATED} unrelated Secrets\n`);
