@@ -175,6 +175,24 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
     verbs: ['get'],
   },
   { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['images'],
+    resourceNames: ['cluster'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['clusterversions'],
+    resourceNames: ['version'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['machineconfiguration.openshift.io'],
+    resources: ['machineconfigs'],
+    resourceNames: ['99-worker-generated-registries'],
+    verbs: ['get'],
+  },
 ];
 
 /** What pods pull, with which Secrets, and telling those who own them. Names of Secrets are not known in advance. */

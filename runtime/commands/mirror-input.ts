@@ -15,6 +15,7 @@ import { aliasesOf } from '../rules/mirrors/short-name-aliases.ts';
 import { type ClusterObjects, clustersIn, type Located } from '../rules/node-registries/clusters.ts';
 import { CLUSTER_VERSION, IMAGE_CONFIG } from '../rules/node-registries/input.ts';
 import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-mirrors.ts';
+import { chooseCluster, clusterFlag } from './choose-cluster.ts';
 import type { CommandIo } from './command.ts';
 import { CLUSTER_FLAGS } from './flags/common.ts';
 import { type Flag, file, folder, several, text } from './flags/flag.ts';
@@ -38,10 +39,7 @@ export const INPUT_FLAGS: {
   context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
   'request-timeout': CLUSTER_FLAGS['request-timeout'],
   as: CLUSTER_FLAGS.as,
-  cluster: text({
-    value: 'NAME',
-    help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
-  }),
+  cluster: clusterFlag,
 };
 
 export interface InputValues extends ClusterAccess {
@@ -70,7 +68,7 @@ export async function readMirrorInput(
   more: readonly SourceKind[] = [],
 ): Promise<MirrorInput> {
   const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more]);
-  return { cluster: chosen(clustersIn(found), values.cluster), found, problems };
+  return { cluster: chooseCluster(clustersIn(found), values.cluster), found, problems };
 }
 
 export interface Found {
@@ -116,6 +114,7 @@ async function fromFolders(
         object,
         // A second folder is another place, as far as names of files go.
         file: folders.length > 1 ? `${folders[at] ?? ''}/${file}` : file,
+        within: file,
       })),
     ),
     problems: read.flatMap((folder) =>
@@ -141,21 +140,6 @@ async function fromCluster(
   const { store, problems } = await readObjects(access, kinds, io);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
-}
-
-function chosen(clusters: readonly ClusterObjects[], name: string | undefined): ClusterObjects {
-  const names = clusters.map((cluster) => cluster.name);
-  if (name === undefined) {
-    const [only] = clusters;
-    if (clusters.length === 1 && only !== undefined) return only;
-    throw new UsageError(
-      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes go by different mirrors; choose one with --cluster: ${names.join(', ')}`,
-    );
-  }
-  const found = clusters.find((cluster) => cluster.name === name);
-  if (found === undefined)
-    throw new UsageError(`Cannot find cluster "${name}": must be one of ${names.join(', ')}`);
-  return found;
 }
 
 /** Files of a node. */

@@ -80,6 +80,9 @@ const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly 
       'config.openshift.io/v1 ImageDigestMirrorSet': 'imagedigestmirrorsets',
       'config.openshift.io/v1 ImageTagMirrorSet': 'imagetagmirrorsets',
       'config.openshift.io/v1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
+      'config.openshift.io/v1 Image': 'images',
+      'config.openshift.io/v1 ClusterVersion': 'clusterversions',
+      'machineconfiguration.openshift.io/v1 MachineConfig': 'machineconfigs',
       'operator.openshift.io/v1alpha1 ImageContentSourcePolicy': 'imagecontentsourcepolicies',
     }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
   );

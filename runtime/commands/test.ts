@@ -7,6 +7,7 @@ import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { type Expectation, judgeExpectation, readExpectations } from '../rules/diagnose/expectations.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { clusterFlag } from './choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { readFolders } from './explain/folders.ts';
@@ -25,6 +26,7 @@ const TABLE = {
   args: [{ name: 'FILE...', help: 'files of expectations' }],
   flags: {
     from: several(folder({ help: 'a folder of manifests, in place of "from" in the file' })),
+    cluster: clusterFlag,
     output: outputFlag(
       ['text', 'json', 'yaml', 'junit'],
       'the form of the result; junit: a report that CI systems read',
@@ -53,14 +55,14 @@ async function run(
 ): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
   const outcomes: Outcome[] = [];
-  for (const file of positionals) outcomes.push(...(await judgeFile(file, values.from, io)));
+  for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
   io.stdout.write(RENDERERS[values.output](outcomes));
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
 }
 
 async function judgeFile(
   file: string,
-  from: readonly string[] | undefined,
+  { from, cluster }: { readonly from: readonly string[] | undefined; readonly cluster: string | undefined },
   io: CommandIo,
 ): Promise<readonly Outcome[]> {
   const read = readExpectations(await parsed(file));
@@ -68,21 +70,21 @@ async function judgeFile(
   const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
-  const { store, problems, notes } = await readFolders(dirs);
+  const { store, problems, notes, hosted } = await readFolders(dirs, { cluster });
   for (const problem of [...problems, ...notes]) io.stderr.write(`${problem}\n`);
   return read.expectations.map((expectation) => {
-    const failure = judgeOne(expectation, store);
+    const failure = judgeOne(expectation, store, hosted);
     return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };
   });
 }
 
-function judgeOne(expectation: Expectation, store: ObjectStore): string | undefined {
+function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean): string | undefined {
   const image = parseImageReference(expectation.image);
   if (!image.ok) return `the image does not parse: ${image.goText}`;
   const puller = pullerOf(expectation);
   if (puller === undefined) return `"${expectation.pod}" is no pod, wanted a name or deploy/name`;
   try {
-    return judgeExpectation(expectation, explainIn(findWorld(store, puller), image.reference));
+    return judgeExpectation(expectation, explainIn(findWorld(store, puller, { hosted }), image.reference));
   } catch (error) {
     if (error instanceof PullwrightError) return error.message;
     throw error;

@@ -41,7 +41,7 @@ const ROWS: readonly Row[] = [
       idms('good', 'quay.io/a', 'a.example.com/a'),
       idms('twice', 'quay.io/a', 'b.example.com/a', 'b.example.com/a'),
     ],
-    args: [`quay.io/a/x@${DIGEST}`, '--as', 'node'],
+    args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
       /the API server refuses ImageDigestMirrorSet\/twice, so that what it says does not come into force: what is shown/,
@@ -54,7 +54,7 @@ const ROWS: readonly Row[] = [
     name: 'an Image object that the API server refuses blocks nothing',
     reason: 'only one of the two lists may be set, be they empty',
     objects: [image({ blockedRegistries: ['quay.io'], allowedRegistries: [] })],
-    args: ['quay.io/a/x:1', '--as', 'node'],
+    args: ['quay.io/a/x:1', '--for', 'node'],
     code: 1,
     says: [/the API server refuses Image\/cluster/, /1 {2}quay\.io\/a\/x:1/],
   },

@@ -11,12 +11,14 @@ import type { Requester } from './request.ts';
 
 /** Name of a definition. */
 export type CrdName =
+  | 'clusterversions.config.openshift.io'
   | 'criocredentialproviderconfigs.config.openshift.io'
   | 'hostedclusters.hypershift.openshift.io'
   | 'hostedcontrolplanes.hypershift.openshift.io'
   | 'imagecontentsourcepolicies.operator.openshift.io'
   | 'imagedigestmirrorsets.config.openshift.io'
   | 'imagetagmirrorsets.config.openshift.io'
+  | 'images.config.openshift.io'
   | 'infrastructures.config.openshift.io'
   | 'machineconfigpools.machineconfiguration.openshift.io'
   | 'machineconfigs.machineconfiguration.openshift.io'
@@ -27,12 +29,14 @@ export type CrdName =
 
 /** `<plural>.<group>` to its kind, versions (the last one stores) and scope. */
 const KINDS: Readonly<Record<CrdName, readonly [kind: string, versions: string, scope: string]>> = {
+  'clusterversions.config.openshift.io': ['ClusterVersion', 'v1', 'Cluster'],
   'criocredentialproviderconfigs.config.openshift.io': ['CRIOCredentialProviderConfig', 'v1', 'Cluster'],
   'hostedclusters.hypershift.openshift.io': ['HostedCluster', 'v1beta1', 'Namespaced'],
   'hostedcontrolplanes.hypershift.openshift.io': ['HostedControlPlane', 'v1beta1', 'Namespaced'],
   'imagecontentsourcepolicies.operator.openshift.io': ['ImageContentSourcePolicy', 'v1alpha1', 'Cluster'],
   'imagedigestmirrorsets.config.openshift.io': ['ImageDigestMirrorSet', 'v1', 'Cluster'],
   'imagetagmirrorsets.config.openshift.io': ['ImageTagMirrorSet', 'v1', 'Cluster'],
+  'images.config.openshift.io': ['Image', 'v1', 'Cluster'],
   'infrastructures.config.openshift.io': ['Infrastructure', 'v1', 'Cluster'],
   'machineconfigpools.machineconfiguration.openshift.io': ['MachineConfigPool', 'v1', 'Cluster'],
   'machineconfigs.machineconfiguration.openshift.io': ['MachineConfig', 'v1', 'Cluster'],

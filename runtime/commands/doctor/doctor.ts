@@ -4,6 +4,7 @@ import { doctorChain, firstBroken } from '../../rules/diagnose/doctor.ts';
 import type { DoctorInput, Link } from '../../rules/diagnose/doctor-types.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { readFolders } from '../explain/folders.ts';
@@ -27,6 +28,7 @@ const TABLE = {
   flags: {
     namespace: namespaceFlag,
     from: fromFlag,
+    cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(
       ['text', 'json', 'yaml'],
@@ -46,6 +48,7 @@ const TABLE = {
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
     ],
   },
 } as const satisfies CommandTable<Flags>;
@@ -56,30 +59,43 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
+  needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
   const puller: Puller = { namespace, serviceAccount: 'default', pod };
-  const { store, problems } = await read(flags, puller, io);
+  const { store, problems, hosted } = await read(flags, puller, io);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
       code: 'PodUnreadable',
       disposition: 'terminal',
     });
-  const input = lookAt(store, puller, problems);
+  const input = lookAt(store, puller, { unread: problems, hosted });
   const links = doctorChain(input);
   io.stdout.write(RENDERERS[flags.output]({ input, links, paint: paintFor(io) }));
   return links.every(({ state }) => state === 'ok') ? 0 : 1;
 }
 
 async function read(
-  { from, ...cluster }: ClusterAccess & { readonly from?: readonly string[] | undefined },
+  { from, cluster, ...access }: FolderFlags,
   puller: Puller,
   io: CommandIo,
-): Promise<SourceObjects> {
-  if (from !== undefined) return withDefaultAccount(await readFolders(from, DOCTOR_FOLDER_KINDS), puller);
+): Promise<Looked> {
+  if (from !== undefined) {
+    const found = await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster });
+    return { ...withDefaultAccount(found, puller), hosted: found.hosted };
+  }
   const kinds = [...kindsFor(puller), ...doctorKinds(puller)];
   const next = [...nextKindsFor(puller), ...doctorNext(puller)];
-  return readObjects(cluster, kinds, io, next);
+  return { ...(await readObjects(access, kinds, io, next)), hosted: false };
+}
+
+interface FolderFlags extends ClusterAccess {
+  readonly from?: readonly string[] | undefined;
+  readonly cluster?: string | undefined;
+}
+
+interface Looked extends SourceObjects {
+  readonly hosted: boolean;
 }
 
 /** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */

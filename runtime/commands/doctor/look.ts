@@ -72,17 +72,21 @@ export function doctorNext(puller: Puller): readonly NextKinds[] {
 /**
  * Gathers.
  *
- * @param unread what could not be read
+ * @param known what could not be read, and whether the nodes are those of a hosted cluster
  * @throws PullwrightError when the pod is not there
  */
-export function lookAt(store: ObjectStore, puller: Puller, unread: readonly string[]): DoctorInput {
+export function lookAt(
+  store: ObjectStore,
+  puller: Puller,
+  { unread, hosted }: { readonly unread: readonly string[]; readonly hosted: boolean },
+): DoctorInput {
   const spec = podSpecOf(store, puller) ?? {};
   const template = findPod(store, puller) as KubeObject;
   const { namespace } = puller;
   const isPod = template.kind === 'Pod';
   const account = accountName(spec, 'default');
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
-  const world = findWorld(store, puller, unread.length === 0);
+  const world = findWorld(store, puller, { complete: unread.length === 0, hosted });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const complaint = complaintIn(store, template);
   const mayRead = providerMayRead(store, namespace, account);

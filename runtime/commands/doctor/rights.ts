@@ -67,8 +67,15 @@ export function doctorAccess(namespace: string): readonly KubeObject[] {
         ['', ['namespaces']],
         [
           'config.openshift.io',
-          ['imagedigestmirrorsets', 'imagetagmirrorsets', 'criocredentialproviderconfigs'],
+          [
+            'imagedigestmirrorsets',
+            'imagetagmirrorsets',
+            'criocredentialproviderconfigs',
+            'images',
+            'clusterversions',
+          ],
         ],
+        ['machineconfiguration.openshift.io', ['machineconfigs']],
         ['operator.openshift.io', ['imagecontentsourcepolicies']],
         ['pullwright.dev', ['pullsecretprofiles']],
         ['apps.kruise.io', ['sidecarsets']],

@@ -8,6 +8,7 @@ import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { explanationMermaid, explanationText, type Paint } from '../../rules/diagnose/explain-text.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
+import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/common.ts';
@@ -36,6 +37,7 @@ const TABLE = {
     node: textFlag({ value: 'NODE', help: 'the node that pulls: whether the pull secret is synced to it' }),
     'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
     from: fromFlag,
+    cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(['text', 'json', 'yaml', 'mermaid']),
   },
@@ -53,6 +55,7 @@ const TABLE = {
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
       'of a template: get namespaces, mutatingadmissionpolicies, mutatingwebhookconfigurations; list pullsecretprofiles, sidecarsets',
     ],
   },
@@ -68,9 +71,10 @@ async function run(
 ): Promise<ExitCode> {
   // Before anything is asked: a name that cannot be read needs no cluster.
   positionals.forEach(imageOf);
+  needFolderForCluster(values);
   const puller = pullerOf(values, await namespaceOf(values, io));
-  const { store, problems, places, notes } = await readWorld(values, puller, io);
-  const world = findWorld(store, puller, problems.length === 0);
+  const { store, problems, places, notes, hosted } = await readWorld(values, puller, io);
+  const world = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : world.images;
   const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
@@ -124,9 +128,10 @@ async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise
       ...(await readObjects({ ...values, from: undefined }, kindsFor(puller), io, nextKindsFor(puller))),
       places: new Map(),
       notes: [],
+      hosted: false,
     };
   }
-  return readFolders(values.from);
+  return readFolders(values.from, { cluster: values.cluster });
 }
 
 function imageOf(text: string): ImageReference {

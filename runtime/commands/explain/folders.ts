@@ -1,9 +1,13 @@
-/** The folders that `explain` and `test` look into, as one store. */
-import { readFolder } from '../../controller/folder.ts';
+/** The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant. */
+import { dirname } from 'node:path';
+import { type Folder, readFolder } from '../../controller/folder.ts';
+import { withIdentity } from '../../controller/identity.ts';
 import { ObjectStore } from '../../controller/store.ts';
-import { UsageError } from '../../rules/errors.ts';
-import { describeObject } from '../../rules/kubernetes/object.ts';
-import { clustersIn, type Located } from '../../rules/node-registries/clusters.ts';
+import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
+import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
+import { type ClusterObjects, clustersIn } from '../../rules/node-registries/clusters.ts';
+import { CLUSTER_VERSION, IMAGE_CONFIG, isOf } from '../../rules/node-registries/input.ts';
+import { chooseCluster } from '../choose-cluster.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS } from './injected.ts';
 import { FOLDER_KINDS } from './world.ts';
 
@@ -14,37 +18,114 @@ export interface ReadWorld {
   readonly places: ReadonlyMap<string, string>;
   /** What keeps profiles of the folder from bringing what they name. */
   readonly notes: readonly string[];
+  /** Whether it is a hosted cluster, whose nodes follow lists of the HostedCluster. */
+  readonly hosted: boolean;
 }
 
-/** Reads all of `dirs`, with the copies that its profiles will bring; of an object that is given twice the last counts. `more` are kinds beside those of pulls. */
-export async function readFolders(dirs: readonly string[], more: readonly string[] = []): Promise<ReadWorld> {
-  const kinds = new Set([...FOLDER_KINDS, ...INJECTION_FOLDER_KINDS, ...more]);
+export interface FolderOptions {
+  /** Kinds beside those of pulls. */
+  readonly more?: readonly string[];
+  /** The cluster that is meant, where there are several. */
+  readonly cluster?: string | undefined;
+}
+
+/**
+ * Reads all of `dirs`, with the copies that its profiles will bring; of an object that is given in several of them the last counts.
+ *
+ * @throws UsageError where it is not clear which cluster is meant
+ */
+export async function readFolders(
+  dirs: readonly string[],
+  { more = [], cluster }: FolderOptions = {},
+): Promise<ReadWorld> {
+  const kinds = new Set([...FOLDER_KINDS, ...INJECTION_FOLDER_KINDS, ...more, 'HostedCluster']);
+  const folders: LocatedFolder[] = [];
+  for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds), dirs.length === 1));
+  const found = folders.flatMap(({ manifests }) => manifests);
+  const clusters = clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
+  const chosen = chooseCluster(clusters, cluster);
+  const meant = objectsOf(chosen);
   const store = new ObjectStore();
-  const problems: string[] = [];
   const places = new Map<string, string>();
-  const sets: Located[] = [];
-  for (const dir of dirs) {
-    const folder = await readFolder(dir, kinds);
-    // A single file is its own folder.
-    const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
-    problems.push(...folder.problems.map(({ file, line, message }) => `${path(file)}:${line}: ${message}`));
-    for (const { object, file, line } of folder.manifests) {
+  for (const { manifests } of folders) {
+    const first = new Map<string, KubeObject>();
+    for (const { object, place } of manifests) {
+      if (!meant.has(object)) continue;
       const { name, namespace } = object.metadata;
-      sets.push({ object, file: path(file) });
-      places.set(describeObject({ kind: object.kind, namespace, name }), `${path(file)}:${line}`);
+      const id = describeObject({ kind: object.kind, namespace, name });
+      const key = `${object.apiVersion} ${id}`;
+      if (first.has(key)) continue;
+      first.set(key, object);
+      places.set(id, place);
+      store.set(withIdentity(object));
     }
-    for (const object of folder.store) store.set(object);
   }
-  refuseSeveral(sets);
-  return { store, problems, places, notes: bringCopies(store) };
+  const hosted = chosen.hostedCluster !== undefined;
+  if (hosted) for (const object of chosen.objects) store.set(withIdentity(object));
+  const lines = new Set(found.flatMap(({ object, place }) => (meant.has(object) ? [place] : [])));
+  const problems = folders.flatMap((folder) => problemsIn(folder, lines));
+  return { store, problems, places, notes: bringCopies(store), hosted };
 }
 
-/** Mirror sets of several clusters must not be merged: no node goes by them all. */
-function refuseSeveral(found: readonly Located[]): void {
-  const clusters = clustersIn(found);
-  if (clusters.length === 1) return;
-  const names = clusters.map(({ name }) => name).join(', ');
-  throw new UsageError(
-    `Cannot tell which cluster is meant: the folders have mirror sets of ${clusters.length} clusters (${names}); give --from of one`,
+interface LocatedFolder {
+  readonly manifests: readonly {
+    readonly object: KubeObject;
+    readonly file: string;
+    readonly within: string;
+    readonly place: string;
+  }[];
+  readonly problems: readonly {
+    readonly place: string;
+    readonly message: string;
+    readonly first?: { readonly place: string; readonly file: string };
+    readonly file: string;
+  }[];
+}
+
+/** A single file is its own folder. Names of clusters are paths within `dir`, where it is the only one. */
+function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean): LocatedFolder {
+  const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
+  return {
+    manifests: manifests.map(({ object, file, line }) => ({
+      object,
+      file: isOnly ? file : path(file),
+      within: file,
+      place: `${path(file)}:${line}`,
+    })),
+    problems: problems.map(({ file, line, message, first }) => ({
+      file: path(file),
+      place: `${path(file)}:${line}`,
+      message,
+      ...(first === undefined
+        ? {}
+        : { first: { file: path(first.file), place: `${path(first.file)}:${first.line}` } }),
+    })),
+  };
+}
+
+/** Objects that stand in two folders of one tree: a cluster has each once, so that these are two clusters. */
+function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string[] {
+  const again = new Set(
+    problems.flatMap(({ place, file, first }) =>
+      first === undefined || dirname(first.file) === dirname(file) ? [] : [place],
+    ),
   );
+  return manifests
+    .filter(({ place }) => again.has(place))
+    .map(({ object: { kind, metadata } }) =>
+      describeObject({ kind, namespace: metadata.namespace, name: metadata.name }),
+    );
+}
+
+/** What of the manifests is of the cluster. Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own. */
+function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeObject> {
+  const managed = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION];
+  return new Set([...objects, ...inside.filter((object) => !managed.some((kind) => isOf(object, kind)))]);
+}
+
+/** An object of another cluster has its name again, which is no mistake. */
+function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): readonly string[] {
+  return problems
+    .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
+    .map(({ place, message }) => `${place}: ${message}`);
 }

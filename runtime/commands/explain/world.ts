@@ -9,10 +9,8 @@ import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import { pullSecretSource, secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
-import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
-import { CLUSTER_VERSION, IMAGE_CONFIG } from '../../rules/node-registries/input.ts';
-import { MACHINE_CONFIG, nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
+import { nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
   accountName,
@@ -28,9 +26,14 @@ import {
   WORKLOADS,
 } from '../pod-spec.ts';
 import { injectedNames, injectionKinds } from './injected.ts';
+import {
+  CLUSTER_KINDS,
+  NODE_FOLDER_KINDS,
+  nextNodeKinds,
+  nodeObjects,
+  PROVIDER_CONFIG,
+} from './node-kinds.ts';
 import { pullFile } from './pull-file.ts';
-
-const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
@@ -51,15 +54,9 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): read
   ];
 }
 
-/** What concerns every pull of a cluster. */
-export const CLUSTER_KINDS: readonly SourceKind[] = [
-  { apiVersion: 'config.openshift.io/v1', kind: PROVIDER_CONFIG, name: 'cluster' },
-  ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
-];
-
 /**
- * What to read next: the file of the node, and the ServiceAccount of a template that lists no Secrets. One request as a rule,
- * so that there are eight at most.
+ * What to read next: the file of the node, the ServiceAccount of a template that lists no Secrets, and what nodes keep where their
+ * mirrors are refused. One request as a rule, so that there are nine.
  */
 export function nextKindsFor(puller: Puller): readonly NextKinds[] {
   const { namespace, pod, node } = puller;
@@ -69,7 +66,10 @@ export function nextKindsFor(puller: Puller): readonly NextKinds[] {
       ...(synced(store) ? [GLOBAL_SECRET] : [PLATFORM_SECRET]),
       ...(pod === undefined || pod.kind === 'Pod' ? [] : accountOf(store, puller)),
     ],
-    (store) => (synced(store) && store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+    (store) => [
+      ...(synced(store) && store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+      ...nextNodeKinds(store),
+    ],
   ];
   // The Secrets of the namespace are there already.
   const known = (one: SourceKind): boolean => one.kind === 'Secret' && one.namespace === namespace;
@@ -100,10 +100,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   'Node',
   PROVIDER_CONFIG,
   ...Object.values(WORKLOADS).map(({ kind }) => kind),
-  ...MIRROR_SET_KINDS.map(({ kind }) => kind),
-  IMAGE_CONFIG.kind,
-  CLUSTER_VERSION.kind,
-  MACHINE_CONFIG.kind,
+  ...NODE_FOLDER_KINDS,
 ]);
 
 /** What is found for `puller`. */
@@ -114,27 +111,34 @@ export interface FoundWorld {
   readonly node?: AuthSource;
   readonly merge?: NodeMerge;
   readonly mirrors: readonly MirrorRule[];
+  readonly hosted: boolean;
   readonly notes: readonly string[];
   /** The file that the credential provider writes for a repository; undefined when it writes none. */
   pullFileFor(repository: string): PullFile | undefined;
 }
 
+export interface WorldOptions {
+  /** Whether everything could be read: else a Secret that is not there may be there all the same. @default {true} */
+  readonly complete?: boolean;
+  /** Whether the nodes are those of a hosted cluster. @default {false} */
+  readonly hosted?: boolean;
+}
+
 /**
  * Gathers.
  *
- * @param complete whether everything could be read: else a Secret that is not there may be there all the same
  * @throws PullwrightError when the pod is not there
  */
-export function findWorld(store: ObjectStore, puller: Puller, complete = true): FoundWorld {
+export function findWorld(
+  store: ObjectStore,
+  puller: Puller,
+  { complete = true, hosted = false }: WorldOptions = {},
+): FoundWorld {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes);
-  const sets = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
-  const { rules, problems, state, summary } = nodeMirrors(
-    [...sets, ...NODE_KINDS.flatMap((kind) => store.list(kind))],
-    parseToml,
-  );
+  const { rules, problems, state, summary } = nodeMirrors(nodeObjects(store), parseToml);
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   return {
@@ -144,6 +148,7 @@ export function findWorld(store: ObjectStore, puller: Puller, complete = true): 
     ),
     ...node,
     mirrors: rules,
+    hosted,
     notes,
     pullFileFor: (repository) =>
       pullFile(store, puller.namespace, {
@@ -187,9 +192,6 @@ function isThere({ kind, metadata }: KubeObject): boolean {
   return kind === 'Pod' && metadata.creationTimestamp !== undefined;
 }
 
-/** What decides about nodes beside the mirror sets. A folder may have it; live, only some commands ask for it. */
-export const NODE_KINDS: readonly SourceKind[] = [IMAGE_CONFIG, CLUSTER_VERSION, MACHINE_CONFIG];
-
 /** What is known beside the world. */
 export interface Asked {
   /** Stands in for the node's file. */
@@ -209,7 +211,7 @@ export function inputIn(
   image: ImageReference,
   { given, written }: Asked = {},
 ): ExplainInput {
-  const { secrets, mirrors, merge } = world;
+  const { secrets, mirrors, hosted, merge } = world;
   const node = given ?? world.node;
   const pullFile = world.pullFileFor(image.repository);
   return {
@@ -217,6 +219,7 @@ export function inputIn(
     ...(written === undefined ? {} : { written }),
     secrets,
     mirrors,
+    hosted,
     ...(node === undefined ? {} : { node }),
     ...(merge === undefined || given !== undefined ? {} : { merge }),
     ...(pullFile === undefined ? {} : { pullFile }),

@@ -37,7 +37,7 @@ export function judgeMirrorSets(manifests: readonly Manifest[]): readonly Mirror
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
   const told = new Map<Manifest, Set<string>>();
-  return clustersOf(sets)
+  return (sets.length === 0 ? [] : clustersIn(sets))
     .flatMap((cluster) => findingsIn(cluster, byObject))
     .filter(({ manifest, code, path, message }) => {
       const seen = told.get(manifest) ?? new Set();
@@ -45,20 +45,6 @@ export function judgeMirrorSets(manifests: readonly Manifest[]): readonly Mirror
       const id = [code, path, message].join(' ');
       return !seen.has(id) && seen.add(id);
     });
-}
-
-/** Objects that are put into a hosted cluster lie in a folder of its own. */
-function clustersOf(sets: readonly Manifest[]): readonly ClusterObjects[] {
-  const inside = new Map<string, KubeObject[]>();
-  for (const { object, file } of sets) {
-    const folder = /^(?:.*\/)?hosted\/[^/]+\/[^/]+\//.exec(file)?.[0];
-    if (folder !== undefined) inside.set(folder, [...(inside.get(folder) ?? []), object]);
-  }
-  const outside = sets.filter(({ file }) => !/(?:^|\/)hosted\/[^/]+\/[^/]+\//.test(file));
-  return [
-    ...(outside.length === 0 ? [] : clustersIn(outside)),
-    ...[...inside].map(([name, objects]) => ({ name, objects })),
-  ];
 }
 
 function findingsIn(

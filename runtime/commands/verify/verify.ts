@@ -3,6 +3,7 @@ import { toYaml } from '../../kube/yaml.ts';
 import { endingSoon, verifyReport, wantsAttention } from '../../rules/diagnose/verify-report.ts';
 import { verifyText } from '../../rules/diagnose/verify-text.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
@@ -38,6 +39,7 @@ const TABLE = {
     }),
     'service-account': text({ value: 'NAME', default: 'default', help: 'who pulls IMAGE' }),
     from: fromFlag,
+    cluster: clusterFlag,
     ...CLUSTER_FLAGS,
     concurrency: count({ default: '16', least: 1, most: 256, help: 'questions at once' }),
     'warn-days': count({
@@ -71,7 +73,7 @@ const TABLE = {
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies',
-      'get images.config.openshift.io/cluster, clusterversions/version',
+      'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
       'with --report: get, patch pullstatuses; create events',
     ],
   },
@@ -86,6 +88,7 @@ async function run(
   io: CommandIo,
 ): Promise<ExitCode> {
   const images = [...positionals, ...(values.image ?? [])];
+  needFolderForCluster(values);
   const settings = settingsOf(values, images);
   const { users, problems, hints } = await readWorldOfUse(values, images, io);
   for (const hint of hints) io.stderr.write(`warning: ${hint}\n`);

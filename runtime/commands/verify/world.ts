@@ -3,10 +3,10 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import { type PullAttempt, pullAttempts } from '../../rules/auth-lookup/pull-attempts.ts';
 import { UsageError } from '../../rules/errors.ts';
-import { CLUSTER_VERSION, IMAGE_CONFIG } from '../../rules/node-registries/input.ts';
 import type { CommandIo } from '../command.ts';
 import { readFolders } from '../explain/folders.ts';
-import { CLUSTER_KINDS, findWorld, GLOBAL_SECRET, inputIn, PLATFORM_SECRET } from '../explain/world.ts';
+import { CLUSTER_KINDS, nextNodeKinds } from '../explain/node-kinds.ts';
+import { findWorld, GLOBAL_SECRET, inputIn, PLATFORM_SECRET, type WorldOptions } from '../explain/world.ts';
 import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from '../object-source.ts';
 import { type ImageUser, imageUsers, USING_KINDS } from './in-use.ts';
 
@@ -31,6 +31,7 @@ interface Flags extends ClusterAccess {
   readonly namespace: readonly string[] | undefined;
   readonly 'service-account': string;
   readonly from: readonly string[] | undefined;
+  readonly cluster: string | undefined;
 }
 
 /**
@@ -48,9 +49,10 @@ export async function readWorldOfUse(
     const parsed = parseImageReference(image);
     if (!parsed.ok) throw new UsageError(`Cannot read image "${image}": ${parsed.goText}`);
   }
-  const { store, problems } = await read(flags, named, io);
+  const { store, problems, hosted } = await read(flags, named, io);
   const users = named ? [askedUser(flags, images)] : usersIn(store, flags.namespace);
-  const found = users.map((user) => attemptsOf(store, user, problems.length === 0));
+  const options = { complete: problems.length === 0, hosted };
+  const found = users.map((user) => attemptsOf(store, user, options));
   return {
     users: found.flatMap((one) => one.images),
     problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
@@ -74,9 +76,9 @@ async function read(
   flags: Flags,
   named: boolean,
   io: CommandIo,
-): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[] }> {
-  if (flags.from !== undefined) return readFolders(flags.from);
-  const { namespace, from: _from, ...access } = flags;
+): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[]; readonly hosted: boolean }> {
+  if (flags.from !== undefined) return readFolders(flags.from, { cluster: flags.cluster });
+  const { namespace, from: _from, cluster: _cluster, ...access } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
     {},
@@ -88,10 +90,9 @@ async function read(
     ),
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
-    IMAGE_CONFIG,
-    CLUSTER_VERSION,
   ];
-  return readObjects(access, kinds, io, nextKinds(flags, named));
+  const found = await readObjects(access, kinds, io, [...nextKinds(flags, named), nextNodeKinds]);
+  return { ...found, hosted: false };
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
@@ -127,13 +128,13 @@ function accountSecrets(store: ObjectStore, puller: ImageUser['puller']): readon
 function attemptsOf(
   store: ObjectStore,
   { puller, images, usedBy }: ImageUser,
-  complete: boolean,
+  options: WorldOptions,
 ): {
   readonly images: readonly ImageInUse[];
   readonly notes: readonly string[];
   readonly hints: readonly string[];
 } {
-  const world = findWorld(store, puller, complete);
+  const world = findWorld(store, puller, options);
   const notes: string[] = [];
   const hints: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {

@@ -17,6 +17,8 @@ export interface ExplainInput {
   readonly merge?: NodeMerge;
   readonly pullFile?: PullFile;
   readonly mirrors: readonly MirrorRule[];
+  /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
+  readonly hosted?: boolean;
 }
 
 export interface ExplainedPlace {

@@ -78,7 +78,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
   const resolution = resolveMirrors(compileMirrors(input.mirrors), image);
   const kubelet = explainKubelet(input);
-  const fix = mirrorFix(resolution);
+  const fix = mirrorFix(resolution, { hosted: input.hosted === true });
   const places = resolution.candidates.map(
     ({ reference, kind, origin }): ExplainedPlace => ({
       reference,

@@ -8,7 +8,7 @@
  * Source of the rule: HyperShift's hosted cluster config operator; in a folder, the layout of an offline reconcile
  * (`management/`, `hosted/<namespace>/<name>/`).
  */
-import type { KubeObject } from '../kubernetes/object.ts';
+import { describeObject, type KubeObject } from '../kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../mirrors/collect.ts';
 import { CLUSTER_VERSION, IMAGE_CONFIG } from './input.ts';
 
@@ -16,6 +16,8 @@ import { CLUSTER_VERSION, IMAGE_CONFIG } from './input.ts';
 export interface Located {
   readonly object: KubeObject;
   readonly file?: string | undefined;
+  /** The same, from the folder on that was given; absent where that is no longer known. */
+  readonly within?: string;
 }
 
 export interface ClusterObjects {
@@ -26,11 +28,14 @@ export interface ClusterObjects {
   /** For a hosted cluster, the objects of the cluster that runs its control plane. */
   readonly management?: readonly KubeObject[];
   readonly hostedCluster?: KubeObject;
+  /** For a hosted cluster, whatever else lies in its own folder. */
+  readonly inside?: readonly KubeObject[];
 }
 
 /**
  * Never empty.
  *
+ * @param twice names (`Kind/namespace/name`) of other objects that a cluster has once and that stand in several folders
  * @example
  * ```ts
  * import { clustersIn } from './clusters.ts';
@@ -45,22 +50,45 @@ export interface ClusterObjects {
  * assert.equal(found[1]?.objects[0]?.kind, 'ImageDigestMirrorSet');
  * ```
  */
-export function clustersIn(found: readonly Located[]): readonly ClusterObjects[] {
-  const outside = found.filter(({ file }) => !/(?:^|\/)hosted\/[^/]+\/[^/]+\//.test(file ?? ''));
+export function clustersIn(
+  found: readonly Located[],
+  twice: ReadonlySet<string> = new Set(),
+): readonly ClusterObjects[] {
+  const outside = found.filter((one) => hostedFolder(one) === undefined);
+  const inside = byHostedFolder(found);
   const hosted = outside.flatMap(({ object }) => (object.kind === 'HostedCluster' ? [object] : []));
-  if (hosted.length === 0) return byFolder(outside.length === 0 ? found : outside);
-  const management = byFolder(outside);
-  const [first] = management;
-  const own = management.length === 1 && first !== undefined ? first.objects : undefined;
-  return [
-    ...(own === undefined ? management : [{ name: 'management', objects: own }]),
-    ...hosted.map((object) => ({
-      name: `${object.metadata.namespace ?? ''}/${object.metadata.name}`,
-      objects: guestObjects(object),
-      management: own ?? outside.map((one) => one.object),
-      hostedCluster: object,
-    })),
-  ];
+  const folders = outside.length === 0 && inside.size > 0 ? [] : byFolder(outside, twice);
+  const [first] = folders;
+  const own = folders.length === 1 && first !== undefined ? first.objects : undefined;
+  const management = own ?? outside.map(({ object }) => object);
+  const declared = hosted.map((object): ClusterObjects => {
+    const name = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+    const others = inside.get(name) ?? [];
+    return { name, objects: guestObjects(object), management, hostedCluster: object, inside: others };
+  });
+  const known = new Set(declared.map(({ name }) => name));
+  const others = [...inside]
+    .filter(([name]) => !known.has(name))
+    .map(([name, objects]) => ({ name, objects }));
+  if (declared.length + others.length === 0 || own === undefined) return [...folders, ...declared, ...others];
+  return [{ name: 'management', objects: own }, ...declared, ...others];
+}
+
+/** `<namespace>/<name>` of the hosted cluster in whose folder a file lies. */
+function hostedFolder({ file = '', within = file }: Located): string | undefined {
+  return /(?:^|\/)hosted\/([^/]+\/[^/]+)\//.exec(within)?.[1];
+}
+
+function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly KubeObject[]> {
+  const folders = new Map<string, KubeObject[]>();
+  for (const one of found) {
+    const name = hostedFolder(one);
+    if (name === undefined) continue;
+    const objects = folders.get(name);
+    if (objects === undefined) folders.set(name, [one.object]);
+    else objects.push(one.object);
+  }
+  return folders;
 }
 
 interface HostedSpec {
@@ -96,8 +124,8 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
 }
 
 /** One cluster, unless an object that a cluster has once stands in several folders: then each of these is one. */
-function byFolder(found: readonly Located[]): readonly ClusterObjects[] {
-  const depth = splitDepth(found);
+function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
+  const depth = splitDepth(found, twice);
   if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];
   const folders = new Map<string, KubeObject[]>();
   const common: KubeObject[] = [];
@@ -108,7 +136,9 @@ function byFolder(found: readonly Located[]): readonly ClusterObjects[] {
       continue;
     }
     const name = parts.slice(0, depth + 1).join('/');
-    folders.set(name, [...(folders.get(name) ?? []), object]);
+    const objects = folders.get(name);
+    if (objects === undefined) folders.set(name, [object]);
+    else objects.push(object);
   }
   return [...folders].map(([name, objects]) => ({ name, objects: [...common, ...objects] }));
 }
@@ -120,12 +150,13 @@ const ONCE: ReadonlySet<string> = new Set([
 ]);
 
 /** Number of the first part of the path that tells the clusters apart; undefined where all is of one. */
-function splitDepth(found: readonly Located[]): number | undefined {
+function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): number | undefined {
   const places = new Map<string, readonly string[]>();
   let depth: number | undefined;
   for (const { object, file = '' } of found) {
-    if (!ONCE.has(object.kind)) continue;
-    const id = `${object.kind}/${object.metadata.name}`;
+    const { namespace, name } = object.metadata;
+    const id = describeObject({ kind: object.kind, namespace, name });
+    if (!ONCE.has(object.kind) && !twice.has(id)) continue;
     const parts = file.split('/').slice(0, -1);
     const other = places.get(id);
     if (other === undefined) {

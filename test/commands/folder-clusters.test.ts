@@ -1,0 +1,123 @@
+/** Folders with several clusters: every command that answers for one asks which, and takes nothing of the others. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite, table } from '../support/suite.ts';
+import { idms } from './mirror-objects.ts';
+
+const test = suite('folders with several clusters');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'pullwright-clusters-'));
+process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+
+const pod = (image: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'shop', namespace: 'web' },
+  spec: { containers: [{ name: 'shop', image }] },
+});
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const ACCOUNT = {
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'default', namespace: 'web' },
+};
+
+function folderOf(files: Readonly<Record<string, readonly object[]>>): string {
+  const folder = mkdtempSync(join(work, 'case-'));
+  for (const [name, objects] of Object.entries(files)) {
+    const file = join(folder, name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
+  }
+  return folder;
+}
+
+function cli(...args: readonly string[]): Promise<ProcessResult> {
+  return runProcess([process.execPath, main, ...args], { deadlineMs: 60_000 });
+}
+
+const image = `quay.invalid/a/x@${DIGEST}`;
+const fleet = folderOf({
+  'clusters/east/all.yaml': [idms('release', 'quay.invalid/a', 'east.invalid/a'), pod(image), ACCOUNT],
+  'clusters/west/all.yaml': [idms('release', 'quay.invalid/a', 'west.invalid/a'), pod(image), ACCOUNT],
+});
+const tests = join(work, 'expected.yaml');
+writeFileSync(
+  tests,
+  JSON.stringify({ from: [fleet], tests: [{ name: 'none', image, namespace: 'web', expect: 'anonymous' }] }),
+);
+
+const ASKING = [
+  {
+    name: 'explain',
+    reason: 'places differ',
+    args: ['explain', '--pod', 'shop', '-n', 'web', '--from', fleet],
+  },
+  { name: 'doctor', reason: 'so does the chain', args: ['doctor', 'shop', '-n', 'web', '--from', fleet] },
+  { name: 'verify', reason: 'and what is asked', args: ['verify', image, '-n', 'web', '--from', fleet] },
+  { name: 'test', reason: 'and what holds', args: ['test', tests] },
+];
+
+table(test, ASKING, async ({ args }) => {
+  const asked = await cli(...args);
+  assert.equal(asked.code, 2, asked.stderr);
+  assert.match(asked.stderr, /choose one with --cluster: clusters\/east, clusters\/west/);
+  assert.doesNotMatch(asked.stderr, /given twice/);
+});
+
+test('explain, doctor and test take the cluster that is chosen, and say nothing of the other', async () => {
+  const [explained, examined, tested] = await Promise.all([
+    cli('explain', '--pod', 'shop', '-n', 'web', '--from', fleet, '--cluster', 'clusters/west'),
+    cli('doctor', 'shop', '-n', 'web', '--from', fleet, '--cluster', 'clusters/west'),
+    cli('test', tests, '--cluster', 'clusters/west'),
+  ]);
+  assert.match(explained.stdout, /west\.invalid\/a\/x/);
+  assert.doesNotMatch(explained.stdout + explained.stderr, /east\.invalid|given twice/);
+  assert.equal(examined.code, 0, examined.stdout + examined.stderr);
+  assert.equal(tested.code, 0, tested.stdout + tested.stderr);
+});
+
+test('objects of the same name in two folders are of two clusters, without any mirror set', async () => {
+  const folder = folderOf({ 'a/pod.yaml': [pod('a.invalid/x:1')], 'b/pod.yaml': [pod('b.invalid/x:1')] });
+  const asked = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
+  assert.match(asked.stderr, /choose one with --cluster: a, b/);
+});
+
+test('an object that one cluster has twice is still told', async () => {
+  const folder = folderOf({ 'a/one.yaml': [pod('a.invalid/x:1')], 'a/two.yaml': [pod('b.invalid/x:1')] });
+  const ran = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
+  assert.match(ran.stderr, /a\/two\.yaml:1: Pod\/web\/shop is given twice: first at a\/one\.yaml:1/);
+  assert.match(ran.stdout, /a\.invalid\/x:1/);
+});
+
+test('a hosted cluster follows its HostedCluster, and gets no ImageTagMirrorSet to apply', async () => {
+  const hosted = {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name: 'prod', namespace: 'clusters' },
+    spec: { imageContentSources: [{ source: 'quay.invalid/a', mirrors: ['hosted.invalid/a'] }] },
+  };
+  const folder = folderOf({
+    'management/all.yaml': [hosted, idms('release', 'quay.invalid/a', 'management.invalid/a')],
+    'hosted/clusters/prod/all.yaml': [pod('quay.invalid/a/x:1'), ACCOUNT],
+  });
+  const asked = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
+  assert.match(asked.stderr, /choose one with --cluster: management, clusters\/prod/);
+  const ran = await cli(
+    ...['explain', '--pod', 'shop', '-n', 'web', '--from', folder, '--cluster', 'clusters/prod'],
+  );
+  const text = ran.stdout.replace(/\s+/g, ' ');
+  assert.match(text, /mirror "hosted\.invalid\/a" .* serves digests only/);
+  assert.doesNotMatch(text, /ImageTagMirrorSet|management\.invalid/);
+});
+
+test('a kubeconfig is of one cluster', async () => {
+  const ran = await cli('explain', image, '--cluster', 'clusters/west');
+  assert.equal(ran.code, 2);
+  assert.match(ran.stderr, /--cluster chooses among the clusters of --from/);
+});
+
+test.run();
