@@ -106,9 +106,8 @@ test('a hosted cluster follows its HostedCluster, and gets no ImageTagMirrorSet 
   });
   const asked = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
   assert.match(asked.stderr, /choose one with --cluster: management, clusters\/prod/);
-  const ran = await cli(
-    ...['explain', '--pod', 'shop', '-n', 'web', '--from', folder, '--cluster', 'clusters/prod'],
-  );
+  const at = ['--from', folder, '--cluster', 'clusters/prod'];
+  const ran = await cli('explain', '--pod', 'shop', '-n', 'web', ...at);
   const text = ran.stdout.replace(/\s+/g, ' ');
   assert.match(text, /mirror "hosted\.invalid\/a" .* serves digests only/);
   assert.doesNotMatch(text, /ImageTagMirrorSet|management\.invalid/);
