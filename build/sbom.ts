@@ -1,4 +1,9 @@
-/** The bill of materials: what the program is made of, by the lock file. */
+/**
+ * The bill of materials: what the program is made of, by the lock file.
+ *
+ * `npm sbom --omit dev` leaves out packages that the program shares with a development tool, so npm writes the whole bill, and
+ * what the lock file marks as development only is taken out.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VERSION } from '../runtime/rules/version.ts';

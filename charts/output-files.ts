@@ -3,6 +3,9 @@
  *
  * A file is ours when its first line names the very path it stands at. So there is no index that two branches could both
  * change, a copy of a rendered file under another name belongs to whoever made it, and a folder can hold anything else.
+ *
+ * A file is ours when its first line names the path where it stands. An index file would be changed by every branch that adds a
+ * cluster; a plain marker would claim the copies that people make.
  */
 import {
   closeSync,

@@ -1,4 +1,8 @@
-/** The section `systems.global-pull-secret` of a fleet, as it is written and as it is checked. */
+/**
+ * The section `systems.global-pull-secret` of a fleet, as it is written and as it is checked.
+ *
+ * `createConfigNamespace` is off unless asked for: `kubectl delete -k` would take the namespace of the platform with it.
+ */
 import { z } from 'zod';
 import { countOrPercent, dnsName, duration, imageReference, labelMap } from '../shared/fields.ts';
 import { type SecretSource, secretSourceSchema } from '../shared/secret-source.ts';

@@ -1,4 +1,9 @@
-/** What stands in a cluster with pull secret injection, besides the reconciler and the definitions of kinds. */
+/**
+ * What stands in a cluster with pull secret injection, besides the reconciler and the definitions of kinds.
+ *
+ * The guard policy names the account that really writes, or is not rendered: one that names an account which does not exist
+ * binds nobody and reads as if it did.
+ */
 
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';

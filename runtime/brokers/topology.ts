@@ -1,4 +1,9 @@
-/** Names of queues, exchanges, topics and subscriptions: those of the existing broker library, so that both can share a broker. */
+/**
+ * Names of queues, exchanges, topics and subscriptions: those of the existing broker library, so that both can share a broker.
+ *
+ * Queues are declared exactly as the existing library does, because AMQP refuses a second declaration with other arguments; a
+ * message that can never be understood is published to the dead letters and then acknowledged.
+ */
 
 /** Attribute or header that carries the event's id. */
 export const MESSAGE_ID_HEADER = '_watermill_message_uuid';

@@ -1,6 +1,9 @@
 /**
  * What a reconciler declared as its status is what holds once everything is written. Where a write was refused, "Ready" would be a
  * lie: who looks at the object must see who refused it, without a log at hand.
+ *
+ * A reconciler declares its status together with its objects; when one of them is refused for good, `Ready=True` would be a
+ * lie.
  */
 import { type Condition, nextConditions } from '../rules/kubernetes/conditions.ts';
 import type { Problem } from './contract.ts';

@@ -1,6 +1,9 @@
 /**
  * Whether an object of a folder has lists, maps and texts where rules look for them. An API server refuses anything else, so that
  * rules need not; a folder is written by people. What pods, and what makes them, are made of is read whatever it is.
+ *
+ * Rules read lists and maps where an API server has refused anything else, but a folder is written by people: what does not fit
+ * the table is a problem of the file, with line, object and path.
  */
 
 /**

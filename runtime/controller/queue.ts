@@ -2,6 +2,9 @@
  * The work queue: each key is in it at most once and never with two workers at the same time; the one that is due earliest comes
  * first; failures wait longer and longer. Semantics of client-go's workqueue and controller-runtime's priority queue. A patient key
  * lets all others go first, and comes at once when there is no other.
+ *
+ * A patient key lets the others go first: whoever sums up over thousands of copies would otherwise count what the next copy
+ * makes wrong.
  */
 import { type Due, DueHeap } from './due-heap.ts';
 import { RateLimiter } from './rate-limit.ts';

@@ -1,4 +1,9 @@
-/** The delays of client-go's default controller rate limiter: per key exponential, overall a token bucket; the longer one counts. */
+/**
+ * The delays of client-go's default controller rate limiter: per key exponential, overall a token bucket; the longer one counts.
+ *
+ * A 403 is tried again every ten seconds and not ever more rarely: rights are usually missing because somebody is just
+ * installing or repairing them.
+ */
 
 export interface RateLimitOptions {
   /** Milliseconds that never go back. */

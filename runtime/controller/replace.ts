@@ -1,4 +1,9 @@
-/** What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding. */
+/**
+ * What cannot be changed in place is deleted and made again: the type of a Secret, an immutable one, a selector, the role of a binding.
+ *
+ * Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
+ * PersistentVolumeClaim: what they hold would go with them.
+ */
 import { type ApiError, isApiError } from '../kube/api-error.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { immutableText, isReplaceable } from '../rules/kubernetes/immutable-field.ts';

@@ -1,6 +1,9 @@
 /**
  * One watch over all namespaces, seen from one of them. Hundreds of hosted clusters would otherwise cost hundreds of
  * connections per kind.
+ *
+ * Watches per namespace of 500 hosted clusters were 4,500 connections to one API server. Three namespaces get a watch of their
+ * own; the fourth and all later ones share one over all, unless rights end at single namespaces.
  */
 import { isApiError } from '../kube/api-error.ts';
 import type { ChangeListener, Selection, Source, SourceStatus } from './source.ts';

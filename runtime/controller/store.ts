@@ -1,4 +1,9 @@
-/** Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share. */
+/**
+ * Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share.
+ *
+ * All watches of a cluster share one store: several narrow watches of one object are not in step, so the newest resource
+ * version of a uid wins whichever brought it, and an object whose deletion was seen is never put back by the answer to a write.
+ */
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { KEY_ANNOTATION, OWNER_LABEL } from './contract.ts';
 import { place, SortedObjects } from './sorted-objects.ts';

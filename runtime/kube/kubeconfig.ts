@@ -1,6 +1,9 @@
 /**
  * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs and running exec plugins
  * is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are not used.
+ *
+ * The order is that of kubectl (`--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, the pod): as its plugin we would otherwise
+ * answer for another cluster than the line before.
  */
 
 import { readFileSync } from 'node:fs';

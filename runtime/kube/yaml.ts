@@ -1,6 +1,9 @@
 /**
  * YAML as Kubernetes reads it, without the library's warnings: these quote the text on standard error, and the text may be a
  * kubeconfig. And YAML for Kubernetes to read.
+ *
+ * Warnings of the library are off: it prints the line that it found odd on standard error, past our logger, and that line can
+ * hold a credential.
  */
 import {
   type CreateNodeOptions,

@@ -3,6 +3,9 @@
  *
  * The lock is a listening socket in the folder: the kernel closes it with its owner, however that one dies, so a lock is
  * stale exactly when nobody answers. Process ids would mean nothing here, since every pod has its own.
+ *
+ * A listening socket and no file: two agents on one node share neither process ids nor a network, the runtimes have no flock,
+ * and the kernel stops answering for a socket when its owner dies in whatever way.
  */
 import { randomBytes } from 'node:crypto';
 import { linkSync, lstatSync, readdirSync, renameSync, unlinkSync } from 'node:fs';

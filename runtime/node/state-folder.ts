@@ -1,4 +1,9 @@
-/** What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole. */
+/**
+ * What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole.
+ *
+ * State of a later version is set aside and kept: overwriting it would lose what that version needs when it comes back,
+ * refusing to work would leave the node without credentials.
+ */
 import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileContent, readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';

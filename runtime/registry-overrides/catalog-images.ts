@@ -1,4 +1,9 @@
-/** Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it. */
+/**
+ * Which image each catalog of a hosted cluster takes, as far as annotations and registries have said it.
+ *
+ * A look-up asks with the pull secret of the hosted cluster it is for, read anew each time: with one file for all, the answer
+ * said nothing of what the nodes of that cluster may pull.
+ */
 
 import type { Need, World } from '../controller/contract.ts';
 import { NOT_ASKED } from '../controller/lookups.ts';

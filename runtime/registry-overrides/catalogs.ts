@@ -1,4 +1,10 @@
-/** The catalogs of one hosted cluster: which images they take, and the objects that say so. */
+/**
+ * The catalogs of one hosted cluster: which images they take, and the objects that say so.
+ *
+ * An override of a whole registry with a path means one thing to HyperShift and another in its documentation: the place of
+ * HyperShift is asked first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
+ * answer that is not known changes nothing.
+ */
 import {
   CATALOG_CONTAINERS,
   CATALOG_STREAM,

@@ -3,6 +3,9 @@
  * row, the next questions for the same host and credential are answered from memory, for a bounded time.
  *
  * Source of the rule: `Retry-After` of RFC 9110, bounded, because a tenant's registry may ask for any time.
+ *
+ * A registry that is down would cost a deadline for each of hundreds of images, and one that limits requests would be pressed
+ * further by our asking. Nothing is remembered between runs.
  */
 import type { ProbeResult } from './probe.ts';
 

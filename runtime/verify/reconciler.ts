@@ -1,6 +1,9 @@
 /**
  * Makes gauges of what the CronJob `pullwright-verify` reports. Nothing is written: a Job that has ended cannot be scraped, and
  * this process can.
+ *
+ * A pod that has ended cannot be scraped, and a push gateway is one more thing to run and to trust: the Job writes one
+ * PullStatus, and the reconciler makes gauges of it.
  */
 import type { Key, Outcome, Read, Reconciler, Ref, Sample, World } from '../controller/contract.ts';
 import { VERIFY, verdictsOf } from '../rules/diagnose/verify-status.ts';

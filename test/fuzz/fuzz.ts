@@ -1,4 +1,8 @@
-/** Feeds a parser texts that are almost right, and says what it did wrong. */
+/**
+ * Feeds a parser texts that are almost right, and says what it did wrong.
+ *
+ * The time that is measured is that of the processor: on a machine with other work, waiting looks like a case that hangs.
+ */
 import { inspect } from 'node:util';
 import { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { describeError, PullwrightError, UsageError } from '../../runtime/rules/errors.ts';

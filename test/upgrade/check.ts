@@ -5,6 +5,9 @@
  * `--older FILE` takes an executable that is at hand, such as one of a release; `--only TEXT` the checks whose name has it.
  *
  * Needs git, root for the private systemd, and, where GIT_REF has another lock file, what `npm ci` needs.
+ *
+ * Frozen files show that this program reads what an older one wrote, and not what two programs do to each other; that takes an
+ * older executable, minutes, and another build, so it is run before a release.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,9 @@
-/** `reconcile --from`: reads folders, runs the engine without a cluster, prints and writes the result. */
+/**
+ * `reconcile --from`: reads folders, runs the engine without a cluster, prints and writes the result.
+ *
+ * One document that cannot be parsed stops the run: it could be the very Secret that a reconciler looks for, and an absent
+ * Secret means something else than a broken one.
+ */
 import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Reconciler, Scope } from '../../controller/contract.ts';

@@ -1,4 +1,9 @@
-/** Whether somebody else looks after the kubelet of a node, so that the installer keeps its hands off. Pure. */
+/**
+ * Whether somebody else looks after the kubelet of a node, so that the installer keeps its hands off. Pure.
+ *
+ * On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name, the operator would put it
+ * back and mark the node as degraded, and each would restart the kubelet.
+ */
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 
 /** Files of the host that only nodes of the Machine Config Operator have. */

@@ -1,4 +1,9 @@
-/** systemd for a task whose file is a drop-in of the unit. */
+/**
+ * systemd for a task whose file is a drop-in of the unit.
+ *
+ * The drop-in is the whole state. The file of the kubelet has its digest in its name and is never changed, and nothing uses it
+ * or the executable before the drop-in names them, so that putting the drop-in back puts everything back.
+ */
 import type { ReloadingSystemd, Systemd } from '../../host/systemd.ts';
 
 /** A drop-in counts only when systemd has read it, so units are read again before the unit is looked at or restarted. */

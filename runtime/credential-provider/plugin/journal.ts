@@ -3,6 +3,9 @@
  * the pull goes on.
  *
  * Neither Node nor the compiled runtime has datagrams on local sockets, so that the compiled runtime asks the C library.
+ *
+ * Neither Node nor the compiled runtime has datagrams on local sockets, and the stream that journald offers to services carries
+ * no fields and took a millisecond to open; hence the C library.
  */
 
 import { type LogLine, type LogSubject, oneLine } from './log.ts';

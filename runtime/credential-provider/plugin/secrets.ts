@@ -1,4 +1,9 @@
-/** Which secrets of the namespace are looked at, and how they are read with as few requests as the permissions allow. */
+/**
+ * Which secrets of the namespace are looked at, and how they are read with as few requests as the permissions allow.
+ *
+ * Older types of pull secrets are looked for only when the usual one has nothing for any source: one list of every type would
+ * bring certificates and Helm releases along, and a list for each type would cost every pull two more requests.
+ */
 
 import { BODY_KEY, type PullSecret } from '../../rules/credential-provider/namespace-credentials.ts';
 import { PullwrightError } from '../../rules/errors.ts';

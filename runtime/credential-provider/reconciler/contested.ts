@@ -1,6 +1,9 @@
 /**
  * When to stop writing beside another program: as soon as it has taken the files over, for as long as the entries stay the same.
  * What was given up is remembered in the PullStatus, so that the decision stays a function of the world.
+ *
+ * Beside another writer there is one try for each of its changes: the Machine Config Operator writes the whole MachineConfig
+ * anew, and each correction would restart kubelets.
  */
 import type { World } from '../../controller/contract.ts';
 import type { Condition, ConditionInput } from '../../rules/kubernetes/conditions.ts';

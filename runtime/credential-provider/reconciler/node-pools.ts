@@ -1,4 +1,9 @@
-/** The NodePools of a hosted cluster: which of them take our ConfigMap, what their nodes run, how far they are. */
+/**
+ * The NodePools of a hosted cluster: which of them take our ConfigMap, what their nodes run, how far they are.
+ *
+ * A NodePool gates itself: all of a hosted cluster share one ConfigMap and may be versions apart, so only nodes count whose
+ * NodePool refers to it.
+ */
 import { HOSTED_CLUSTER_NAMESPACE, type Read, type Scope, type World } from '../../controller/contract.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';

@@ -1,4 +1,9 @@
-/** Labels of Jobs that somebody changed, to what puts them back. */
+/**
+ * Labels of Jobs that somebody changed, to what puts them back.
+ *
+ * What a Job is for stands in its template, which the API server lets nobody change; labels, which anybody with `patch` can
+ * change, only select.
+ */
 import { jobLabels } from '../names.ts';
 import type { Effect, Situation } from './situation.ts';
 

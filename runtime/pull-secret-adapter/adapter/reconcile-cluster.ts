@@ -1,6 +1,10 @@
 /**
  * One pass over one cluster: observe, reconcile, effects, report. Keeps nothing. Replicas work on the same cluster at the same time: who
  * finds that another one knew more begins anew.
+ *
+ * Sentinel sends events until a report is fresh, so an event wants an answer even if nothing has changed; an answer to each
+ * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
+ * seconds later, so that a slow clock cannot hide the end of a Job.
  */
 import type { AdapterStatus, Cluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';

@@ -1,4 +1,9 @@
-/** What a pass over a cluster is made of, and the rules that storing and deleting share. */
+/**
+ * What a pass over a cluster is made of, and the rules that storing and deleting share.
+ *
+ * A permission is granted without any change of the document of the cluster, so a refusal is looked at again after an hour;
+ * only what a change of the cluster alone can cure waits for one.
+ */
 import { createHash } from 'node:crypto';
 import type { AdapterStatus, Cluster } from '../cluster.ts';
 import { type OutcomeClass, outcomeClass } from '../outcome.ts';

@@ -4,6 +4,9 @@
  *
  * The library's own way to take on an account prints a warning about untrusted configuration on every run, and does not tell whose
  * token was missing; the one call that it makes is made here.
+ *
+ * google-auth-library gives the own token only: its class for taking on an account prints a warning on every run, and its error
+ * does not tell whose right was missing.
  */
 import type { AuthClient } from 'google-auth-library';
 import type { HttpClient } from '../../http/client.ts';

@@ -1,4 +1,9 @@
-/** The Secret from which HyperShift takes the pull secret, in the management namespace of the cluster. */
+/**
+ * The Secret from which HyperShift takes the pull secret, in the management namespace of the cluster.
+ *
+ * The API server checks rights before it looks, so that "forbidden" is also the answer where the namespace, and with it our
+ * RoleBinding, does not exist yet: that is tried again soon.
+ */
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';

@@ -5,6 +5,9 @@
  * once and after answers that were lost: before anything is added, the content is looked at; who adds, holds the secret by an
  * annotation that is changed under its etag. What is not needed to store (the hold, labels, older versions) is left out and named when
  * the identity may not do it, since the existing job gets by with four permissions.
+ *
+ * The existing job gets by with four permissions. The hold, labels and older versions need four more: such a step is left out
+ * when it is refused, and named in the result.
  */
 
 import { sameSecret } from '../../rules/redacted.ts';

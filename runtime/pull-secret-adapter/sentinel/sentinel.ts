@@ -1,6 +1,9 @@
 /**
  * Sentinel: goes over the clusters, decides, publishes. What it sent is seen in what the adapters report; all that it keeps is when it
  * sent what about a cluster, so that it does not say the same at every poll while nobody answers. Losing that costs one event more.
+ *
+ * Where nobody reports, the age of a report stands still and the running system publishes at every poll, so the pause before
+ * the next event about the same observation doubles.
  */
 import { randomUUID } from 'node:crypto';
 import type { Publisher } from '../../brokers/broker.ts';

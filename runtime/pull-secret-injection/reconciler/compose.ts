@@ -1,6 +1,9 @@
 /**
  * The body of a copy, from its sources. The gate of distribution: what a kubelet could not parse is never written, because
  * one entry of one secret that it cannot read stops every pull of the pod.
+ *
+ * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
+ * more than all copies together.
  */
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';

@@ -1,4 +1,9 @@
-/** Which keys a change concerns. */
+/**
+ * Which keys a change concerns.
+ *
+ * A namespace is a key, and a profile is not: one broken namespace holds up no other, and a source that changes during a
+ * distribution overtakes what is still to be written.
+ */
 import type { Key, Ref, World } from '../../controller/contract.ts';
 import { PROFILE_KIND } from '../../rules/injection/profile.ts';
 import {

@@ -4,6 +4,9 @@
  *
  * Source of the rule: the documents of kyverno/kyverno, external-secrets/external-secrets, alexellis/registry-creds and
  * titansoft-pte-ltd/imagepullsecret-patcher.
+ *
+ * An import carries names and never a value or an annotation: profiles need the consent of the owner of the source, which an
+ * annotation of years ago is not. What would mean something else as a profile is dropped with its reason.
  */
 import type { KubeObject } from '../kubernetes/object.ts';
 import { dropped, together } from './copies.ts';

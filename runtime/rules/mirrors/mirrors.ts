@@ -9,6 +9,9 @@
  *
  * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, held
  * against their code in test/oracle/container-image and against skopeo in test/registry.
+ *
+ * A blocked source that moved is asked: containers/image rewrites the reference first and then looks up whether the place it is
+ * about to contact is blocked.
  */
 import { isCanonical, refusalText, withoutTagAndDigest, withoutTagBesideDigest } from './reference-text.ts';
 import type { Mirror, Registry } from './registries-conf.ts';

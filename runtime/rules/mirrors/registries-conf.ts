@@ -3,6 +3,9 @@
  *
  * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
  * TOML parser is an argument: large files of the plain form that controllers write never reach it (registries-conf-plain.ts).
+ *
+ * Read as the decoder of the runtime reads it: keys have no case, a wrong alias refuses the file, a prefix of slashes alone
+ * matches nothing.
  */
 import { trimEndOf } from '../text/trim.ts';
 import {

@@ -1,5 +1,10 @@
 // deadline: 600 s
-/** Files, durations and responses of credential providers against the kubelet's own code. */
+/**
+ * Files, durations and responses of credential providers against the kubelet's own code.
+ *
+ * Files are registered over an empty folder of programs, so that a good one ends at the first program that is missing. The
+ * words must be the same, so that a hint of ours can be searched for in the log of the kubelet.
+ */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseYaml } from '../../../runtime/kube/yaml.ts';
