@@ -40,9 +40,16 @@ export function injectionAccess(input: {
       ? [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ }]
       : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
-    // Pods only in dry runs: the API server is asked what would become of a successor. A policy holds the account to that.
-    ...(input.evict
-      ? [{ apiGroups: [''], resources: ['pods', 'pods/eviction'], verbs: ['create'] as const }]
-      : []),
+    // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
+    ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
+    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
   ];
+}
+
+/** Whether the account asks for pods in dry runs: to try what admission gives them, and what would become of an evicted one. */
+export function triesPods(input: {
+  readonly admission: 'policy' | 'webhook' | 'none';
+  readonly evict: boolean;
+}): boolean {
+  return input.admission !== 'none' || input.evict;
 }

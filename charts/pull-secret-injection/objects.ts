@@ -8,6 +8,7 @@
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
+import { triesPods } from './access.ts';
 import { aggregatedRoles } from './aggregated-roles.ts';
 import { collisionPolicy } from './collision.ts';
 import {
@@ -51,7 +52,9 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...(input.account === undefined
       ? []
       : guardPolicy({ serviceAccount: input.account, exemptNamespaces: input.guardExempt })),
-    ...(input.account === undefined || !input.evict ? [] : dryRunPolicy({ serviceAccount: input.account })),
+    ...(input.account === undefined || !triesPods(input)
+      ? []
+      : dryRunPolicy({ serviceAccount: input.account })),
     ...(input.admission === 'webhook' && certificates !== undefined
       ? webhookObjects({
           namespace,

@@ -1,11 +1,11 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
 import { PullwrightError } from '../rules/errors.ts';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { problemOf } from './commit.ts';
 import type { Action, Problem, Ref, Role } from './contract.ts';
 import { EvictionBudget, type EvictionCase } from './eviction-budget.ts';
+import { pullSecretsIn } from './pod-trials.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 type Eviction = Extract<Action, { action: 'evict' }>;
@@ -113,11 +113,6 @@ async function assertHelps(action: Eviction, cluster: Cluster, reconciler: strin
 }
 
 const ASK_AGAIN_MS = 300_000;
-
-function pullSecretsIn({ spec }: KubeObject): readonly string[] {
-  const { imagePullSecrets = [] } = (spec ?? {}) as { imagePullSecrets?: readonly { name?: string }[] };
-  return imagePullSecrets.flatMap(({ name }) => name ?? []);
-}
 
 function caseOf({ uid, workload, createdAt, successor }: Eviction): EvictionCase {
   return { pod: uid, workload, createdAt, cause: successor.wants.join(' ') };

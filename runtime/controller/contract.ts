@@ -94,6 +94,21 @@ export type Fact =
   | { readonly ok: true; readonly value: string }
   | { readonly ok: false; readonly reason: string };
 
+/** A pod that the API server is asked to make in a dry run, to see what admission makes of it. */
+export interface PodTrial {
+  readonly role: Role;
+  readonly pod: KubeObject;
+  /** Names of pull secrets that it should come back with. */
+  readonly wants: readonly string[];
+  /** What the answer depends on beside the pod: with another one it is asked anew. */
+  readonly change: string;
+}
+
+/** Answer to a {@link PodTrial}: the names that the pod came back without, or why it could not be tried. */
+export type TrialAnswer =
+  | { readonly ok: true; readonly lacks: readonly string[] }
+  | { readonly ok: false; readonly reason: string };
+
 /** What can be seen, synchronously, from caches. Objects are raw JSON; Secret values are `Redacted`. */
 export interface World {
   readonly scope: Scope;
@@ -102,6 +117,10 @@ export interface World {
   /** Sorted by namespace, then name. */
   list(query: Query): readonly KubeObject[];
   fact(need: Need): Fact | undefined;
+  /** The last answer; undefined when there is none yet, and in a folder. */
+  trial(one: PodTrial): TrialAnswer | undefined;
+  /** Whether a write of the object was refused because somebody else's has the name, which no read shows. */
+  isTaken(ref: Ref): boolean;
   /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */
   serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
 }
@@ -198,6 +217,7 @@ export interface Outcome {
   readonly remove?: readonly (Ref & { readonly uid: string })[];
   readonly actions?: readonly Action[];
   readonly needs?: readonly Need[];
+  readonly trials?: readonly PodTrial[];
   readonly status?: readonly StatusPatch[];
   readonly events?: readonly EventNote[];
   readonly metrics?: readonly Sample[];

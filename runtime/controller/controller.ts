@@ -22,8 +22,10 @@ import { failedStatus, isLasting } from './failed-status.ts';
 import { Readings } from './informers.ts';
 import type { FactCache } from './lookups.ts';
 import { inParallel, neighbours } from './parallel.ts';
+import { PodTrials } from './pod-trials.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
+import { TakenNames } from './taken-names.ts';
 import { worldView } from './world.ts';
 
 export interface ControllerOptions {
@@ -50,6 +52,8 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #reporter: Reporter;
   readonly #actions: ActionRunner;
+  readonly #trials: PodTrials;
+  readonly #taken = new TakenNames();
   readonly #log: Logger;
   readonly #readings: Readings;
   readonly #keys = new Map<string, Key>();
@@ -78,7 +82,9 @@ export class Controller {
       onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
       onReadable: () => this.#enqueueAll(),
     });
-    this.#actions = new ActionRunner(options.clusters, () => options.clock.now());
+    const monotonic = (): number => options.clock.now();
+    this.#actions = new ActionRunner(options.clusters, monotonic);
+    this.#trials = new PodTrials(options.clusters, monotonic);
   }
 
   /** Whether everything it reads has been seen once. */
@@ -152,6 +158,8 @@ export class Controller {
       reads: reconciler.reads,
       serves: (role, kind) => this.#readings.serves(role, kind),
       fact: (need) => facts.get(need),
+      trial: (one) => this.#trials.get(one),
+      isTaken: (ref) => this.#taken.has(ref),
     });
   }
 
@@ -173,7 +181,7 @@ export class Controller {
   }
 
   async #pass(id: string): Promise<ReturnType<Reporter['report']>> {
-    const { reconciler, facts, clusters, clock } = this.#options;
+    const { reconciler, clusters, clock } = this.#options;
     const key = this.#keys.get(id);
     if (key === undefined) return 'idle';
     const startedAt = clock.now();
@@ -188,7 +196,9 @@ export class Controller {
       ...(await this.#writeStatus(outcome, author, failuresOf(committed))),
       ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
     ];
-    facts.request(outcome.needs ?? [], () => this.#queue.add(id));
+    this.#ask(outcome, id);
+    // Who has the name is told to whom it concerns.
+    if (this.#taken.learn(committed)) this.#queue.add(id);
     return this.#reporter.report({
       author,
       committed,
@@ -198,6 +208,13 @@ export class Controller {
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,
     });
+  }
+
+  /** The key comes again with each answer. */
+  #ask({ needs = [], trials = [] }: Outcome, id: string): void {
+    const { facts, reconciler } = this.#options;
+    facts.request(needs, () => this.#queue.add(id));
+    this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
   }
 
   /** Whether there is no reason to look at the key again: nothing is wanted, and nothing is there that was made for it. */

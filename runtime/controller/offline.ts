@@ -7,20 +7,21 @@ import { withManager } from '../kube/managed-fields.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { type Author, type Change, changesOf, fieldManager, keyText, refOf, resultOf } from './changes.ts';
-import type {
-  Action,
-  EventNote,
-  Fact,
-  Key,
-  Need,
-  Outcome,
-  Problem,
-  Reconciler,
-  Ref,
-  Role,
-  Sample,
-  Scope,
-  World,
+import {
+  type Action,
+  type EventNote,
+  type Fact,
+  type Key,
+  type Need,
+  type Outcome,
+  OWNER_LABEL,
+  type Problem,
+  type Reconciler,
+  type Ref,
+  type Role,
+  type Sample,
+  type Scope,
+  type World,
 } from './contract.ts';
 import { withIdentity, withoutSyntheticIdentity } from './identity.ts';
 import { covers } from './selection.ts';
@@ -118,6 +119,11 @@ class OfflineRun {
       reads: reconciler.reads,
       serves: (_role, kind) => served.has(kind),
       fact: facts ?? (() => undefined),
+      // A folder shows what no read does.
+      isTaken: (ref) => {
+        const found = stores[ref.role].get(ref);
+        return found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
+      },
     });
   }
 

@@ -1,6 +1,6 @@
 /** A {@link World} over object stores: what one reconciler may see of one scope. */
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import type { Fact, Need, Query, Read, Ref, Role, Scope, World } from './contract.ts';
+import type { Fact, Need, PodTrial, Query, Read, Ref, Role, Scope, TrialAnswer, World } from './contract.ts';
 import { covers } from './selection.ts';
 import { kindKey, type ObjectStore } from './store.ts';
 
@@ -13,6 +13,10 @@ export interface WorldInput {
   /** Whether the cluster of `role` knows the kind. */
   readonly serves: (role: Role, kind: string) => boolean;
   readonly fact: (need: Need) => Fact | undefined;
+  /** @default nothing was tried */
+  readonly trial?: (one: PodTrial) => TrialAnswer | undefined;
+  /** @default {() => false} */
+  readonly isTaken?: (ref: Ref) => boolean;
 }
 
 /** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
@@ -40,6 +44,8 @@ export function worldView(input: WorldInput): World {
       );
     },
     fact: input.fact,
+    trial: (one) => input.trial?.(one),
+    isTaken: (ref) => input.isTaken?.(ref) ?? false,
     serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };
 }

@@ -4,6 +4,7 @@ import type { ProfileSecret } from '../../rules/injection/profile.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { type Claim, claimsOf, decideClaim, type Holder, holderOf, isSource, writerOf } from './claims.ts';
+import { SECRET_TYPE } from './compose.ts';
 import { type CopyContext, isRevoked, type Trouble } from './decide.ts';
 import { ADOPT_ANNOTATION, secretRef } from './names.ts';
 import { type Distributor, namespaceLabels, serves, unreadableIn } from './view.ts';
@@ -68,8 +69,21 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   const present = claim === 'ours' ? standing : undefined;
   const claims = claimsOf(context, secret.name);
   const holder = holderOf(context, claims, present);
-  if (holder.is === 'claim' && holder.claim.one === one) return { ...base, ...holder.decision, ...adopt };
+  if (holder.is === 'claim' && holder.claim.one === one)
+    return {
+      ...base,
+      ...holder.decision,
+      ...adopt,
+      ...(standing === undefined ? takenBy(context, ref) : {}),
+    };
   return { ...base, ...yielded(context, { one, secret }, holder, present) };
+}
+
+/** Secrets of other types are not watched: the API server told when the copy was to be made, and is asked again now and then. */
+function takenBy({ world }: CopyContext, ref: Ref): { readonly trouble?: Trouble } {
+  if (!world.isTaken(ref)) return {};
+  const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else, in another type than ${SECRET_TYPE}, and is left alone; rename or delete it`;
+  return { trouble: { reason: 'ForeignObject', message } };
 }
 
 /** The source stands there itself and is never changed: what other sources give cannot be merged into it. */

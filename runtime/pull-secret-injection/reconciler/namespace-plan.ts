@@ -21,17 +21,20 @@ import { distributionIn, isTerminating, namespaceLabels, serves } from './view.t
 
 /** Copies that are held are looked at again after this long: less of them may be going by then. */
 const HELD_AGAIN_MS = 30_000;
+/** A Secret of another type is not watched, nor that it went. */
+const TAKEN_AGAIN_MS = 60_000;
 
 /** When there is something to do although nothing changes. */
 function againOf(
   { world, distribution, namespace, options }: CopyContext,
-  isHeld: boolean,
+  { isHeld, troubled }: { readonly isHeld: boolean; readonly troubled: readonly Copy[] },
 ): { readonly requeueAfterMs?: number } {
   const labels = namespaceLabels(namespace);
   const waits = distribution.distributors
     .filter((one) => one.copies.removeAfterMs !== undefined && serves(one, labels, options))
     .flatMap((one) => expiryOf(world, one).nextMs ?? []);
   if (isHeld) waits.push(HELD_AGAIN_MS);
+  if (troubled.some(({ action }) => action === 'write')) waits.push(TAKEN_AGAIN_MS);
   return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
 }
 
@@ -59,7 +62,7 @@ export function reconcileNamespace(world: World, name: string, options: Injectio
     keep: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],
     ...(reported === undefined ? {} : { status: [reported.status], events: reported.events }),
     problems: troubled.map(problemOf),
-    ...againOf(context, held.length > 0),
+    ...againOf(context, { isHeld: held.length > 0, troubled }),
   };
 }
 
@@ -120,7 +123,8 @@ function reportOf(
 }
 
 function verdictOf({ name, action, distributor, trouble }: Copy): Verdict {
-  const verdict = action === 'write' || action === 'keep' ? 'Warning' : 'Rejected';
+  const stands = action === 'keep' || (action === 'write' && trouble?.reason !== 'ForeignObject');
+  const verdict = stands ? 'Warning' : 'Rejected';
   return {
     subject: name,
     verdict,

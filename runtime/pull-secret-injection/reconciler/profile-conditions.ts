@@ -18,6 +18,8 @@ export interface ProfileContext {
   readonly options: InjectionOptions;
   readonly generation: Generation;
   readonly removal: HeldRemoval | undefined;
+  /** What came of trying it; undefined where nothing is tried: in a folder, or while nothing injects. */
+  readonly tried: InjectionState | undefined;
 }
 
 /** Type of the condition that is there while a removal waits for a confirmation. */
@@ -28,9 +30,9 @@ export function profileConditions(
   world: World,
   profile: PullSecretProfile,
   count: Count,
-  { options, generation, removal }: ProfileContext,
+  { options, generation, removal, tried }: ProfileContext,
 ): readonly ConditionInput[] {
-  const injecting = injectingOf(world, profile, options);
+  const injecting = injectingOf(world, profile, options, tried);
   const causes = profile.distributes ? CAUSES.map((cause) => causeCondition(cause, count)) : [];
   const present = presentCondition(profile, count);
   const held = heldCondition(profile, removal);
@@ -63,13 +65,19 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
 }
 
 /** Whether new pods get the names. */
-function injectingOf(world: World, profile: PullSecretProfile, options: InjectionOptions): ConditionInput {
+function injectingOf(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+  tried: InjectionState | undefined,
+): ConditionInput {
   const type = 'Injecting';
   if (!profile.injects)
     return { type, status: 'False', reason: 'NotWanted', message: 'spec.mode is Distribute' };
   if (profile.suspended)
     return { type, status: 'False', reason: 'Suspended', message: 'spec.suspend is set' };
-  return { type, ...injectionState(world, options) };
+  const state = injectionState(world, options);
+  return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
 /** Secrets that pods are given the names of and that nobody brings here: they are looked for where pods will look. */
@@ -177,8 +185,7 @@ function progressingBy(
   if (profile.distributes && count.current + count.blocked < count.selected)
     return {
       reason: 'Distributing',
-      // A Secret of another type is not among what is read; the API server tells of it when the copy is to be made.
-      message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}", unless a Secret of another type is in the way there`,
+      message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}"`,
     };
   return profile.injects && injecting.reason === 'PolicyPending' ? said(injecting) : undefined;
 }

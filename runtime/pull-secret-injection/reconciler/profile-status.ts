@@ -13,6 +13,7 @@ import { missingSources } from './missing-sources.ts';
 import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
 import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
+import { tryOut } from './tried.ts';
 import { profileOf } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
@@ -40,7 +41,9 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const { profile } = read;
   const count = countNamespaces(world, profile, options);
   const removal = heldRemoval(world, object, options);
-  const conditions = profileConditions(world, profile, count, { options, generation, removal });
+  const isTried = isLive(object) && profile.injects && !profile.suspended;
+  const { tried, trials } = isTried ? tryOut(world, { profile, object, options }) : NOT_TRIED;
+  const conditions = profileConditions(world, profile, count, { options, generation, removal, tried });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {
     ...statusOf(world, object, {
@@ -49,11 +52,19 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
       ...heldOf(object, removal),
       ...missingOf(world, object, profile),
     }),
+    trials,
     metrics: samplesOf(world, profile, count),
     events: eventsOf(name, conditions),
     requeueAfterMs: summary?.reason === 'Distributing' ? COUNT_AGAIN_MS : RECOUNT_MS,
   };
 }
+
+/** An API server has stored it, and can be asked. */
+function isLive({ metadata }: KubeObject): boolean {
+  return metadata.creationTimestamp !== undefined;
+}
+
+const NOT_TRIED = { tried: undefined, trials: [] } as const;
 
 function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<string, unknown>> {
   const { selected, current, blocked } = count;

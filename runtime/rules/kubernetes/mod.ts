@@ -6,6 +6,7 @@
  * - `global-pull-secret.ts`: Names of the global pull secret system, as HyperShift and its users know them
  * - `hypershift-operators.ts`: Which objects HyperShift's operators write
  * - `immutable-field.ts`: What to say of a field that the API server does not let anybody change
+ * - `label-example.ts`: Labels that a selector selects, for a pod that is made up to try something
  * - `label-selector.ts`: Label selectors as the API server reads them
  * - `object.ts`: Kubernetes objects as raw JSON
  * - `pull-status.ts`: `PullStatus` (pullwright.dev/v1alpha1)

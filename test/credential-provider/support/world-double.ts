@@ -92,6 +92,8 @@ export function worldOf(objects: readonly KubeObject[], isHosted = false): World
     get: (ref: Ref) => objects.find((object) => matches(object, ref) && object.metadata.name === ref.name),
     list: (query: Query) => objects.filter((object) => matches(object, query)),
     fact: () => undefined,
+    trial: () => undefined,
+    isTaken: () => false,
     serves: () => true,
   };
 }

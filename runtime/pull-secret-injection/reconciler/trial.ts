@@ -1,0 +1,81 @@
+/**
+ * A pod that is made up to try whether new pods get the names of a profile: in the first namespace that it selects, with labels that
+ * it selects, asking for nothing that a quota or a policy for pods would refuse.
+ */
+import type { PodTrial, World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { exemption, WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
+import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
+import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
+import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { policyVersion } from './policy-plan.ts';
+import { isTerminating, namespaceLabels } from './view.ts';
+
+/** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
+export function trialOf(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): (PodTrial & { readonly namespace: string }) | undefined {
+  const labels = exampleLabels(profile.selector);
+  if (labels === undefined) return undefined;
+  const excluded = excludedNamespaces(options);
+  const found = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
+    const own = namespaceLabels(object);
+    const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
+    const isMeant = selects(profile.namespaceSelector, own) && exemption(pod, excluded) === undefined;
+    return isMeant && !isTerminating(object);
+  });
+  if (found === undefined) return undefined;
+  const { name } = found.metadata;
+  return {
+    role: 'hosted',
+    namespace: name,
+    pod: podIn(name, labels),
+    wants: profile.secrets.map((secret) => secret.name),
+    change: changeOf(world, options),
+  };
+}
+
+/** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */
+function changeOf(world: World, { admission }: InjectionOptions): string {
+  const apiVersion =
+    admission === 'policy' ? (policyVersion(world) ?? '') : 'admissionregistration.k8s.io/v1';
+  const refs =
+    admission === 'policy'
+      ? ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
+          kind,
+          name: INJECTION_POLICY_NAME,
+        }))
+      : [{ kind: 'MutatingWebhookConfiguration', name: WEBHOOK_NAME }];
+  const objects = refs.map((ref) => world.get({ role: 'hosted', apiVersion, ...ref })?.metadata);
+  // The policy is compiled anew for every profile; a webhook's configuration changes by hand.
+  return objects
+    .map((metadata) => `${metadata?.uid}${admission === 'webhook' ? ` ${metadata?.generation}` : ''}`)
+    .join(' ');
+}
+
+/** As the strictest of the Pod Security Standards wants it. */
+function podIn(namespace: string, labels: Labels): KubeObject {
+  const least = { cpu: '1m', memory: '1Mi' };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'pullwright-trial', namespace, labels },
+    spec: {
+      automountServiceAccountToken: false,
+      restartPolicy: 'Never',
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          name: 'trial',
+          image: 'registry.invalid/pullwright/trial:never-run',
+          resources: { requests: least, limits: least },
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** What came of trying whether new pods get the names of a profile, and what is to be tried. */
+import type { Outcome, World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import type { Condition } from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { InjectionOptions } from '../options.ts';
+import { type InjectionState, injectionState } from './injecting.ts';
+import { trialOf } from './trial.ts';
+
+/** What is asked, and what is known of the answer. */
+export interface Tried {
+  readonly tried: InjectionState | undefined;
+  readonly trials: NonNullable<Outcome['trials']>;
+}
+
+/** A profile as it is read, and as it is stored. */
+interface Subject {
+  readonly profile: PullSecretProfile;
+  readonly object: KubeObject;
+  readonly options: InjectionOptions;
+}
+
+/** Only while everything that can be looked at says that names are injected: else there is nothing to try. */
+export function tryOut(world: World, { profile, object, options }: Subject): Tried {
+  const state = injectionState(world, options);
+  if (state.status !== 'True') return { tried: undefined, trials: [] };
+  const trial = trialOf(world, profile, options);
+  if (trial === undefined)
+    return {
+      tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
+      trials: [],
+    };
+  const answer = world.trial(trial);
+  const { namespace } = trial;
+  const trials = [trial];
+  if (answer === undefined) return { tried: before(object) ?? PENDING, trials };
+  if (!answer.ok)
+    return {
+      tried: unknown('NotTried', `A pod could not be tried in namespace "${namespace}": ${answer.reason}`),
+      trials,
+    };
+  if (answer.lacks.length === 0)
+    return {
+      tried: { ...state, message: `${state.message}: one was tried in namespace "${namespace}"` },
+      trials,
+    };
+  const message = `A pod that was tried in namespace "${namespace}" lacks ${answer.lacks.join(', ')}: look at what else changes pods at admission`;
+  return { tried: { status: 'False', reason: 'NotInjected', message }, trials };
+}
+
+const PENDING: InjectionState = unknown('NotTriedYet', 'A pod is being tried');
+
+function unknown(reason: string, message: string): InjectionState {
+  return { status: 'Unknown', reason, message };
+}
+
+/** What an earlier process found of the same generation counts until this one has an answer. */
+function before({ metadata, status }: KubeObject): InjectionState | undefined {
+  const { observedGeneration, conditions = [] } = (status ?? {}) as {
+    readonly observedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
+  const found = conditions.find(({ type }) => type === 'Injecting');
+  if (found?.status !== 'True' || observedGeneration !== metadata.generation) return undefined;
+  return { status: 'True', reason: found.reason, message: found.message };
+}
