@@ -47,6 +47,7 @@ const TABLE = {
       'get secrets/global-pull-secret, pullstatuses (kube-system)',
       'get secrets/pull-secret (openshift-config)',
       'get criocredentialproviderconfigs/cluster',
+      'get mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
       'get images.config.openshift.io/cluster, clusterversions/version, machineconfigs/99-worker-generated-registries',
     ],

@@ -9,28 +9,27 @@ import {
   type InjectionOptions,
 } from '../../pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
-import { planIn } from '../../pull-secret-injection/reconciler/view.ts';
+import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
-import { exemption, planInjection, WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
-import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
+import { exemption, injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import {
   accountRefuses,
   ENFORCE_MOUNTABLE_SECRETS,
 } from '../../rules/injection/service-account-pull-secrets.ts';
+import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
+import { NAMESPACE_NAME_LABEL } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { SourceKind } from '../object-source.ts';
-
-const ADMISSION = 'admissionregistration.k8s.io/v1';
+import { FORCE_KINDS, forceOf } from './admission-force.ts';
 
 /** What to read of a cluster for a pod that is not there yet. */
 export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
     { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
-    { apiVersion: 'apps.kruise.io/v1alpha1', kind: 'SidecarSet' },
-    { apiVersion: ADMISSION, kind: 'MutatingAdmissionPolicy', name: INJECTION_POLICY_NAME },
-    { apiVersion: ADMISSION, kind: 'MutatingWebhookConfiguration', name: WEBHOOK_NAME },
+    ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
+    ...FORCE_KINDS,
   ];
 }
 
@@ -42,6 +41,7 @@ export const INJECTION_FOLDER_KINDS: readonly string[] = [
   'SidecarSet',
   'ControllerRevision',
   'MutatingAdmissionPolicy',
+  'MutatingAdmissionPolicyBinding',
   'MutatingWebhookConfiguration',
 ];
 
@@ -61,47 +61,41 @@ export interface PlannedPodMeta {
   readonly account: KubeObject | undefined;
 }
 
-/**
- * Whether something injects. A folder of declarations is taken to be applied to a cluster whose admission is on; a cluster, and a dump of one,
- * says itself.
- */
-function isInForce(store: ObjectStore): boolean {
-  const declared = store
-    .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
-    .some(({ metadata }) => metadata.creationTimestamp === undefined);
-  const has = (kind: string, name: string): boolean =>
-    store.get({ apiVersion: ADMISSION, kind, name }) !== undefined;
-  return (
-    declared ||
-    has('MutatingAdmissionPolicy', INJECTION_POLICY_NAME) ||
-    has('MutatingWebhookConfiguration', WEBHOOK_NAME)
-  );
+/** A name that profiles or SidecarSets would add, and whether something adds it to such a pod at the moment. */
+export interface PlannedName extends InjectedName {
+  readonly inForce: boolean;
 }
 
 /** Everything that profiles and SidecarSets would add, whether or not something injects at the moment. */
-export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
+export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly PlannedName[] {
   const { namespace, labels, annotations, listed } = pod;
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
-  const namespaceLabels = { ...found?.metadata.labels, 'kubernetes.io/metadata.name': namespace };
+  const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
   // Our own namespace has the name that the fleet gave it.
   const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
   const options: InjectionOptions = isOwn ? { ...DEFAULT_OPTIONS, ownNamespace: namespace } : DEFAULT_OPTIONS;
   const identity = { namespace, labels, annotations, namespaceLabels };
-  if (exemption(identity, excludedNamespaces(options)) !== undefined) return [];
+  const world = worldOf(store, options);
+  const force = forceOf(store, identity);
+  const isExempt = exemption(identity, excludedNamespaces(options)) !== undefined;
+  const plan = injectionPlan(profilesIn(world), pinnedSetsIn(world, options));
   const seen = new Set(listed);
-  return planInjection(planIn(worldOf(store, options), options), identity).by.flatMap(({ source, names }) =>
-    names.flatMap((name) => {
-      if (seen.has(name)) return [];
-      seen.add(name);
-      return [{ name, by: source }];
-    }),
-  );
+  return planInjection(plan, identity).by.flatMap(({ source, names }) => {
+    const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
+    // Our label for opting out is nothing to Kruise.
+    if (isExempt && !byKruise) return [];
+    const inForce = byKruise ? force.kruise === true : force.ours;
+    return names
+      .filter((name) => !seen.has(name) && seen.add(name))
+      .map((name) => ({ name, by: source, inForce }));
+  });
 }
 
 /** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
 export function injectedNames(store: ObjectStore, pod: PlannedPodMeta): readonly InjectedName[] {
-  if (!isInForce(store)) return [];
-  const names = plannedNames(store, pod).map(({ name, by }) => ({ name, by: sourceObject(by) }));
+  const names = plannedNames(store, pod)
+    .filter(({ inForce }) => inForce)
+    .map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const { account, listed } = pod;
   if (account === undefined) return names;
   const references = account['imagePullSecrets'] as readonly { readonly name?: string }[] | undefined;

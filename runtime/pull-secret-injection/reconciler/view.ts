@@ -154,10 +154,15 @@ export function kruiseInjects(world: World): boolean {
 
 /** Everything that injects, with pinned revisions put in. A set whose revision is missing is left out, as upstream refuses it. */
 export function planIn(world: World, options: InjectionOptions): InjectionPlan {
-  const sets = kruiseInjects(world) ? [] : sidecarSetObjects(world).map((object) => sidecarSetOf(object).set);
+  const sets = kruiseInjects(world) ? [] : pinnedSetsIn(world, options);
+  return injectionPlan(profilesIn(world), sets, { withoutContainers: options.withoutContainers });
+}
+
+/** The SidecarSets of the cluster, whoever injects them, with pinned revisions put in. */
+export function pinnedSetsIn(world: World, options: InjectionOptions): readonly SidecarSet[] {
+  const sets = sidecarSetObjects(world).map((object) => sidecarSetOf(object).set);
   const revisions = sets.some((set) => set.pin !== undefined) ? revisionsIn(world, options) : [];
-  const pinned = sets.flatMap((set) => pinVariants(set, revisions, options.missingRevision));
-  return injectionPlan(profilesIn(world), pinned, { withoutContainers: options.withoutContainers });
+  return sets.flatMap((set) => pinVariants(set, revisions, options.missingRevision));
 }
 
 function revisionsIn(world: World, options: InjectionOptions): readonly SidecarSetRevision[] {
