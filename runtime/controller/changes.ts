@@ -246,3 +246,12 @@ export function resultOf(
 ): KubeObject {
   return applied(change.desired, change.before, fieldManager(author.reconciler));
 }
+
+/** The key that a marked object of this reconciler and scope was made for. */
+export function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Key | undefined {
+  if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
+  const text = object.metadata.annotations?.[KEY_ANNOTATION];
+  const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];
+  if (scope !== scopeName || namespace === undefined || name === undefined) return undefined;
+  return { scope, name, ...(namespace === '' ? {} : { namespace }) };
+}

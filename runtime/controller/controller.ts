@@ -4,14 +4,12 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { ActionRunner } from './actions.ts';
-import { type Author, authorText, type Change, changesOf, keyText, refOf } from './changes.ts';
+import { type Author, authorText, type Change, changesOf, keyText, leftBehind, refOf } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { type Committed, commit, commitStatus, problemOf } from './commit.ts';
 import {
-  KEY_ANNOTATION,
   type Key,
   type Outcome,
-  OWNER_LABEL,
   type Problem,
   type Reconciler,
   type Role,
@@ -286,15 +284,6 @@ export class Controller {
 
 function failuresOf(committed: readonly Committed[]): readonly Problem[] {
   return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
-}
-
-/** The key that a marked object of this reconciler and scope was made for. */
-function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Key | undefined {
-  if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
-  const text = object.metadata.annotations?.[KEY_ANNOTATION];
-  const [scope, namespace, name] = typeof text === 'string' ? text.split('|') : [];
-  if (scope !== scopeName || namespace === undefined || name === undefined) return undefined;
-  return { scope, name, ...(namespace === '' ? {} : { namespace }) };
 }
 
 /** What is to be kept aside. */
