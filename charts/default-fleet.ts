@@ -3,10 +3,11 @@
  * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are left out because each
  * grants the reconciler more than this one needs.
  */
+import { DEFAULT_IMAGE } from '../runtime/rules/version.ts';
 import { defineFleet, type FleetInput } from './fleet.ts';
 
 export const defaultFleet: FleetInput = defineFleet({
-  image: 'registry.example.com/pullwright/pullwright:0.1.0',
+  image: DEFAULT_IMAGE,
   clusters: [
     {
       name: 'default',

@@ -1,5 +1,6 @@
 /** Command line of the node agent, from its options. */
-import { type AgentOptions, DEFAULT_HEALTH_PORT } from './options.ts';
+import { AGENT_PORTS } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { AgentOptions } from './options.ts';
 
 /** Where the image holds the executable. */
 export const EXECUTABLE = '/usr/bin/pullwright';
@@ -9,13 +10,14 @@ export function agentCommand(options: AgentOptions): readonly string[] {
   return [
     EXECUTABLE,
     'agent',
-    `--health-port=${options.healthPort ?? DEFAULT_HEALTH_PORT}`,
+    `--health-port=${options.healthPort ?? AGENT_PORTS.probes}`,
     ...flag('foreign', options.foreign),
     ...flag('restart', options.restart),
     ...flag('restart-window', options.restartWindow),
     ...flag('restart-slots', options.restartSlots),
     ...(options.watch === false ? [] : ['--watch']),
     ...(options.report === true ? ['--report'] : []),
+    ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),
   ];

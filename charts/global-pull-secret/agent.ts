@@ -6,7 +6,10 @@
  * template, so that a changed credential reaches the nodes by the mount and replaces no pod; the pod uses the node's network,
  * so that a node without a working network plugin still gets its credentials; readiness says whether the file is in place.
  */
-import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import {
+  AGENT_PORTS,
+  GLOBAL_PULL_SECRET as NAMES,
+} from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import {
   type Container,
@@ -23,8 +26,8 @@ import { agentCommand } from './agent-command.ts';
 import {
   type AgentOptions,
   booksTurns,
-  DEFAULT_HEALTH_PORT,
   HASH_LABEL,
+  METRICS_NAME,
   OPENSHIFT_PRIORITY_CLASS,
   type UpstreamState,
 } from './options.ts';
@@ -110,7 +113,13 @@ function agentPod(options: AgentOptions): PodSpec {
     terminationGracePeriodSeconds: 60,
     containers: [agentContainer(options, names)],
     // Neither is certain to be there: a cluster may have no platform secret, and the tenant's part works alone.
-    volumes: [...volumes(names, names), ...(options.janitor === true ? [AUTH_FILES.volume] : [])],
+    volumes: [
+      ...volumes(names, names),
+      ...(options.janitor === true ? [AUTH_FILES.volume] : []),
+      ...(options.metrics === undefined
+        ? []
+        : [{ name: TLS.name, secret: { secretName: options.metrics.tlsSecret, optional: true } }]),
+    ],
   };
 }
 
@@ -141,23 +150,41 @@ function placement(options: AgentOptions): Pick<PodSpec, 'nodeSelector' | 'affin
 }
 
 function agentContainer(options: AgentOptions, secrets: readonly string[]): Container {
-  const probe = (path: string) => ({
-    httpGet: { path, port: options.healthPort ?? DEFAULT_HEALTH_PORT, host: '127.0.0.1' },
-  });
+  const port = options.healthPort ?? AGENT_PORTS.probes;
+  const isOpen = options.metrics !== undefined;
   return {
     name: NAMES.syncer,
     image: options.image,
     imagePullPolicy: 'IfNotPresent',
     command: agentCommand(options),
-    env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+    env: [
+      { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      ...(isOpen ? [{ name: 'NODE_ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }] : []),
+    ],
+    // Declared, so that the scheduler knows them: the pod has the node's network.
+    ports: [declared('probes', port), ...(isOpen ? [declared('metrics', AGENT_PORTS.metrics)] : [])],
     securityContext: securityContext(options),
     terminationMessagePolicy: 'FallbackToLogsOnError',
     resources: options.resources ?? { requests: { memory: '35Mi', cpu: '5m' } },
-    readinessProbe: { ...probe('/readyz'), periodSeconds: 10, failureThreshold: 1 },
-    livenessProbe: { ...probe('/healthz'), periodSeconds: 30, failureThreshold: 3 },
-    volumeMounts: [...mounts(secrets), ...(options.janitor === true ? [AUTH_FILES.mount] : [])],
+    // There is no liveness probe: who else holds the port must not end the agent, which ends by itself when its loop hangs.
+    readinessProbe: {
+      httpGet: { path: '/readyz', port, host: '127.0.0.1' },
+      periodSeconds: 10,
+      failureThreshold: 1,
+    },
+    volumeMounts: [
+      ...mounts(secrets),
+      ...(options.janitor === true ? [AUTH_FILES.mount] : []),
+      ...(isOpen ? [TLS] : []),
+    ],
   };
 }
+
+function declared(name: string, port: number): NonNullable<Container['ports']>[number] {
+  return { name, containerPort: port, hostPort: port, protocol: 'TCP' };
+}
+
+const TLS = { name: 'metrics-tls', mountPath: '/etc/pullwright-tls', readOnly: true } as const;
 
 /** Where CRI-O looks for auth files of namespaces; only the janitor needs it. */
 const AUTH_FILES = {
@@ -206,3 +233,27 @@ function mounts(secrets: readonly string[]): readonly VolumeMount[] {
 
 const KUBELET_FOLDER = NAMES.kubeletFile.slice(0, NAMES.kubeletFile.lastIndexOf('/'));
 const DBUS_FOLDER = '/var/run/dbus';
+
+/** What tells the Prometheus Operator to scrape the agents; it verifies their certificate. */
+export function agentPodMonitor({ tlsSecret }: NonNullable<AgentOptions['metrics']>): KubeObject {
+  return {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PodMonitor',
+    metadata: {
+      name: NAMES.syncer,
+      namespace: NAMES.namespace,
+      labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
+    },
+    spec: {
+      selector: { matchLabels: SELECTOR },
+      podMetricsEndpoints: [
+        {
+          port: 'metrics',
+          scheme: 'https',
+          interval: '60s',
+          tlsConfig: { serverName: METRICS_NAME, ca: { secret: { name: tlsSecret, key: 'ca.crt' } } },
+        },
+      ],
+    },
+  };
+}

@@ -7,6 +7,7 @@ import { labels, namespaceReference } from '../shared/objects.ts';
 import { secretSourceObjects, sourceFiles } from '../shared/secret-source.ts';
 import type { ChartSystem, ClusterContext, Delivery } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
+import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
 import { type GlobalPullSecretInput, schema } from './section.ts';
@@ -132,7 +133,7 @@ function globalPullSecretObjects(
         ]
       : [];
   const source = config.source === undefined ? [] : secretSourceObjects(ADDITIONAL, config.source);
-  return [...created, ...syncObjectsIn(config, cluster), ...source];
+  return [...created, ...syncObjectsIn(config, cluster), ...monitor(config), ...source];
 }
 
 function syncObjectsIn(
@@ -144,6 +145,12 @@ function syncObjectsIn(
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
   return syncObjects({ agent: { ...config.agent, image: config.agent?.image ?? cluster.image }, enforce });
+}
+
+/** Of a kind that not every cluster serves, so that git brings it wherever the agent is ours. */
+function monitor({ agent, mode }: GlobalPullSecretInput): readonly KubeObject[] {
+  if (agent?.metrics === undefined || agent.shape === 'upstream' || mode === 'observe') return [];
+  return [agentPodMonitor(agent.metrics)];
 }
 
 /**

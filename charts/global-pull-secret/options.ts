@@ -40,7 +40,12 @@ export interface AgentOptions {
   readonly tolerations?: readonly Toleration[];
   /** Nodes beside those with the eligibility label: any of these label maps. Replaces the nodeSelector by an affinity. */
   readonly alsoNodes?: readonly Readonly<Record<string, string>>[];
-  /** Port of the probes, on loopback of the node. @default {9447} */
+  /** Serves metrics on the node's address, port 9547, and renders a PodMonitor. @default {metrics on loopback only} */
+  readonly metrics?: {
+    /** Secret in `kube-system` with `tls.crt`, `tls.key` and `ca.crt` for {@link METRICS_NAME}, as cert-manager writes it. */
+    readonly tlsSecret: string;
+  };
+  /** Port of the probes, on loopback of the node. @default {29447} */
   readonly healthPort?: number;
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
   /** Removes CRI-O auth files that nothing uses any more. @default {false} */
@@ -55,7 +60,8 @@ export interface UpstreamState {
   readonly merged: boolean;
 }
 
-export const DEFAULT_HEALTH_PORT = 9447;
+/** Name that the certificate of the metrics is for. */
+export const METRICS_NAME = 'global-pull-secret-syncer.kube-system.svc';
 /** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';

@@ -113,6 +113,12 @@ const agent = z
       .array(labelMap().refine((one) => Object.keys(one).length > 0, 'wanted at least one label'))
       .exactOptional()
       .describe('Nodes beside the eligible ones: any of these label maps'),
+    metrics: z
+      .strictObject({
+        tlsSecret: dnsName().describe('Secret in kube-system with tls.crt, tls.key and ca.crt'),
+      })
+      .exactOptional()
+      .describe("Serve metrics with TLS on the node's address, and render a PodMonitor"),
     healthPort: z.int().min(1).max(65535).exactOptional(),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional(),
     janitor: z.boolean().exactOptional().describe('Remove CRI-O auth files that nothing uses any more'),

@@ -3,10 +3,23 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { AgentOptions } from '../global-pull-secret/agent/agent.ts';
 import { UsageError } from '../rules/errors.ts';
+import { AGENT_PORTS } from '../rules/kubernetes/global-pull-secret.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { LOG_FLAGS } from './flags/common.ts';
-import { absolute, choice, count, duration, type Flags, file, folder, orWord, toggle } from './flags/flag.ts';
+import {
+  absolute,
+  choice,
+  count,
+  duration,
+  type Flags,
+  file,
+  folder,
+  orWord,
+  port,
+  text,
+  toggle,
+} from './flags/flag.ts';
 import { DAY_MS, healthPort, NODE_FLAGS, ONCE_FLAGS } from './flags/node.ts';
 import { type Given, parseFlags } from './flags/parse.ts';
 
@@ -62,7 +75,15 @@ const TABLE = {
     watch: toggle({
       help: 'watch both secrets beside their mounts, a minute ahead; the pod needs a token',
     }),
-    'health-port': healthPort(9447),
+    'health-port': healthPort(AGENT_PORTS.probes),
+    'metrics-address': text({
+      value: 'HOST',
+      help: 'where --metrics-port is served with TLS, for Prometheus; without it, metrics are at --health-port only',
+    }),
+    'metrics-port': port({ default: String(AGENT_PORTS.metrics), help: 'the port of /metrics with TLS' }),
+    'metrics-tls-dir': absolute(
+      folder({ default: '/etc/pullwright-tls', help: 'where tls.crt and tls.key are' }),
+    ),
     ...LOG_FLAGS,
     janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
     'janitor-folder': absolute(
@@ -81,7 +102,7 @@ const TABLE = {
     reads: [],
     writes: [],
     hosts: [
-      'none; listens on <--health-address>:<--health-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
+      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report, --restart-slots or --restart-window=auto',
     ],
     api: [
       'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
@@ -138,6 +159,9 @@ function optionsOf(
     nodeName: flags['node-name'] ?? env['NODE_NAME'] ?? hostname(),
     healthAddress: flags['health-address'],
     healthPort: flags['health-port'],
+    metricsAddress: flags['metrics-address'],
+    metricsPort: flags['metrics-port'],
+    metricsTlsDir: flags['metrics-tls-dir'],
     pollMs: flags.poll,
     logLevel: flags['log-level'],
     logFormat: flags['log-format'],

@@ -1,5 +1,5 @@
 /** `/readyz`, `/healthz` and `/metrics` of a node agent. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { PullwrightError } from '../rules/errors.ts';
 import type { NodeState } from './events.ts';
 
@@ -10,21 +10,46 @@ export interface ProbeOptions {
   /** Whether the loop still goes round. */
   readonly alive: () => boolean;
   readonly metrics: () => string;
+  /** Texts in PEM. @default {HTTP without TLS} */
+  readonly tls?: Pair;
+}
+
+interface Pair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A server that listens. */
+export interface Serving {
+  /** Goes on with another certificate. */
+  renew(pair: Pair): void;
+  close(): void;
 }
 
 /** Listens. The server does not keep the process alive. */
-export async function serveProbes(options: ProbeOptions): Promise<Server> {
-  const server = createServer((request, response) => {
+export async function serveProbes(options: ProbeOptions): Promise<Serving> {
+  const answering: RequestListener = (request, response) => {
     const [status, body] = answer(options, request.url ?? '');
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
     response.end(request.method === 'HEAD' ? undefined : body);
-  });
+  };
+  const secure =
+    options.tls === undefined
+      ? undefined
+      : (await import('node:https')).createServer({ ...options.tls, minVersion: 'TLSv1.2' }, answering);
+  const server = secure ?? createServer(answering);
   server.unref();
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(busy(options, error)));
     server.listen(options.port, options.host, () => resolve());
   });
-  return server;
+  return {
+    renew: (pair) => secure?.setSecureContext(pair),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 function answer(options: ProbeOptions, url: string): readonly [number, string] {

@@ -41,6 +41,7 @@ const LABELLED: readonly Collection[] = [
   { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig' },
   { apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule' },
   { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor' },
+  { apiVersion: 'monitoring.coreos.com/v1', kind: 'PodMonitor' },
   { apiVersion: 'cert-manager.io/v1', kind: 'Certificate' },
   { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
   { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret' },

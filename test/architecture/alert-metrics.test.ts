@@ -71,6 +71,16 @@ test('every metric in an expression is served', async () => {
   assert.deepEqual(wrong, []);
 });
 
+test('every metric that is served stands in the documents', async () => {
+  const documents = globSync('docs/**/*.md', { cwd: root })
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+    .join();
+  const missing = [...(await served())].filter(
+    (name) => name.startsWith('pullwright_') && !documents.includes(name),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('the charts ask for metrics of each program: the test looks where it should', () => {
   const names = [...asked().keys()];
   for (const name of [

@@ -8,6 +8,7 @@ import {
   agentRbac,
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
+import { agentPodMonitor } from '../../charts/global-pull-secret/agent.ts';
 import type { PodSpec } from '../../charts/shared/objects.ts';
 import { agentOptions } from '../../runtime/commands/agent.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
@@ -51,23 +52,34 @@ test('the host is seen only where the work is', () => {
   assert.equal(flagsOf({ janitor: true }).janitorFolder, '/etc/crio/auth');
 });
 
-test('readiness and liveness ask over HTTP on loopback, at the port that the agent serves', () => {
+test('readiness asks over HTTP on loopback, at the port that the agent serves and the pod declares', () => {
   for (const healthPort of [undefined, 10_001]) {
     const options = healthPort === undefined ? {} : { healthPort };
-    const { readinessProbe, livenessProbe } = containerOf(options);
+    const { readinessProbe, livenessProbe, ports } = containerOf(options);
     const port = flagsOf(options).healthPort;
     assert.deepEqual(readinessProbe?.httpGet, {
       path: '/readyz',
       port,
       host: flagsOf(options).healthAddress,
     });
-    assert.deepEqual(livenessProbe?.httpGet, {
-      path: '/healthz',
-      port,
-      host: flagsOf(options).healthAddress,
-    });
+    assert.deepEqual(
+      ports?.map(({ hostPort }) => hostPort),
+      [port],
+    );
+    // Who else holds the port must not end the agent.
+    assert.equal(livenessProbe, undefined);
   }
-  assert.equal(podOf().hostNetwork, true);
+});
+
+test('metrics: a port with TLS where Prometheus reaches it, and a PodMonitor that verifies it', () => {
+  const metrics = { tlsSecret: 'agent-tls' };
+  const { ports, volumeMounts, command } = containerOf({ metrics });
+  const monitor = JSON.stringify(agentPodMonitor(metrics));
+  assert.ok(command?.includes('--metrics-address=$(NODE_ADDRESS)'));
+  assert.equal(flagsOf({ metrics }).metricsPort, ports?.find(({ name }) => name === 'metrics')?.hostPort);
+  assert.ok(volumeMounts?.some(({ mountPath }) => mountPath === flagsOf({ metrics }).metricsTlsDir));
+  assert.match(monitor, /"scheme":"https".*"serverName":"global-pull-secret-syncer.kube-system.svc"/);
+  assert.doesNotMatch(monitor, /insecureSkipVerify/);
 });
 
 test('every option reaches the agent, which understands its whole command line', () => {

@@ -36,14 +36,19 @@ export const ROWS: readonly Row[] = [
     at: 'kube-system/DaemonSet/global-pull-secret-syncer/global-pull-secret-syncer',
     why: 'replaces the kubelet’s config.json, which is root’s, and asks systemd, which takes orders from uid 0 alone; watches two Secrets and books its turn',
     rights: `${ON_NODE}, token of global-pull-secret-syncer`,
-    ports: '127.0.0.1:9447',
+    ports: 'probes 29447',
     mounts: AGENT_MOUNTS,
     except: {
       options: {
         rights:
           'user 0, capabilities CHOWN DAC_OVERRIDE FOWNER, root read-only, seccomp, network of the node, token of global-pull-secret-syncer',
-        ports: '127.0.0.1:9999',
-        mounts: ['/etc/crio/auth rw node /etc/crio/auth (DirectoryOrCreate)', ...AGENT_MOUNTS],
+        ports: 'probes 9999, metrics 9547',
+        mounts: [
+          '/etc/crio/auth rw node /etc/crio/auth (DirectoryOrCreate)',
+          ...AGENT_MOUNTS.slice(0, 2),
+          '/etc/pullwright-tls ro Secret agent-tls if any',
+          ...AGENT_MOUNTS.slice(2),
+        ],
       },
       // Nothing is asked of the API server, so that there is no token to steal.
       others: { rights: ON_NODE },

@@ -12,7 +12,7 @@ test('the least and the most that can be said', () => {
   const flags = agentOptions(least, { NODE_NAME: 'worker-1' });
   assert.deepEqual(
     [flags.healthPort, flags.restart, flags.foreign, flags.windowMs, flags.slots, flags.nodeName],
-    [9447, 'on-change', 'drop', 'auto', 0, 'worker-1'],
+    [29_447, 'on-change', 'drop', 'auto', 0, 'worker-1'],
   );
   const [, , ...most] = agentCommand({
     image: 'i',

@@ -1,10 +1,22 @@
 /** The command line of the agent: usage, dry runs, probes. Needs no systemd and no root. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { get } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually } from '../control-plane/eventually.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { makeCertificates } from '../support/certificates.ts';
 import { executable } from '../support/executable.ts';
 import { RunningAgent, SecretMount } from '../support/node-agent.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
@@ -190,21 +202,56 @@ test('probes: ready when in sync, not ready with the reason when not, metrics wi
   }
 });
 
-test('a port that is taken ends the agent with a word on it', async () => {
-  const { mount, flags } = place('port');
+test('a port that is taken keeps no credential from the node', async () => {
+  const { mount, flags, file } = place('port');
   mount.swap(NEW);
   const other = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => other.once('listening', resolve));
   const { port } = other.address() as { port: number };
-  const ran = await runProcess([await executable(), 'agent', ...flags, `--health-port=${port}`], {
-    deadlineMs: 10_000,
-  });
+  const agent = new RunningAgent([await executable(), 'agent', ...flags, `--health-port=${port}`]);
+  await until('in sync', () => agent.reason() === 'InSync');
+  await until('a line says so', () => /Cannot listen on 127\.0\.0\.1:\d+: EADDRINUSE/.test(agent.text()));
+  assert.equal(readFileSync(file, 'utf8'), NEW);
   other.close();
-  assert.equal(ran.code, 1);
-  assert.match(
-    ran.stderr,
-    /Cannot listen on 127\.0\.0\.1:\d+: EADDRINUSE\. Choose another port with --health-port/,
-  );
+  assert.equal((await agent.stop()).code, 0);
+});
+
+function pageOf(port: number, ca: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: '/metrics', ca, agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      response.on('end', () => resolve(text));
+    }).on('error', reject);
+  });
+}
+
+test('metrics are served with TLS', async () => {
+  const { mount, flags } = place('tls');
+  mount.swap(NEW);
+  const tls = join(root, 'tls-files');
+  mkdirSync(tls);
+  const { ca, cert, key } = makeCertificates();
+  writeFileSync(join(tls, 'tls.crt'), cert);
+  writeFileSync(join(tls, 'tls.key'), key);
+  const free = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => free.once('listening', resolve));
+  const { port } = free.address() as { port: number };
+  await new Promise((resolve) => free.close(resolve));
+  const agent = new RunningAgent([
+    await executable(),
+    'agent',
+    ...flags,
+    '--metrics-address=127.0.0.1',
+    `--metrics-port=${port}`,
+    `--metrics-tls-dir=${tls}`,
+  ]);
+  await until('in sync', () => agent.reason() === 'InSync');
+  const page = await eventually(() => pageOf(port, ca));
+  assert.match(page, /^pullwright_agent_in_sync 1$/m);
+  assert.equal((await agent.stop()).code, 0);
 });
 
 test('nothing of the folder is world-readable', async () => {

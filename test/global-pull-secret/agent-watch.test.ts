@@ -92,6 +92,19 @@ else {
       if (index > 0) assert.ok(from >= (restarts[index - 1]?.to ?? 0), JSON.stringify(restarts));
   });
 
+  test('an agent that watches, books and has restarted fits into the memory that its pod asks for', () => {
+    const { spec } = agentDaemonSet({ image: 'i' }) as unknown as {
+      spec: { template: { spec: { containers: { resources: { requests: { memory: string } } }[] } } };
+    };
+    const asked = Number.parseInt(spec.template.spec.containers[0]?.resources.requests.memory ?? '', 10);
+    for (const [, agent] of nodes) {
+      const status = readFileSync(`/proc/${agent.child.pid}/status`, 'utf8');
+      const used = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+      console.log(`uses ${used.toFixed(1)} MiB`);
+      assert.ok(used > 0 && used <= asked, `uses ${used.toFixed(1)} MiB, asks for ${asked}`);
+    }
+  });
+
   test('a secret that is made anew at once costs nobody a credential', async () => {
     await plane.remove(pullSecret('global-pull-secret', NEW));
     await plane.apply(

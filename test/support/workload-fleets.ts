@@ -54,6 +54,8 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
             resources: { requests: { cpu: '1m' }, limits: { memory: '1Gi' } },
             tolerations: [{ operator: 'Exists' }],
             alsoNodes: [{ a: 'b' }],
+            watch: true,
+            metrics: { tlsSecret: 'agent-tls' },
             healthPort: 9999,
             logLevel: 'debug',
             janitor: true,

@@ -69,16 +69,19 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
     assert.match(text, new RegExp(`unchanged +Deployment/clusters-prod/${name}`));
   assert.doesNotMatch(text, /(created|replaced|removed) +(Node|Secret|Deployment)\//);
   assert.doesNotMatch(text, /configured +(Node|Deployment)\//);
-  // Agents of that version ran as the user of the image, waited for a platform secret, and asked nobody: only that is changed.
+  // Agents of that version ran as the user of the image, waited for a platform secret, asked nobody, and had the port of another operator: only that is changed.
   const agent = linesOf(text, 'DaemonSet/kube-system/global-pull-secret-syncer');
   assert.deepEqual(
     agent.map((line) => line.replace(/^(. )spec\.template\.spec\./, '$1')),
     [
       '~ automountServiceAccountToken: false -> true',
-      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=9447","--watch"]',
+      '~ containers[global-pull-secret-syncer].image: "ghcr.io/pullwright/pullwright:0.1.0" -> "registry.example.com/pullwright/pullwright:0.1.0"',
+      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=29447","--watch"]',
       '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
       '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
       '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',
+      '~ containers[global-pull-secret-syncer].readinessProbe.httpGet.port: 9447 -> 29447',
+      '+ containers[global-pull-secret-syncer].ports: [{"name":"probes","containerPort":29447,"hostPort":29447,"protocol":"TCP"}]',
       '+ volumes[original-pull-secret].secret.optional: true',
     ],
   );

@@ -270,8 +270,5 @@ async function probes(
   if (options.healthPort === undefined || options.once) return () => undefined;
   const { healthAddress: host, healthPort: port } = options;
   const server = await serveProbes({ host, port, state, alive: () => true, metrics });
-  return () => {
-    server.close();
-    server.closeAllConnections();
-  };
+  return () => server.close();
 }

@@ -12,17 +12,19 @@ import { authFileAge, type Gauge, NodeMetrics } from '../../node/metrics.ts';
 import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { KUBELET_HEALTHZ, unitHealth } from '../../node/unit-health.ts';
+import { type Heart, watchHeart } from '../../node/watchdog.ts';
 import { describeError } from '../../rules/errors.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../../telemetry/logger.ts';
-import { FALLBACK_WINDOW_MS, openReporter, openSlots, openWatch } from './api-server.ts';
+import { openReporter, openSlots, openWatch } from './api-server.ts';
 import { logEvent, logState } from './log.ts';
 import { renderPreview } from './preview.ts';
+import { type ServingOptions, serveBeside } from './serving.ts';
 import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
-export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic' | 'watched'> {
+export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic' | 'watched'>, ServingOptions {
   readonly stateDir: string;
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
@@ -34,8 +36,6 @@ export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic' | 'watc
   /** `off`, `auto`, or an address that must answer. */
   readonly healthz: string;
   readonly nodeName: string;
-  readonly healthAddress: string;
-  readonly healthPort: number | undefined;
   readonly pollMs: number;
   /** Zero: no slots. */
   readonly slots: number;
@@ -65,6 +65,8 @@ export interface AgentIo {
 const clock = systemClock;
 const HEALTHY_WITHIN_MS = 60_000;
 const RESTART_LIMIT_MS = 600_000;
+/** Beyond what a wait takes by itself. */
+const SLACK_MS = 60_000;
 /** How old the kubelet's copy of its file may become; compiled into it. */
 const KUBELET_CACHE_MS = 300_000;
 const LOOKS_PER_COLLECTION = 100;
@@ -80,6 +82,7 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
     metrics: new NodeMetrics(clock.now()),
     state: STARTING,
     at: clock.monotonic(),
+    patienceMs: patienceOf(STARTING, options),
     looks: 1,
   };
   // A promise of a library that nobody waits for must not take the agent down in the middle of a restart.
@@ -87,16 +90,12 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
     log.error('Unexpected failure', { error: describeError(error) }),
   );
   log.info('Starting global pull secret agent', { node: options.nodeName, file: options.file });
-  const failed = new AbortController();
-  const signal = AbortSignal.any([io.signal, failed.signal]);
+  const over = new AbortController();
+  const signal = AbortSignal.any([io.signal, over.signal]);
+  if (!options.once) serveBeside(options, shownOf(options, watched), { clock, log }, signal);
   const loop = startLoop(options, { log, watched, env: io.env }, signal);
-  const closing = await probes(options, watched).catch((error: unknown) => {
-    failed.abort(error);
-    return undefined;
-  });
-  const last = await loop;
-  closing?.();
-  if (failed.signal.aborted) throw failed.signal.reason;
+  const last = await Promise.race([loop, watchHeart(watched, clock, signal).then(() => loop)]);
+  over.abort();
   if (!options.once) {
     log.info('Stopping: told to');
     return 0;
@@ -108,12 +107,18 @@ export async function runAgent(options: AgentOptions, io: AgentIo): Promise<numb
 const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first look has not ended yet' };
 
 /** What the probes show. */
-interface Watched {
+interface Watched extends Heart {
   readonly metrics: NodeMetrics;
   state: NodeState;
-  /** When the loop last gave a sign of life. */
-  at: number;
   looks: number;
+}
+
+function shownOf(options: AgentOptions, watched: Watched): Parameters<typeof serveBeside>[1] {
+  return {
+    state: () => watched.state,
+    alive: () => clock.monotonic() - watched.at < watched.patienceMs,
+    metrics: () => watched.metrics.text(authFileGauge(options)),
+  };
 }
 
 async function startLoop(
@@ -132,6 +137,7 @@ async function startLoop(
   const reporter = options.report ? await openReporter(options, around) : undefined;
   const publish = (state: NodeState): void => {
     watched.at = clock.monotonic();
+    watched.patienceMs = patienceOf(state, options);
     watched.metrics.state(state, clock.now());
     if (state.reason !== watched.state.reason || state.message !== watched.state.message)
       logState(log, state);
@@ -219,22 +225,8 @@ function authFileGauge({ janitorFolder }: AgentOptions): readonly Gauge[] {
   return janitorFolder === undefined ? [] : [authFileAge(oldestAuthFileMs(janitorFolder, clock.now()))];
 }
 
-/** Serves the probes, once the first look is under way. Gives what stops it. */
-async function probes(options: AgentOptions, watched: Watched): Promise<(() => void) | undefined> {
-  if (options.healthPort === undefined || options.once) return undefined;
-  const { serveProbes } = await import('../../node/probes.ts');
-  // Every wait has an end; the longest is a restart that is overdue, three times, with its health.
-  const windowMs = options.windowMs === 'auto' ? FALLBACK_WINDOW_MS : options.windowMs;
-  const patienceMs = options.pollMs + 4 * (options.jobMs + options.settleMs + HEALTHY_WITHIN_MS) + windowMs;
-  const server = await serveProbes({
-    host: options.healthAddress,
-    port: options.healthPort,
-    state: () => watched.state,
-    alive: () => clock.monotonic() - watched.at < patienceMs,
-    metrics: () => watched.metrics.text(authFileGauge(options)),
-  });
-  return () => {
-    server.close();
-    server.closeAllConnections();
-  };
+/** What may pass until the next sign of life: a restart and its proof take their time, everything else is quick. */
+function patienceOf({ reason }: NodeState, options: AgentOptions): number {
+  const restarts = reason === 'Restarting' || reason === 'Recovering';
+  return options.pollMs + SLACK_MS + (restarts ? options.jobMs + options.settleMs + HEALTHY_WITHIN_MS : 0);
 }

@@ -28,7 +28,7 @@ export interface Surroundings {
 }
 
 /** The window of those who cannot ask: the time in which the kubelet reads its file anew by itself. */
-export const FALLBACK_WINDOW_MS = 300_000;
+const FALLBACK_WINDOW_MS = 300_000;
 /** How long the first look waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
 

@@ -18,7 +18,6 @@ const MAP: Wanted = [
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   'a map',
 ];
-const LIST: Wanted = [Array.isArray, 'a list'];
 const NAMES: Wanted = [
   (value) => Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== ''),
   'a list of names',
@@ -35,6 +34,44 @@ const COUNT: Wanted = [
   'a number of at least 1, or a share such as "10%"',
 ];
 
+/** Every element of a list, every value of a map; what is wanted is said of the whole. */
+const every = (test: (value: unknown) => boolean, value: readonly unknown[]): boolean => value.every(test);
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> => MAP[0](value);
+const onlyFields = (value: unknown, fields: Readonly<Record<string, (one: unknown) => boolean>>): boolean =>
+  isMap(value) &&
+  Object.entries(value).every(([name, one]) => Object.hasOwn(fields, name) && fields[name]?.(one) === true);
+const isTextMap = (value: unknown): boolean => isMap(value) && every(isText, Object.values(value));
+
+const RESOURCES: Wanted = [
+  (value) => onlyFields(value, { requests: isTextMap, limits: isTextMap }),
+  'requests and limits, each a map such as {memory: 64Mi}',
+];
+const TOLERATIONS: Wanted = [
+  (value) =>
+    Array.isArray(value) &&
+    every(
+      (one) =>
+        onlyFields(one, {
+          key: isText,
+          operator: (operator) => ['Exists', 'Equal'].includes(operator as string),
+          value: isText,
+          effect: (effect) => ['NoSchedule', 'PreferNoSchedule', 'NoExecute'].includes(effect as string),
+        }),
+      value,
+    ),
+  'a list of tolerations, each with key, operator (Exists or Equal), value and effect as Kubernetes has them',
+];
+const LABEL_MAPS: Wanted = [
+  (value) =>
+    Array.isArray(value) && every((one) => isTextMap(one) && Object.keys(one as object).length > 0, value),
+  'a list of maps of labels, none of them empty',
+];
+const METRICS: Wanted = [
+  (value) => onlyFields(value, { tlsSecret: TEXT[0] }) && 'tlsSecret' in (value as object),
+  'a map with tlsSecret, the name of a Secret',
+];
+
 const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
   image: TEXT,
   imagePullSecrets: NAMES,
@@ -49,9 +86,10 @@ const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
   report: FLAG,
   maxUnavailable: COUNT,
   priorityClassName: TEXT,
-  resources: MAP,
-  tolerations: LIST,
-  alsoNodes: LIST,
+  resources: RESOURCES,
+  tolerations: TOLERATIONS,
+  alsoNodes: LABEL_MAPS,
+  metrics: METRICS,
   healthPort: whole(1, 65_535),
   logLevel: oneOf('debug', 'info', 'warn', 'error'),
   janitor: FLAG,

@@ -5,6 +5,7 @@ import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/opt
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
 import { type LabelRequirement, readSelector } from '../../rules/kubernetes/label-selector.ts';
+import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { agentOptions } from './agent-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';
@@ -35,8 +36,6 @@ export function optionsFor(options: GlobalPullSecretOptions, scope: string): Glo
     ? own
     : { ...own, agent: { priorityClassName: OPENSHIFT_PRIORITY_CLASS, ...own.agent } };
 }
-
-const DEFAULT_IMAGE = 'ghcr.io/pullwright/pullwright:0.1.0';
 
 /**
  * Checks a map of options.

@@ -1,4 +1,5 @@
 /** What an operator can set for the adapter: all with a default, read from flags by the command. */
+import { DEFAULT_IMAGE } from '../../rules/version.ts';
 
 /** Other adapters that must be available first, by name. */
 export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
@@ -65,7 +66,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   gcpSecretName: 'hyperfleet-{id}-pull-secret',
   impersonate: 'pullsecret-manager@{project}.iam.gserviceaccount.com',
   passAs: 'file',
-  image: 'quay.io/pullwright/pullwright:v0.1.0',
+  image: DEFAULT_IMAGE,
   imagePullSecrets: [],
   serviceAccount: 'pullsecret-adapter-job',
   federation: '',

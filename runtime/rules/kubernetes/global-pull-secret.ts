@@ -27,3 +27,9 @@ export const GLOBAL_PULL_SECRET = {
   nodePoolAnnotation: 'hypershift.openshift.io/nodePool',
   kubeletFile: '/var/lib/kubelet/config.json',
 } as const;
+
+/**
+ * Ports of the agent on the node's network. OpenShift's registry of host ports leaves 9000 to 9999 to what other machines reach,
+ * and wants all else outside of it; both are free there, and in none of the ranges that Linux and NodePorts give out.
+ */
+export const AGENT_PORTS = { probes: 29_447, metrics: 9547 } as const;

@@ -1,0 +1,31 @@
+/** An agent whose loop stands still ends, and one that waits for a reason does not. */
+import assert from 'node:assert/strict';
+import { watchHeart } from '../../runtime/node/watchdog.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('watchdog');
+
+test('a heart that stands still is found within five seconds of its patience', async () => {
+  const clock = fakeClock();
+  const heart = { at: clock.monotonic(), patienceMs: 90_000 };
+  await assert.rejects(watchHeart(heart, clock, new AbortController().signal), {
+    code: 'Hung',
+    message: /stood still for 95 s, wanted at most 90 s/,
+  });
+});
+
+test('a heart that beats is left alone until the end', async () => {
+  const clock = fakeClock();
+  const heart = { at: 0, patienceMs: 90_000 };
+  const end = new AbortController();
+  const sleep: typeof clock.sleep = async (ms, signal) => {
+    heart.at = clock.monotonic();
+    if (clock.monotonic() > 3_600_000) end.abort();
+    return clock.sleep(ms, signal);
+  };
+  await watchHeart(heart, { ...clock, sleep }, end.signal);
+  assert.ok(clock.monotonic() > 3_600_000);
+});
+
+test.run();
