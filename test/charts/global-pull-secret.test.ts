@@ -1,5 +1,6 @@
 /** The objects of the global pull secret, field by field where a field is a promise. */
 import assert from 'node:assert/strict';
+import { agentPodMonitor } from '../../charts/global-pull-secret/agent.ts';
 import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
 import {
   type AgentOptions,
@@ -8,7 +9,6 @@ import {
   agentRbac,
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
-import { agentPodMonitor } from '../../charts/global-pull-secret/agent.ts';
 import type { PodSpec } from '../../charts/shared/objects.ts';
 import { agentOptions } from '../../runtime/commands/agent.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';

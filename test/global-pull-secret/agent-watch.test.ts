@@ -100,7 +100,6 @@ else {
     for (const [, agent] of nodes) {
       const status = readFileSync(`/proc/${agent.child.pid}/status`, 'utf8');
       const used = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
-      console.log(`uses ${used.toFixed(1)} MiB`);
       assert.ok(used > 0 && used <= asked, `uses ${used.toFixed(1)} MiB, asks for ${asked}`);
     }
   });

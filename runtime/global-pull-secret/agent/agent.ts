@@ -19,8 +19,8 @@ import { createLogger, type LogFormat, type Logger, type LogLevel } from '../../
 import { openReporter, openSlots, openWatch } from './api-server.ts';
 import { logEvent, logState } from './log.ts';
 import { renderPreview } from './preview.ts';
-import { type ServingOptions, serveBeside } from './serving.ts';
 import type { SecretWatch } from './secret-watch.ts';
+import { type ServingOptions, serveBeside } from './serving.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
