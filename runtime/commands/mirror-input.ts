@@ -19,7 +19,7 @@ import { chooseCluster, clusterFlag } from './choose-cluster.ts';
 import type { CommandIo } from './command.ts';
 import { CLUSTER_FLAGS } from './flags/common.ts';
 import { type Flag, file, folder, several, text } from './flags/flag.ts';
-import { type ClusterAccess, readObjects, type SourceKind } from './object-source.ts';
+import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from './object-source.ts';
 
 /** For `parseArgs`. */
 export const INPUT_FLAGS: {
@@ -66,8 +66,9 @@ export async function readMirrorInput(
   values: InputValues,
   io: CommandIo,
   more: readonly SourceKind[] = [],
+  next: readonly NextKinds[] = [],
 ): Promise<MirrorInput> {
-  const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more]);
+  const { found, problems } = await readMirrorObjects(values, io, [...KINDS, ...more], next);
   return { cluster: chooseCluster(clustersIn(found), values.cluster), found, problems };
 }
 
@@ -89,10 +90,11 @@ export function readMirrorObjects(
   values: InputValues,
   io: CommandIo,
   kinds: readonly SourceKind[],
+  next: readonly NextKinds[] = [],
 ): Promise<Found> {
   const isLive =
     values.from === undefined && (values.kubeconfig !== undefined || values.context !== undefined);
-  return isLive ? fromCluster(values, io, kinds) : fromFolders(values.from ?? [], io, kinds);
+  return isLive ? fromCluster(values, io, kinds, next) : fromFolders(values.from ?? [], io, kinds);
 }
 
 async function fromFolders(
@@ -136,8 +138,9 @@ async function fromCluster(
   { from: _from, cluster: _cluster, ...access }: InputValues,
   io: CommandIo,
   kinds: readonly SourceKind[],
+  next: readonly NextKinds[],
 ): Promise<Found> {
-  const { store, problems } = await readObjects(access, kinds, io);
+  const { store, problems } = await readObjects(access, kinds, io, next);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
 }

@@ -74,7 +74,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
   release: {
     summary: 'Read a release image through the mirrors and print or translate its components',
     group: 'ask',
-    load: async () => (await import('./release.ts')).command,
+    load: async () => (await import('./release/release.ts')).command,
   },
   sentinel: {
     summary: 'Publish events about HyperFleet clusters that want work (runs in a Deployment)',

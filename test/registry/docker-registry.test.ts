@@ -113,6 +113,7 @@ else {
       from: `${full.host}/proxy/ocp/release:4.22.3`,
       digest: layout.digest,
       architecture: 'amd64',
+      signature: { state: 'Unknown', message: `no signature for ${layout.digest} was given` },
       components: COMPONENTS,
     });
     assert.match(found.stderr, new RegExp(`skipped: ${empty.host}/ocp/release:4.22.3: .*manifest unknown`));

@@ -1,0 +1,89 @@
+/** What `release` prints. */
+import { toYaml } from '../../kube/yaml.ts';
+import type { SignatureVerdict } from '../../registry/release-signature.ts';
+import type { CheckedPlace } from '../../registry-overrides/release-check.ts';
+import type { ReleaseDifference } from '../../registry-overrides/release-difference.ts';
+import type { Release } from '../../registry-overrides/release-image.ts';
+import type { FoundRelease } from '../../registry-overrides/release-lookup.ts';
+
+export interface CheckReport {
+  readonly components: number;
+  readonly places: number;
+  readonly gaps: readonly CheckedPlace[];
+  /** For oc-mirror; absent where nothing is known to be missing. */
+  readonly imageSet?: Readonly<Record<string, unknown>>;
+}
+
+export interface ReleaseAnswer {
+  readonly found: FoundRelease<Release>;
+  readonly signature: SignatureVerdict;
+  readonly check?: CheckReport;
+}
+
+/** `value` as JSON or YAML. */
+export function formatted(value: unknown, output: string): string {
+  return output === 'json' ? `${JSON.stringify(value, null, 2)}\n` : toYaml(value);
+}
+
+/** The release, or what a check of it found. */
+export function releaseText({ found, signature, check }: ReleaseAnswer, output: string): string {
+  const { release, from, failures } = found;
+  const { version, digest, architecture } = release;
+  const components = Object.fromEntries(release.components);
+  if (output !== 'text')
+    return formatted(
+      {
+        version,
+        from,
+        skipped: failures,
+        digest,
+        architecture,
+        signature,
+        components,
+        ...(check && { check }),
+      },
+      output,
+    );
+  const width = Math.max(0, ...Object.keys(components).map((name) => name.length));
+  return [
+    `release       ${version}`,
+    `from          ${from}`,
+    `digest        ${digest}`,
+    `architecture  ${architecture}`,
+    `signature     ${signature.state}: ${signature.message}`,
+    '',
+    ...(check === undefined
+      ? Object.entries(components).map(([name, image]) => `${name.padEnd(width)}  ${image}`)
+      : checkLines(check)),
+    '',
+  ].join('\n');
+}
+
+function checkLines({ components, places, gaps, imageSet }: CheckReport): readonly string[] {
+  const whole = `${components} images at ${places} places`;
+  if (gaps.length === 0) return [`checked       ${whole}: all are there`];
+  return [
+    `checked       ${whole}: ${gaps.length} ${gaps.length === 1 ? 'gap' : 'gaps'}`,
+    '',
+    ...gaps.map(({ component, reference, verdict, message, for: planes }) =>
+      [`${verdict}  ${reference}`, `  ${component}, for ${planes.join(', ')}: ${message}`].join('\n'),
+    ),
+    ...(imageSet === undefined ? [] : ['---', toYaml(imageSet).trimEnd()]),
+  ];
+}
+
+/** What another release changes. */
+export function differenceText(found: ReleaseDifference, output: string): string {
+  if (output !== 'text') return formatted(found, output);
+  const { added, removed, changed, unchanged } = found;
+  return [
+    `from  ${found.from}`,
+    `to    ${found.to}`,
+    '',
+    ...Object.entries(added).map(([name, image]) => `+ ${name}  ${image}`),
+    ...Object.entries(removed).map(([name, image]) => `- ${name}  ${image}`),
+    ...Object.entries(changed).map(([name, { from, to }]) => `~ ${name}  ${from} -> ${to}`),
+    `${Object.keys(added).length} added, ${Object.keys(removed).length} removed, ${Object.keys(changed).length} changed, ${unchanged} unchanged`,
+    '',
+  ].join('\n');
+}
