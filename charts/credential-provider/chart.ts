@@ -34,7 +34,7 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
           ...(config.secretAnnotation === true ? { secretAnnotation: true } : {}),
           ...(config.provider === undefined ? {} : { provider: config.provider }),
         })),
-    ...(config.executable === undefined
+    ...(config.executable?.pools === undefined
       ? []
       : executableMachineConfigs({
           pools: config.executable.pools,
@@ -62,13 +62,22 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
             clusters: Object.fromEntries(
               hosted.map(({ cluster, config }) => [
                 `${cluster.hostedCluster.namespace}/${cluster.hostedCluster.name}`,
-                optionsOf(config),
+                { ...optionsOf(config), ...hostedExecutable(config, cluster.image) },
               ]),
             ),
           },
           access: hosted.flatMap(({ cluster }) => hostedClusterAccess(cluster)),
         },
 };
+
+/** The reconciler writes the ConfigMap that NodePools refer to, so that it has to know what comes with it. */
+function hostedExecutable(
+  { executable, provider }: CredentialProviderInput,
+  image: string,
+): Readonly<Record<string, unknown>> {
+  if (executable === undefined) return {};
+  return { executable: { image, ...(provider === undefined ? {} : { settings: provider }) } };
+}
 
 /** Namespaces whose Role the reconciler keeps. */
 function followed({ namespaces = [] }: CredentialProviderInput): readonly NamespaceAccess[] {

@@ -12,7 +12,13 @@ import {
   providerConfigText,
 } from '../../runtime/rules/credential-provider/provider-flags.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { ignition, MACHINE_CONFIG_API_VERSION, type NodeFile, ROLE_LABEL } from './machine-config.ts';
+import {
+  ignition,
+  MACHINE_CONFIG_API_VERSION,
+  type NodeFile,
+  type NodeUnit,
+  ROLE_LABEL,
+} from './machine-config.ts';
 
 /** Can be written on such nodes, and what lies in a folder `bin` may be run there by SELinux's own table. */
 const FOLDER = '/usr/local/pullwright';
@@ -38,17 +44,22 @@ export interface OwnExecutable {
  * assert.equal(config?.metadata.name, '98-worker-pullwright-credential-provider');
  * ```
  */
-export function executableMachineConfigs({
-  pools,
-  image,
-  settings = {},
-}: OwnExecutable): readonly KubeObject[] {
+export function executableMachineConfigs({ pools, ...own }: OwnExecutable): readonly KubeObject[] {
+  const { files, units } = executableParts(own);
   return pools.map((pool) => ({
     apiVersion: MACHINE_CONFIG_API_VERSION,
     kind: 'MachineConfig',
     metadata: { name: `98-${pool}-pullwright-credential-provider`, labels: { [ROLE_LABEL]: pool } },
-    spec: { config: ignition(filesOf(image, settings), [{ name: UNIT, text: unit() }]) },
+    spec: { config: ignition(files, units) },
   }));
+}
+
+/** Files and unit by themselves, for a MachineConfig that brings more. */
+export function executableParts({ image, settings = {} }: Omit<OwnExecutable, 'pools'>): {
+  readonly files: readonly NodeFile[];
+  readonly units: readonly NodeUnit[];
+} {
+  return { files: filesOf(image, settings), units: [{ name: UNIT, text: unit() }] };
 }
 
 function filesOf(image: string, settings: ProviderSettings): readonly NodeFile[] {
@@ -77,9 +88,12 @@ WantedBy=multi-user.target
 `;
 }
 
+/** The name of an image that a script can hold. */
+export const IMAGE_NAME: RegExp = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
+
 /** The image's name is all that differs from one script to another; it holds no character that a shell reads. */
 function script(image: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/.test(image))
+  if (!IMAGE_NAME.test(image))
     throw new TypeError(
       `Cannot render the executable: invalid value "${image}": must be the name of an image`,
     );

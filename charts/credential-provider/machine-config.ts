@@ -27,6 +27,8 @@ export interface MachineConfigInput {
   /** `master`, `worker`, `arbiter`. */
   readonly pool: string;
   readonly files: readonly NodeFile[];
+  /** @default {[]} */
+  readonly units?: readonly NodeUnit[];
   /** The CRIOCredentialProviderConfig, so that its deletion removes this object too. */
   readonly owner?: OwnerReference;
 }
@@ -48,7 +50,7 @@ export function machineConfigName(pool: string): string {
  * assert.equal(object.metadata.name, '97-worker-generated-credentialproviderconfig');
  * ```
  */
-export function machineConfig({ pool, files, owner }: MachineConfigInput): KubeObject {
+export function machineConfig({ pool, files, units = [], owner }: MachineConfigInput): KubeObject {
   return {
     apiVersion: MACHINE_CONFIG_API_VERSION,
     kind: 'MachineConfig',
@@ -57,7 +59,7 @@ export function machineConfig({ pool, files, owner }: MachineConfigInput): KubeO
       labels: { [ROLE_LABEL]: pool },
       ...(owner === undefined ? {} : { ownerReferences: [owner] }),
     },
-    spec: { config: ignition(files) },
+    spec: { config: ignition(files, units) },
   };
 }
 

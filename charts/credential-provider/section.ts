@@ -36,8 +36,8 @@ export interface CredentialProviderInput {
    * of these pools, one after the other. @default none
    */
   readonly executable?: {
-    /** Pools of the Machine Config Operator. */
-    readonly pools: readonly string[];
+    /** Pools of the Machine Config Operator. Not for hosted clusters: there all NodePools take it that refer to the ConfigMap. */
+    readonly pools?: readonly string[];
   };
   /**
    * Put executable, file and drop-in on the nodes of a stand-alone cluster without the Machine Config Operator, and restart
@@ -128,7 +128,11 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
     .describe("Options of our executable, as args in the kubelet's file"),
   executable: z
     .strictObject({
-      pools: z.array(dnsLabel()).min(1).describe('Pools of the Machine Config Operator'),
+      pools: z
+        .array(dnsLabel())
+        .min(1)
+        .exactOptional()
+        .describe('Pools of the Machine Config Operator; none for hosted clusters'),
     })
     .exactOptional()
     .describe('Put our executable on nodes of OpenShift, in place of the one that OpenShift brings'),
@@ -168,19 +172,8 @@ export function mistakes(
     ...(installer === undefined || isStandalone
       ? []
       : [{ path: ['installer'], text: `the cluster is of kind ${kind}, wanted standalone: ${nodes}` }]),
-    ...(executable === undefined || isStandalone
-      ? []
-      : [{ path: ['executable'], text: `the cluster is of kind ${kind}, wanted standalone: ${nodes}` }]),
-    ...namespaces.flatMap(({ secrets }, index) =>
-      secrets !== 'inUse' || isStandalone
-        ? []
-        : [
-            {
-              path: ['namespaces', String(index), 'secrets'],
-              text: `the cluster is of kind ${kind}, wanted standalone: name the secrets`,
-            },
-          ],
-    ),
+    ...poolMistakes(executable, kind),
+    ...namespaceMistakes(namespaces, kind),
     ...(installer === undefined || executable === undefined || installer.uninstall === true
       ? []
       : [
@@ -198,4 +191,25 @@ export function mistakes(
           },
         ]),
   ];
+}
+
+function poolMistakes(
+  executable: CredentialProviderInput['executable'],
+  kind: string,
+): readonly SectionProblem[] {
+  const isStandalone = kind === 'standalone';
+  if (executable === undefined || isStandalone === (executable.pools !== undefined)) return [];
+  const text = isStandalone
+    ? 'wanted the names of pools of the Machine Config Operator'
+    : `the cluster is of kind ${kind}, which has no pools, wanted none: all NodePools take it that refer to its ConfigMap`;
+  return [{ path: ['executable', 'pools'], text }];
+}
+
+function namespaceMistakes(namespaces: readonly NamespaceAccess[], kind: string): readonly SectionProblem[] {
+  const text = `the cluster is of kind ${kind}, wanted standalone: name the secrets`;
+  return namespaces.flatMap(({ secrets }, index) =>
+    secrets !== 'inUse' || kind === 'standalone'
+      ? []
+      : [{ path: ['namespaces', String(index), 'secrets'], text }],
+  );
 }

@@ -4,10 +4,14 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
 import { schema } from '../../charts/credential-provider/section.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
+import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
+import { clusterObjects, worldOf } from './support/world-double.ts';
 
 const test = suite('our executable on OpenShift');
 
@@ -140,6 +144,54 @@ test('the unit holds no kubelet up', () => {
   assert.equal(unit.enabled, true);
   assert.doesNotMatch(unit.contents, /Before=|RequiredBy=|kubelet\.service/);
   assert.throws(() => rendered("a'; rm -rf /"), /must be the name of an image/);
+});
+
+test('hosted clusters: the ConfigMap of the NodePools brings it beside the kubelet’s file, or nothing at all', () => {
+  const east = {
+    cluster: { image: IMAGE, hostedCluster: { namespace: 'clusters', name: 'east' } },
+    config: { executable: {}, provider: { secrets: 'named' } },
+  };
+  const part = credentialProviderSystem.managementReconciler?.({} as never, [east as never], undefined);
+  const options = parseReconcilerOptions(part?.options ?? {});
+  const nodes = [{ name: 'w', pool: 'worker' }];
+  const configIn = (matchImages: readonly string[]): IgnitionConfig => {
+    const world = worldOf(clusterObjects({ hosted: true, platform: 'AWS', nodes, matchImages }), true);
+    const outcome = credentialProviderReconciler(options).reconcile(world, {
+      scope: 'clusters/east',
+      name: 'cluster',
+    });
+    const [applied] = outcome.apply ?? [];
+    assert.ok(applied !== undefined && 'object' in applied);
+    const { config } = applied.object['data'] as { readonly config: string };
+    return (JSON.parse(config) as { readonly spec: { readonly config: IgnitionConfig } }).spec.config;
+  };
+  const { storage, systemd } = configIn(['docker.io']);
+  assert.deepEqual(
+    storage.files.map(({ path, mode }) => [path.slice(path.lastIndexOf('/') + 1), mode]),
+    [
+      ['ecr-credential-provider.yaml', 0o644],
+      ['deliver-credential-provider', 0o755],
+      ['crio-credential-provider.json', 0o644],
+    ],
+  );
+  assert.deepEqual(systemd.units, rendered().systemd.units);
+  assert.equal(storage.files[1]?.contents.source, rendered().storage.files[0]?.contents.source);
+});
+
+test('pools are for stand-alone clusters, and images and options are checked again where they are read', () => {
+  const faults = (kind: string, executable: { readonly pools?: readonly string[] }): string =>
+    JSON.stringify(credentialProviderSystem.check?.({ executable }, { kind } as never));
+  assert.match(faults('hosted', { pools: ['worker'] }), /which has no pools/);
+  assert.match(faults('standalone', {}), /wanted the names of pools/);
+  assert.equal(faults('hosted', {}), '[]');
+  assert.equal(faults('standalone', { pools: ['worker'] }), '[]');
+  for (const executable of [
+    {},
+    { image: 'a b' },
+    { image: 'a', x: 1 },
+    { image: 'a', settings: { authDir: 'rel' } },
+  ])
+    assert.throws(() => parseReconcilerOptions({ executable }), /executable: wanted image/);
 });
 
 test('the section refuses paths that a list or a unit would read as something else', () => {

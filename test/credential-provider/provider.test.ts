@@ -171,9 +171,14 @@ const lefts: readonly Left[] = [
 table(test, lefts, ({ setup, by, isKept }) => {
   const record = by === undefined ? {} : { 'pullwright.dev/record': { by, until: '' } };
   const existing = { [LEFT]: JSON.stringify({ auths: {}, ...record }) };
-  return run({ ...setup, files: { ...setup.files, authDirMode: 0o700, existing } }, ({ names }) =>
-    assert.deepEqual(names, isKept ? [LEFT] : []),
-  );
+  return run({ ...setup, files: { ...setup.files, authDirMode: 0o700, existing } }, ({ names, stdout }) => {
+    assert.deepEqual(names, isKept ? [LEFT] : []);
+    // CRI-O takes a file that is left: without the entry, the kubelet would record a pull that anybody may have made.
+    assert.deepEqual(
+      JSON.parse(stdout).auth,
+      isKept ? { [IMAGE]: { username: '', password: '' } } : undefined,
+    );
+  });
 });
 
 test('a write that fails leaves the file that is there', () =>

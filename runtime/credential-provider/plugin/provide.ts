@@ -1,5 +1,5 @@
 /** One run for the kubelet: decide, write or remove the auth file, answer. */
-import { chmodSync, lstatSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { replaceFile } from '../../host/atomic-file.ts';
 import { fileError } from '../../host/file-errors.ts';
 import { sha256Hex } from '../../host/sha256.ts';
@@ -78,24 +78,35 @@ function act(decision: Decision, options: ProviderOptions, log: Log): ProvideRes
     log.info(
       `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
     );
-    return answer(false);
+    return answer(options.keepImagesPrivate && existsSync(path));
   }
-  return withoutCredentials(decision, failure, options, { log, answer });
+  return withoutCredentials(decision, failure, options, { log, answer, path });
 }
 
 /**
  * The secrets could not be read. A refusal holds, because it is how an owner takes a right back. Anything else says nothing
  * about the pod: the node's own auth file counts for a pull, and the entry for the exact image lets a container start again
  * whose ServiceAccount has pulled the image before.
+ *
+ * Where another account of the namespace has left a file for the image, CRI-O takes it whatever is answered. A pull with it
+ * must not be recorded as one without credentials, which would open the image to every pod on the node.
  */
 function withoutCredentials(
   { covered }: Decision,
   failure: unknown,
   { keepImagesPrivate }: ProviderOptions,
-  { log, answer }: { readonly log: Log; readonly answer: (keepPrivate: boolean) => ProvideResult },
+  {
+    log,
+    answer,
+    path,
+  }: {
+    readonly log: Log;
+    readonly answer: (keepPrivate: boolean) => ProvideResult;
+    readonly path: string;
+  },
 ): ProvideResult {
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
-  const keepsIdentity = !isDenied && keepImagesPrivate;
+  const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
   if (covered !== true && !keepsIdentity) throw failure;
   log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
   return answer(keepsIdentity);

@@ -1,6 +1,13 @@
 /** Options of the credential provider's reconciler, read from the configuration of `reconcile`. */
+import { IMAGE_NAME } from '../../../charts/credential-provider/executable.ts';
+import {
+  flagFault,
+  PROVIDER_FLAGS,
+  type ProviderFlagKind,
+} from '../../rules/credential-provider/provider-flags.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { FollowedNamespace } from './namespace-roles.ts';
+import type { HostedExecutable } from './targets.ts';
 
 export interface ReconcilerOptions {
   /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. @default {'auto'} */
@@ -11,6 +18,8 @@ export interface ReconcilerOptions {
   readonly secretAnnotation: boolean;
   /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. @default {false} */
   readonly installer?: boolean;
+  /** Our executable for the nodes of hosted clusters, in the ConfigMap of their NodePools. @default none */
+  readonly executable?: HostedExecutable;
   /** Namespaces whose Role follows the pull secrets in use, by name. @default none */
   readonly namespaces?: ReadonlyMap<string, FollowedNamespace>;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
@@ -60,11 +69,13 @@ function made({
   platform,
   secretAnnotation = false,
   installer = false,
+  executable,
 }: Fields): ReconcilerOptions {
   return {
     mode: mode as ReconcilerOptions['mode'],
     secretAnnotation: secretAnnotation === true,
     ...(installer === true ? { installer } : {}),
+    ...(executable === undefined ? {} : { executable: executable as HostedExecutable }),
     ...(typeof platform === 'string' ? { platform } : {}),
   };
 }
@@ -74,14 +85,22 @@ interface Fields {
   readonly platform?: unknown;
   readonly secretAnnotation?: unknown;
   readonly installer?: unknown;
+  readonly executable?: unknown;
 }
 
 function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readonly string[] {
-  const { mode = 'auto', platform = 'None', secretAnnotation = false, installer = false, ...others } = raw;
+  const {
+    mode = 'auto',
+    platform = 'None',
+    secretAnnotation = false,
+    installer = false,
+    executable,
+    ...others
+  } = raw;
   const wanted =
     prefix === ''
-      ? 'mode, platform, secretAnnotation, installer, namespaces or clusters'
-      : 'mode, platform, secretAnnotation or installer';
+      ? 'mode, platform, secretAnnotation, installer, executable, namespaces or clusters'
+      : 'mode, platform, secretAnnotation, installer or executable';
   return [
     ...Object.keys(others).map((field) => `${prefix}${field}: no such option, wanted ${wanted}`),
     ...(mode === 'auto' || mode === 'own' || mode === 'observe'
@@ -93,7 +112,32 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
     ...Object.entries({ secretAnnotation, installer }).flatMap(([field, value]) =>
       typeof value === 'boolean' ? [] : [`${prefix}${field}: wanted true or false`],
     ),
+    ...executableProblems(executable, prefix),
   ];
+}
+
+function executableProblems(executable: unknown, prefix: string): readonly string[] {
+  if (executable === undefined || isExecutable(executable)) return [];
+  return [
+    `${prefix}executable: wanted image (the name of an image) and settings (options of the executable)`,
+  ];
+}
+
+function isExecutable(value: unknown): boolean {
+  if (!isMap(value)) return false;
+  const { image, settings = {}, ...others } = value;
+  return (
+    Object.keys(others).length === 0 &&
+    typeof image === 'string' &&
+    IMAGE_NAME.test(image) &&
+    isMap(settings) &&
+    Object.entries(settings).every(([field, setting]) => {
+      const flag = (PROVIDER_FLAGS as Readonly<Record<string, { kind: ProviderFlagKind } | undefined>>)[
+        field
+      ];
+      return flag !== undefined && flagFault(flag.kind, setting) === undefined;
+    })
+  );
 }
 
 function namespaceProblems(namespaces: unknown): readonly string[] {

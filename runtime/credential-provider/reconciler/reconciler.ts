@@ -140,7 +140,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
   );
   // Deleted: what was rendered goes, by the owner references and because the engine prunes.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
-  const targets = targetsOf(world, options.platform);
+  const targets = targetsOf(world, options.platform, options.executable);
   const elsewhere = managerElsewhere(
     options.mode,
     object,

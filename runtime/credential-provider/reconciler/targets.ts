@@ -1,4 +1,5 @@
 /** What is rendered and where it goes: a MachineConfig per pool, or the one ConfigMap of a hosted cluster. */
+import { executableParts, type OwnExecutable } from '../../../charts/credential-provider/executable.ts';
 import {
   hostedConfigMap,
   hostedConfigMapName,
@@ -47,8 +48,15 @@ export interface Target {
   readonly nodePools: readonly NodePool[];
 }
 
+/** What a hosted cluster's nodes get beside the kubelet's file. */
+export type HostedExecutable = Omit<OwnExecutable, 'pools'>;
+
 /** All of them; none where there are no pools. `assumed`: the platform where the cluster does not say. */
-export function targetsOf(world: World, assumed: string | undefined): readonly Target[] {
+export function targetsOf(
+  world: World,
+  assumed: string | undefined,
+  executable?: HostedExecutable,
+): readonly Target[] {
   const type = platformOf(world) ?? assumed;
   const platform = platformFile(type ?? 'None');
   const unclear =
@@ -56,7 +64,8 @@ export function targetsOf(world: World, assumed: string | undefined): readonly T
       ? `${world.get(INFRASTRUCTURE) === undefined ? 'Infrastructure/cluster is not there' : 'the status of Infrastructure/cluster names no platform'}, so it cannot be told which file the kubelets read: bring it, or set the option "platform" of the section credential-provider`
       : undefined;
   const { hostedCluster } = world.scope;
-  if (hostedCluster !== undefined) return [hostedTarget(world, hostedCluster, { platform, unclear })];
+  if (hostedCluster !== undefined)
+    return [hostedTarget(world, hostedCluster, { platform, unclear }, executable)];
   return readPools(world).map((pool) => {
     const ref: Ref = { ...MACHINE_CONFIG, name: machineConfigName(pool.name) };
     return {
@@ -101,6 +110,7 @@ function hostedTarget(
   world: World,
   hosted: NonNullable<Scope['hostedCluster']>,
   file: Pick<Target, 'platform' | 'unclear'>,
+  executable: HostedExecutable | undefined,
 ): Target {
   const name = hostedConfigMapName(hosted.name);
   const { pools, strayOld } = readNodePools(world, hosted, name);
@@ -123,10 +133,21 @@ function hostedTarget(
     pool,
     ...file,
     present: world.get(ref),
-    make: (files) => hostedConfigMap(hosted, machineConfig({ pool: pool.name, files })),
+    make: (files) => hostedConfigMap(hosted, hostedMachineConfig(pool.name, files, executable)),
     ref,
     nodePools: pools,
   };
+}
+
+/** NodePools refer to one ConfigMap, so that our executable comes in it. Without a file the kubelet asks no provider. */
+function hostedMachineConfig(
+  pool: string,
+  files: readonly NodeFile[],
+  executable: HostedExecutable | undefined,
+): KubeObject {
+  if (executable === undefined || files.length === 0) return machineConfig({ pool, files });
+  const own = executableParts(executable);
+  return machineConfig({ pool, files: [...files, ...own.files], units: own.units });
 }
 
 function rolloutOf(pools: readonly NodePool[]): Rollout {
