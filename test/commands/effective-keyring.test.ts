@@ -97,6 +97,41 @@ test('explain names the profile, and says what is missing without consent', asyn
   assert.match(without.stdout, /PullSecretProfile\/team/);
 });
 
+test('reconcile --from shows the pods of templates, which no diff shows', async () => {
+  write(true);
+  const ran = await run('reconcile');
+  const section = /pods of templates pull with\n([\s\S]*?)\n\n/.exec(ran.stdout)?.[1];
+  assert.deepEqual(section?.split('\n'), [
+    '  Deployment/shop/web: reg (PullSecretProfile/team)',
+    '  CronJob/shop/nightly: reg (PullSecretProfile/team)',
+  ]);
+  const config = join(folder, '..', `${folder.split('/').at(-1)}.config`);
+  writeFileSync(config, JSON.stringify({ systems: { 'pull-secret-injection': { admission: 'none' } } }));
+  const off = await run('reconcile', '--config', config, '--output', 'json');
+  rmSync(config);
+  const { templates } = JSON.parse(off.stdout) as { templates: readonly object[] };
+  assert.deepEqual(templates[0], { template: 'Deployment/shop/web', secrets: [], notInjected: ['reg'] });
+});
+
+test('the example of a repository holds, and fails without the profile', async () => {
+  const example = join(main, '..', 'examples', 'credential-tests');
+  const file = join(example, 'shop.test.yaml');
+  const pullwright = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
+  const ran = await pullwright('test', file);
+  assert.match(ran.stdout, /4 passed, 0 failed/, ran.stdout + ran.stderr);
+  assert.equal((await pullwright('validate', '--strict', join(example, 'manifests'))).code, 0);
+  const without = await pullwright(
+    'test',
+    file,
+    '--from',
+    join(example, 'stand-ins'),
+    '--from',
+    join(example, 'manifests', 'shop.yaml'),
+  );
+  assert.match(without.stdout, /FAIL {2}web pulls with what the profile brings/);
+  assert.equal(without.code, 1);
+});
+
 test('doctor says what was seen', async () => {
   write(true);
   const web = await run('doctor', 'deploy/web', '-n', 'shop');

@@ -161,7 +161,7 @@ export function findWorld(
 }
 
 /** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
-function effectiveNames(
+export function effectiveNames(
   store: ObjectStore,
   puller: Puller,
   spec: PodSpec | undefined,

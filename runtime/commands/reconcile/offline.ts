@@ -19,21 +19,21 @@ import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
 import { writeObjects } from './offline-write.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 import { type Report, renderReport, reportOf } from './report.ts';
+import { TEMPLATE_KINDS, templatePulls } from './templates.ts';
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets goes with --to');
-  const reconcilers = await loadReconcilers(
-    parseReconcileConfig(flags.config === undefined ? '' : await text(flags.config)),
-  );
-  const read = inputReader(
-    [...reconcilers.flatMap((reconciler) => reconciler.reads.map((one) => one.kind)), ...SCOPE_KINDS],
-    io,
-  );
+  const config = parseReconcileConfig(flags.config === undefined ? '' : await text(flags.config));
+  const reconcilers = await loadReconcilers(config);
+  const injection = config['pull-secret-injection'] ?? false;
+  const kinds = reconcilers.flatMap((reconciler) => reconciler.reads.map((one) => one.kind));
+  const read = inputReader([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)], io);
   const pairs = await inputPairs(flags, read);
   if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
   const facts = flags.facts === undefined ? undefined : parseFacts(await text(flags.facts));
   const runs = pairs.map(({ scope, hosted, management }) => ({
     scope,
+    hosted: hosted.store,
     result: runOffline({
       reconcilers,
       scope,
@@ -42,7 +42,13 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
       ...(facts === undefined ? {} : { facts }),
     }),
   }));
-  const reports = runs.map((run) => reportOf(run.scope.name, run.result));
+  const reports = runs.map(({ scope, result, hosted }) =>
+    reportOf(
+      scope.name,
+      result,
+      injection === false ? [] : templatePulls(hosted, injection['admission'] === 'none'),
+    ),
+  );
   io.stdout.write(rendered(reports, flags));
   if (flags.to !== undefined && !flags['dry-run']) await write(runs, flags, reconcilers, io);
   return reports.some((report) => report.problems.some((problem) => problem.disposition === 'terminal'))

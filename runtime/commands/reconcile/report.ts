@@ -9,6 +9,7 @@ import { describeObject } from '../../rules/kubernetes/object.ts';
 import { Redacted } from '../../rules/redacted.ts';
 import { capped } from '../../rules/text/capped.ts';
 import { describeSecretValue } from './secret-summary.ts';
+import { type TemplatePull, templateLine } from './templates.ts';
 
 /** One line of a diff: a sign and a text. */
 export interface DiffLine {
@@ -39,6 +40,8 @@ export interface Report {
     readonly message: string;
   }[];
   readonly actions: readonly string[];
+  /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
+  readonly templates: readonly TemplatePull[];
   readonly problems: readonly (Omit<Problem, 'regarding'> & {
     readonly reconciler: string;
     readonly key: Key;
@@ -47,7 +50,11 @@ export interface Report {
 }
 
 /** Turns a run into a report. */
-export function reportOf(scope: string, result: OfflineResult): Report {
+export function reportOf(
+  scope: string,
+  result: OfflineResult,
+  templates: readonly TemplatePull[] = [],
+): Report {
   const counts = { created: 0, configured: 0, unchanged: 0, removed: 0 };
   for (const object of result.objects) counts[object.verb] += 1;
   return {
@@ -63,6 +70,7 @@ export function reportOf(scope: string, result: OfflineResult): Report {
       report.events.map((event) => ({ ...event, reconciler: report.reconciler })),
     ),
     ...statusOf(result),
+    templates,
     actions: result.reports.flatMap((report) =>
       report.actions.map((action) =>
         action.action === 'evict'
@@ -179,6 +187,7 @@ export function renderReport(report: Report, options: RenderOptions): string {
           .flatMap((object) => objectLines(object, options.verbose)),
       ),
     ),
+    section('pods of templates pull with', few(report.templates.map((one) => `  ${templateLine(one)}`))),
     section(
       'verdicts',
       few(report.verdicts.map((one) => `  ${one.verdict.padEnd(9)} ${one.subject}: ${one.message}`)),
