@@ -4,6 +4,7 @@
  * A 403 is tried again every ten seconds and not ever more rarely: rights are usually missing because somebody is just
  * installing or repairing them.
  */
+import { exponentialMs } from '../rules/back-off.ts';
 
 export interface RateLimitOptions {
   /** Milliseconds that never go back. */
@@ -46,8 +47,7 @@ export class RateLimiter {
   delayOf(id: string): number {
     const failures = this.#failures.get(id) ?? 0;
     this.#failures.set(id, failures + 1);
-    const { firstMs, maxMs } = this.#options;
-    return Math.max(Math.min(maxMs, firstMs * 2 ** Math.min(failures, 60)), this.#take());
+    return Math.max(exponentialMs(this.#options, failures), this.#take());
   }
 
   /** How often `id` failed in a row. */

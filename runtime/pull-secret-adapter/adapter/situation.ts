@@ -4,7 +4,9 @@
  * A permission is granted without any change of the document of the cluster, so a refusal is looked at again after an hour;
  * only what a change of the cluster alone can cure waits for one.
  */
+
 import { createHash } from 'node:crypto';
+import { exponentialMs } from '../../rules/back-off.ts';
 import type { AdapterStatus, Cluster } from '../cluster.ts';
 import { type OutcomeClass, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
@@ -128,7 +130,7 @@ export function retryPauseMs(
   if (kind === 'terminal') return undefined;
   if (kind === 'denied')
     return settings.deniedRetrySeconds === 0 ? undefined : settings.deniedRetrySeconds * 1000;
-  return Math.min(FIRST_RETRY_MS * 2 ** Math.min(attempt - 1, 10), MAX_RETRY_MS);
+  return exponentialMs({ firstMs: FIRST_RETRY_MS, maxMs: MAX_RETRY_MS }, attempt - 1);
 }
 
 /** For a Job that left no result: its image did not start, it ran out of time or memory. */

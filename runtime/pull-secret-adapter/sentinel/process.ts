@@ -1,5 +1,7 @@
 /** Sentinel as a process: a go over all clusters, a pause, the next go. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { exponentialMs } from '../../rules/back-off.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -28,7 +30,7 @@ export async function runSentinel(process: SentinelProcess): Promise<number> {
   do {
     failures = (await onePoll(process)) ? 0 : failures + 1;
     if (process.once) break;
-    const pause = Math.max(pauseMs, Math.min(pauseMs * 2 ** Math.min(failures, 10), MAX_PAUSE_MS));
+    const pause = Math.max(pauseMs, exponentialMs({ firstMs: pauseMs, maxMs: MAX_PAUSE_MS }, failures));
     await sleep(failures === 0 ? pauseMs : pause, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted);
   await Promise.all(servers.map((server) => server.close()));

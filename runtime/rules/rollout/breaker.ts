@@ -4,6 +4,8 @@
  * When the unit did not come up, the content gets a second chance after 5 minutes and a third after 30; then only other
  * content is tried. When systemd could not even be reached, nothing was restarted, so it is tried for ever, ever more slowly.
  */
+import { exponentialMs } from '../back-off.ts';
+
 /** `bus`: systemd was not reached, nothing was restarted. `unit`: the unit did not come up. */
 export type FailureKind = 'bus' | 'unit';
 
@@ -49,7 +51,7 @@ export function opened(
   const rounds = before?.kind === failure.kind ? before.rounds + 1 : 1;
   const coolMs =
     failure.kind === 'bus'
-      ? Math.min(MINUTE * 2 ** Math.min(rounds - 1, 10), MAX_BUS_COOL_MS)
+      ? exponentialMs({ firstMs: MINUTE, maxMs: MAX_BUS_COOL_MS }, rounds - 1)
       : UNIT_COOL_MS[rounds - 1];
   const breaker: Breaker = {
     rounds,

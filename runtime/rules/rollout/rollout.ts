@@ -6,6 +6,7 @@
  * Source of the rule: requirement 1 ("if the restart fails after 3 attempts, the system rolls back the file changes"), with
  * waits of 1 s and 2 s between the attempts as in the existing agent; absence is restored as absence.
  */
+import { exponentialMs } from '../back-off.ts';
 import { type FailureKind, isOpen, opened, retryInMs, withoutBreaker } from './breaker.ts';
 import type { Change, Journal } from './journal.ts';
 
@@ -254,16 +255,13 @@ function written(change: Change, invocation: string, now: number, policy: Policy
   return { ...next, failures: 0, notBefore: now + waitMs, waitMs };
 }
 
-const MAX_BACK_OFF_MS = 60_000;
+const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 const MAX_RESTARTS = 32;
 
 function failed(change: Change, kind: FailureKind, now: number): Change {
   const failures = change.failures + 1;
   // Attempts at a restart wait 1 s, then 2 s. Everything else is retried until it works, ever more slowly.
-  const waitMs =
-    change.phase === 'restarting'
-      ? failures * 1000
-      : Math.min(1000 * 2 ** Math.min(failures - 1, 10), MAX_BACK_OFF_MS);
+  const waitMs = change.phase === 'restarting' ? failures * 1000 : exponentialMs(BACK_OFF, failures - 1);
   return {
     ...change,
     failures,
