@@ -111,6 +111,7 @@ export const HEALTH_KINDS: readonly string[] = [
   'pullwright.dev_PullStatus',
   'pullwright.dev_PullSecretProfile',
   'pullwright.dev_PullSecretGrant',
+  'pullwright.dev_PullSecretClaim',
 ];
 
 /**

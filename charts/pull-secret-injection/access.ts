@@ -18,13 +18,18 @@ export function injectionAccess(input: {
     { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'patch', 'delete'], ...named },
     {
       apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'],
+      resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
       verbs: READ,
     },
     { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['create', 'patch', 'delete'] },
     {
       apiGroups: ['pullwright.dev'],
-      resources: ['pullsecretprofiles/status', 'pullsecretgrants/status', 'pullstatuses/status'],
+      resources: [
+        'pullsecretprofiles/status',
+        'pullsecretgrants/status',
+        'pullsecretclaims/status',
+        'pullstatuses/status',
+      ],
       verbs: ['get', 'patch'],
     },
     { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },

@@ -15,12 +15,18 @@ export function aggregatedRoles(): readonly KubeObject[] {
     role(
       'pullwright-view',
       ['view', 'edit', 'admin'],
-      [{ apiGroups: GROUP, resources: ['pullsecretgrants', 'pullstatuses'], verbs: READ }],
+      [
+        {
+          apiGroups: GROUP,
+          resources: ['pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
+          verbs: READ,
+        },
+      ],
     ),
     role(
       'pullwright-edit',
       ['edit', 'admin'],
-      [{ apiGroups: GROUP, resources: ['pullsecretgrants'], verbs: WRITE }],
+      [{ apiGroups: GROUP, resources: ['pullsecretgrants', 'pullsecretclaims'], verbs: WRITE }],
     ),
   ];
 }

@@ -7,6 +7,7 @@ import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
+import { pullSecretClaimCrd } from './claim-crd.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { pullSecretGrantCrd } from './grant-crd.ts';
 import { injectionObjects } from './objects.ts';
@@ -116,6 +117,7 @@ function pullSecretInjectionObjects(
   return [
     pullSecretProfileCrd(),
     pullSecretGrantCrd(),
+    pullSecretClaimCrd(),
     ...(config.sidecarSetCrd === true ? [sidecarSetCrd()] : []),
     ...injectionObjects({
       namespace: cluster.namespace,

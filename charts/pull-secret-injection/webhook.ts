@@ -98,7 +98,7 @@ const READ = ['get', 'list', 'watch'] as const;
 /** Secrets cannot be listed by type in RBAC; the webhook asks only for pull secrets and keeps no others. */
 const ACCESS: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['namespaces', 'serviceaccounts', 'secrets'], verbs: READ },
-  { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: READ },
+  { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles', 'pullsecretclaims'], verbs: READ },
   { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
   {

@@ -70,6 +70,7 @@ const POLICIES: readonly string[] = [
 const REPORTING: readonly string[] = [
   'PullSecretProfile',
   'PullSecretGrant',
+  'PullSecretClaim',
   'PullStatus',
   CREDENTIAL_PROVIDER.kind,
 ];

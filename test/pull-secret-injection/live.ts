@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
+import { pullSecretClaimCrd } from '../../charts/pull-secret-injection/claim-crd.ts';
 import { collisionPolicy } from '../../charts/pull-secret-injection/collision.ts';
 import {
   consentPolicy,
@@ -30,7 +31,7 @@ const root = new URL('../..', import.meta.url).pathname;
 export async function startPlane(): Promise<ControlPlane> {
   const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
   await Promise.all(
-    [pullSecretProfileCrd(), pullSecretGrantCrd(), sidecarSetCrd()].map((crd) =>
+    [pullSecretProfileCrd(), pullSecretGrantCrd(), pullSecretClaimCrd(), sidecarSetCrd()].map((crd) =>
       installCrd(plane.client, crd),
     ),
   );

@@ -38,6 +38,7 @@ export const INJECTION_FOLDER_KINDS: readonly string[] = [
   'Namespace',
   'PullSecretProfile',
   'PullSecretGrant',
+  'PullSecretClaim',
   'SidecarSet',
   'ControllerRevision',
   'MutatingAdmissionPolicy',

@@ -6,6 +6,7 @@
  */
 import type { Key, Ref, World } from '../../controller/contract.ts';
 import { PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   GRANT_API_VERSION,
   GRANT_KIND,
@@ -13,6 +14,7 @@ import {
 } from '../../rules/injection/pull-secret-grant.ts';
 import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
+import { claimObjects } from './requests.ts';
 import {
   type Distributor,
   distributionIn,
@@ -39,6 +41,8 @@ export function keysFor(changed: Ref, world: World, options: InjectionOptions): 
       return keys.declaration(changed);
     case GRANT_KIND:
       return keys.grant(changed);
+    case CLAIM_KIND:
+      return keys.claim(changed);
     case PULL_STATUS_KIND:
       return keys.namespace(changed.namespace ?? '');
     default:
@@ -110,7 +114,26 @@ class Keys {
 
   /** Its copies, and its pods. */
   namespace(name: string): readonly Key[] {
-    return [this.key('namespace', name), ...(this.#options.audit ? [this.key('pods', name)] : [])];
+    return [
+      this.key('namespace', name),
+      ...(this.#options.audit ? [this.key('pods', name)] : []),
+      ...this.claims(name),
+    ];
+  }
+
+  /** The claims in one namespace: what they ask for is there or not. */
+  claims(namespace: string): readonly Key[] {
+    return claimObjects(this.#world, namespace).map(({ metadata }) =>
+      this.key(`claim/${metadata.name}`, namespace),
+    );
+  }
+
+  /** A request concerns its namespace, its pods and the profiles that may serve it. */
+  claim(changed: Ref): readonly Key[] {
+    const own = this.key(`claim/${changed.name}`, changed.namespace);
+    if (!saysNew(changed, this.#world, this.#options)) return [own];
+    const onRequest = this.profiles((profile) => profile.onRequest);
+    return [own, ...this.namespace(changed.namespace ?? ''), ...this.policy(), ...onRequest];
   }
 
   /** A profile or a SidecarSet. */
@@ -153,7 +176,9 @@ class Keys {
         sources.some((source) => source.namespace === namespace && source.name === name),
       );
     const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
-    const own = byName.has(name) ? [this.key('namespace', namespace), ...this.counts(brings)] : [];
+    const own = byName.has(name)
+      ? [this.key('namespace', namespace), ...this.claims(namespace), ...this.counts(brings)]
+      : [];
     return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
   }
 
@@ -179,7 +204,7 @@ class Keys {
     if (users.length === 0) return [];
     return this.#namespaces()
       .filter((object) => users.some((one) => serves(one, namespaceLabels(object), this.#options)))
-      .map(({ metadata }) => this.key('namespace', metadata.name));
+      .flatMap(({ metadata }) => [this.key('namespace', metadata.name), ...this.claims(metadata.name)]);
   }
 
   #namespaces(): ReturnType<World['list']> {

@@ -14,7 +14,7 @@ import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
 import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
 import { tryOut } from './tried.ts';
-import { profileOf } from './view.ts';
+import { profileOf, profilesIn } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
 const COUNT_AGAIN_MS = 1000;
@@ -38,7 +38,7 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
       conditions: readiness({ ...generation, ready: invalid, stalled: invalid }),
     });
   }
-  const { profile } = read;
+  const profile = profilesIn(world).find((one) => one.name === name) ?? read.profile;
   const count = countNamespaces(world, profile, options);
   const removal = heldRemoval(world, object, options);
   const isTried = isLive(object) && profile.injects && !profile.suspended;
@@ -67,10 +67,15 @@ function isLive({ metadata }: KubeObject): boolean {
 const NOT_TRIED = { tried: undefined, trials: [] } as const;
 
 function countsOf(profile: PullSecretProfile, count: Count): Readonly<Record<string, unknown>> {
-  const { selected, current, blocked } = count;
+  const { selected, current, blocked, pending } = count;
   const brings = profile.distributes && profile.secrets.some(({ sources }) => sources.length > 0);
   return {
-    namespaces: { selected, current, ...(blocked === 0 ? {} : { blocked }) },
+    namespaces: {
+      selected,
+      current,
+      ...(blocked === 0 ? {} : { blocked }),
+      ...(pending === 0 ? {} : { pending }),
+    },
     copies: brings ? `${current}/${selected}` : '-',
   };
 }

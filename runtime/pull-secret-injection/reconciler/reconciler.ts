@@ -1,6 +1,6 @@
 /**
- * Pull secret injection and distribution as one reconciler with six sorts of keys: a namespace (its copies), the pods of a
- * namespace, the admission policy, the status of a profile, that of a grant, the report on a SidecarSet.
+ * Pull secret injection and distribution as one reconciler with seven sorts of keys: a namespace (its copies), the pods of a
+ * namespace, the admission policy, the status of a profile, that of a grant, that of a claim, the report on a SidecarSet.
  *
  * A namespace is a key of its own, so that a change of the source is seen by each copy that is still to be written, and
  * never waits behind the copies of the last one.
@@ -9,12 +9,14 @@ import type { Read, Reconciler } from '../../controller/contract.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
+import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import { DEFAULT_REMOVALS, readRemovalLimits } from '../../rules/injection/removal-breaker.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions } from '../options.ts';
+import { reconcileClaim } from './claim-status.ts';
 import { SECRET_TYPE } from './compose.ts';
 import { reconcileGrant } from './grant-status.ts';
 import { ENDPOINT_SLICES, SERVICE_NAME_LABEL } from './injecting.ts';
@@ -45,6 +47,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
     hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}` }),
     hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
+    hosted(CLAIM_API_VERSION, CLAIM_KIND, { optional: true }),
     hosted(PULL_STATUS_API_VERSION, PULL_STATUS_KIND, { optional: true }),
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
@@ -97,6 +100,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
       if (sort === 'pods') return reconcilePods(world, key.namespace ?? '', options);
       if (sort === 'profile') return reconcileProfile(world, name, options);
       if (sort === 'grant') return reconcileGrant(world, key.namespace ?? '', name, options);
+      if (sort === 'claim') return reconcileClaim(world, key.namespace ?? '', name, options);
       if (sort === 'sidecarset') return reconcileSidecarSet(world, name, options);
       return reconcilePolicy(world, options);
     },

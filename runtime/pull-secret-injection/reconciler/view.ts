@@ -26,6 +26,7 @@ import {
 } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { claimObjects, requested } from './requests.ts';
 
 /** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
@@ -54,20 +55,24 @@ export function profileOf(object: KubeObject): ReadProfile {
   return read;
 }
 
-const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
+const sortedProfiles = new WeakMap<
+  readonly KubeObject[],
+  { readonly claims: readonly KubeObject[]; readonly profiles: readonly PullSecretProfile[] }
+>();
 
-/** The valid profiles, by order and name. */
+/** The valid profiles, by order and name; those on request narrowed to who asks. */
 export function profilesIn(world: World): readonly PullSecretProfile[] {
   const objects = world.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const claims = claimObjects(world);
   const known = sortedProfiles.get(objects);
-  if (known !== undefined) return known;
+  if (known?.claims === claims) return known.profiles;
   const profiles = objects
     .flatMap((object) => {
       const read = profileOf(object);
-      return read.ok ? [read.profile] : [];
+      return read.ok ? [requested(read.profile, claims)] : [];
     })
     .sort(compareProfiles);
-  sortedProfiles.set(objects, profiles);
+  sortedProfiles.set(objects, { claims, profiles });
   return profiles;
 }
 
@@ -121,6 +126,7 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       repair: 'Report',
       suspended: set.paused,
       copies: PLAIN_COPIES,
+      onRequest: false,
     },
   };
 }

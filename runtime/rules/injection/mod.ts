@@ -10,6 +10,7 @@
  * - `profile-policy.ts`: Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34
  *   and 1.35 with the feature gate)
  * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
+ * - `pull-secret-claim.ts`: `PullSecretClaim` (pullwright.dev/v1alpha1, namespaced)
  * - `pull-secret-grant.ts`: `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced)
  * - `removal-breaker.ts`: Holds a change that would take many copies of a profile away at once
  * - `service-account-pull-secrets.ts`: What a service account has to do with the pull secrets of its pods

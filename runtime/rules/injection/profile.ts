@@ -19,6 +19,9 @@ export const PROFILE_MODES: readonly ['InjectAndDistribute', 'Inject', 'Distribu
   'Distribute',
 ];
 
+/** Who is served of whom `namespaceSelector` selects: everybody, or who asks by a PullSecretClaim. */
+export const PROFILE_OFFERS: readonly ['Everywhere', 'OnRequest'] = ['Everywhere', 'OnRequest'];
+
 /** Bounds of lists; the CRD states the same ones, and the consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
@@ -57,6 +60,8 @@ export interface PullSecretProfile {
   /** The profile to which this one hands over the names that it holds. */
   readonly successor?: string;
   readonly copies: ProfileCopies;
+  /** Only namespaces that ask for it by a PullSecretClaim are served. */
+  readonly onRequest: boolean;
   /** When the profile was made: who comes first has the name. Absent in folders. */
   readonly createdAt?: string;
 }
@@ -81,6 +86,7 @@ export const PROFILE_SHAPE: Shape = {
     suspend: 'boolean',
     successor: 'string',
     copies: COPIES_SHAPE,
+    offer: 'string',
   },
 };
 
@@ -125,6 +131,7 @@ export function readProfile(object: KubeObject): ReadProfile {
     distributes: mode !== 'Inject',
     repair: choice(spec['repair'], ['Report', 'Evict'], 'spec.repair', problems),
     suspended: spec['suspend'] === true,
+    onRequest: choice(spec['offer'], PROFILE_OFFERS, 'spec.offer', problems) === 'OnRequest',
     copies: readCopies(spec['copies'], 'spec.copies', problems),
     ...successorOf(spec['successor'], problems),
     ...(object.metadata.creationTimestamp === undefined

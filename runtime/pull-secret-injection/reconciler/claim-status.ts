@@ -1,0 +1,146 @@
+/** The status of one PullSecretClaim: what became of the request, for the owner of the namespace. */
+import type { Outcome, Ref, World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import {
+  CLAIM_API_VERSION,
+  CLAIM_KIND,
+  type PullSecretClaim,
+  readPullSecretClaim,
+} from '../../rules/injection/pull-secret-claim.ts';
+import {
+  type Condition,
+  type ConditionInput,
+  nextConditions,
+  readiness,
+} from '../../rules/kubernetes/conditions.ts';
+import type { InjectionOptions } from '../options.ts';
+import { type Copy, copiesFor } from './copies.ts';
+import { injectionState } from './injecting.ts';
+import { namespaceRef } from './namespace-plan.ts';
+import { profileRef } from './profile-status.ts';
+import { distributionIn, namespaceLabels, profilesIn, serves } from './view.ts';
+
+/** What should be true of the status of a claim. */
+export function reconcileClaim(
+  world: World,
+  namespace: string,
+  name: string,
+  options: InjectionOptions,
+): Outcome {
+  const ref: Ref = { role: 'hosted', apiVersion: CLAIM_API_VERSION, kind: CLAIM_KIND, namespace, name };
+  const object = world.get(ref);
+  if (object === undefined) return {};
+  const claim = readPullSecretClaim(object);
+  const { generation } = object.metadata;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+  const { conditions, secrets } = stateOf(world, claim, options, observed);
+  return {
+    status: [
+      { ref, status: { ...observed, secrets, conditions: nextConditions(before, conditions, world.now) } },
+    ],
+  };
+}
+
+interface State {
+  readonly conditions: readonly ConditionInput[];
+  /** Names of the Secrets that are there. */
+  readonly secrets: readonly string[];
+}
+
+type Observed = Pick<ConditionInput, 'observedGeneration'>;
+type Said = { readonly reason: string; readonly message: string };
+
+function stateOf(world: World, claim: PullSecretClaim, options: InjectionOptions, observed: Observed): State {
+  const ready = { reason: 'Brought', message: 'Every Secret is in this namespace' };
+  const stopped = (stalled: Said): State => ({
+    conditions: readiness({ ...observed, ready, stalled }),
+    secrets: [],
+  });
+  if (claim.problems.length > 0)
+    return stopped({ reason: 'ClaimInvalid', message: claim.problems.join('; ') });
+  const profile = profilesIn(world).find(({ name }) => name === claim.profile);
+  const refusal = refusalOf(world, claim, profile, options);
+  if (refusal !== undefined || profile === undefined)
+    return stopped(refusal ?? { reason: 'ProfileMissing', message: '' });
+  const namespace = world.get(namespaceRef(claim.namespace));
+  const distribution = distributionIn(world, options);
+  const copies =
+    namespace === undefined
+      ? []
+      : copiesFor({ world, distribution, namespace, options }).filter(
+          ({ distributor }) => distributor === profile.name,
+        );
+  const injecting = profile.injects ? [{ type: 'Injecting', ...injectionState(world, options) }] : [];
+  return {
+    conditions: [...readinessOf(world, profile, copies, { ready, observed }), ...injecting],
+    secrets: copies.filter(({ ref }) => world.get(ref) !== undefined).map(({ name }) => name),
+  };
+}
+
+/** Why the profile gives this namespace nothing, whoever would approve it. */
+function refusalOf(
+  world: World,
+  { profile: name, namespace }: PullSecretClaim,
+  profile: PullSecretProfile | undefined,
+  options: InjectionOptions,
+): Said | undefined {
+  if (profile === undefined) {
+    const exists = world.get(profileRef(name)) !== undefined;
+    return exists
+      ? {
+          reason: 'ProfileInvalid',
+          message: `PullSecretProfile "${name}" cannot be read now; its author is told why`,
+        }
+      : {
+          reason: 'ProfileMissing',
+          message: `PullSecretProfile "${name}" does not exist; name one that does`,
+        };
+  }
+  if (!profile.onRequest)
+    return {
+      reason: 'NotOnRequest',
+      message: `PullSecretProfile "${name}" offers nothing on request: it serves whom it selects without a claim`,
+    };
+  const object = world.get(namespaceRef(namespace));
+  if (object !== undefined && serves(profile, namespaceLabels(object), options)) return undefined;
+  return {
+    reason: 'NotOffered',
+    message: `PullSecretProfile "${name}" is not offered to namespace "${namespace}": its namespaceSelector does not select it, or it opted out`,
+  };
+}
+
+function readinessOf(
+  world: World,
+  profile: PullSecretProfile,
+  copies: readonly Copy[],
+  { ready, observed }: { readonly ready: Said; readonly observed: Observed },
+): readonly ConditionInput[] {
+  if (profile.suspended)
+    return readiness({
+      ...observed,
+      ready,
+      stalled: { reason: 'Suspended', message: `PullSecretProfile "${profile.name}" is suspended` },
+    });
+  const troubled = copies.find(({ trouble }) => trouble !== undefined)?.trouble;
+  // A request that nobody has approved yet waits; everything else needs somebody to put it right.
+  if (troubled?.reason === 'NotGranted') return readiness({ ...observed, ready, progressing: troubled });
+  if (troubled !== undefined) return readiness({ ...observed, ready, stalled: troubled });
+  const awaited = copies.find(({ ref }) => world.get(ref) === undefined);
+  if (awaited !== undefined)
+    return readiness({
+      ...observed,
+      ready,
+      progressing: { reason: 'Distributing', message: `Secret "${awaited.name}" is on its way` },
+    });
+  if (copies.length > 0) return readiness({ ...observed, ready });
+  return [
+    {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'NothingBrought',
+      message: `PullSecretProfile "${profile.name}" brings no Secret here; somebody else is to bring what it names`,
+      ...observed,
+    },
+  ];
+}

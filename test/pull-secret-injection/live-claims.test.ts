@@ -1,0 +1,147 @@
+// deadline: 240 s
+/** Credentials on request, on a real control plane: two tenants with accounts of their own, and the owner of the source. */
+import assert from 'node:assert/strict';
+import { aggregatedRoles } from '../../charts/pull-secret-injection/aggregated-roles.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  namespaceObject,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+
+const test = suite('claims in a cluster');
+const missing = missingControlPlane();
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  for (const role of aggregatedRoles()) await plane.apply(role);
+  await plane.apply(namespaceObject('platform'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io'], ''));
+  await Promise.all([
+    readyNamespace(plane, 'red', { team: 'a' }),
+    readyNamespace(plane, 'blue', { team: 'a' }),
+  ]);
+  const rules = aggregatedRoles().flatMap((role) => role['rules'] as never[]);
+  const [red, blue, owner] = await Promise.all([
+    plane.user({ name: 'red', by: 'token', namespaces: { red: rules } }),
+    plane.user({ name: 'blue', by: 'token', namespaces: { blue: rules } }),
+    plane.user({
+      name: 'owner',
+      by: 'token',
+      namespaces: {
+        platform: [...rules, { apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] as never[],
+      },
+    }),
+  ]);
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+
+  const soon = async (check: () => Promise<void>): Promise<void> => {
+    await eventually(check, { everyMs: 50 });
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+  const claimsIn = (namespace: string): string =>
+    `/apis/pullwright.dev/v1alpha1/namespaces/${namespace}/pullsecretclaims`;
+  const claim = (namespace: string, spec: unknown = { profile: 'quay' }): TestObject => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretClaim',
+    metadata: { name: 'quay', namespace },
+    spec,
+  });
+  const answer = async (by: typeof red, namespace: string): Promise<string> => {
+    const { status, body } = await by.client.request('GET', `${claimsIn(namespace)}/quay`);
+    assert.equal(status, 200);
+    const conditions = (body.status?.conditions ?? []) as Record<string, string>[];
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    return `${ready?.['status']} ${ready?.['reason']}`;
+  };
+  const holds = async (namespace: string): Promise<boolean> =>
+    (await plane.get({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace } })) !==
+    undefined;
+  const grant = (namespaces: readonly string[]): TestObject => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: 'quay', namespace: 'platform' },
+    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'quay' }], namespaces },
+  });
+
+  test('two tenants ask, each for itself alone, and see that it waits', async () => {
+    const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+    await plane.apply(
+      profileObject('quay', {
+        namespaceSelector: { matchLabels: { team: 'a' } },
+        selector: {},
+        offer: 'OnRequest',
+        secrets,
+      }),
+    );
+    assert.equal((await red.client.request('POST', claimsIn('red'), claim('red'))).status, 201);
+    assert.equal((await blue.client.request('POST', claimsIn('blue'), claim('blue'))).status, 201);
+    assert.equal((await red.client.request('POST', claimsIn('blue'), claim('blue'))).status, 403);
+    const bad = await red.client.request('POST', claimsIn('red'), {
+      ...claim('red', { profile: 'No Name' }),
+      metadata: { name: 'bad', namespace: 'red' },
+    });
+    assert.equal(bad.status, 422);
+    await soon(async () => assert.equal(await answer(red, 'red'), 'False NotGranted'));
+    await soon(async () => assert.equal(await answer(blue, 'blue'), 'False NotGranted'));
+    assert.equal(await holds('red'), false);
+    assert.equal((await blue.client.request('GET', `${claimsIn('red')}/quay`)).status, 403);
+  });
+
+  test('no tenant answers its own claim', async () => {
+    const said = { status: { conditions: [] } };
+    const { status } = await red.client.request(
+      'PATCH',
+      `${claimsIn('red')}/quay/status`,
+      said,
+      'application/merge-patch+json',
+    );
+    assert.equal(status, 403);
+  });
+
+  test('the owner approves one of them, which gets the Secret, and the names in its pods', async () => {
+    const grants = '/apis/pullwright.dev/v1alpha1/namespaces/platform/pullsecretgrants';
+    const { status, body } = await owner.client.request('POST', grants, grant(['red']));
+    assert.equal(status, 201, String(body.message));
+    await soon(async () => assert.equal(await answer(red, 'red'), 'True Brought'));
+    assert.equal(await holds('red'), true);
+    assert.equal(await holds('blue'), false);
+    assert.equal(await answer(blue, 'blue'), 'False NotGranted');
+    await soon(async () => {
+      const created = await createPod(plane, { name: `asked-${Date.now()}`, namespace: 'red' });
+      assert.deepEqual(created, { names: ['reg'] });
+    });
+    const shown = await plane.kubectl('get', 'pullsecretclaims', '--all-namespaces');
+    assert.match(shown.stdout, /red\s+quay\s+quay\s+True\s+Brought/);
+    await soon(async () => {
+      const profile = await plane.get(profileObject('quay', {}));
+      assert.deepEqual(profile?.['status']?.namespaces, { selected: 1, current: 1, pending: 1 });
+    });
+  });
+
+  test('a claim that is taken back takes the Secret away, and so does the grant', async () => {
+    assert.equal((await red.client.request('DELETE', `${claimsIn('red')}/quay`)).status, 200);
+    await soon(async () => assert.equal(await holds('red'), false));
+    await plane.apply(grant(['red', 'blue']));
+    await soon(async () => assert.equal(await answer(blue, 'blue'), 'True Brought'));
+    await plane.remove(grant([]));
+    await soon(async () => assert.equal(await holds('blue'), false));
+    await soon(async () => assert.equal(await answer(blue, 'blue'), 'False NotGranted'));
+  });
+
+  test.lastly('ends', async () => {
+    await reconciler.stop();
+    await plane.stop();
+  });
+}
+
+test.run();
