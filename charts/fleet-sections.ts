@@ -50,17 +50,18 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   return problems.length > 0 ? [] : [{ system, config: value }];
 }
 
-/** Mistakes that a system sees only together with the cluster. */
+/** Mistakes that a system sees only together with the cluster, or what it finds surprising. */
 export function sectionMistakes(
   sections: readonly Section[],
   context: ClusterContext,
   place: SectionPlace,
+  kind: 'check' | 'warnings' = 'check',
 ): readonly FleetProblem[] {
   return sections.flatMap(({ system, config }) =>
-    (system.check?.(config, context) ?? []).map((problem) => ({
-      path: originOf([system.name, ...problem.path], place),
-      text: problem.text,
-    })),
+    (system[kind]?.(config, context) ?? []).flatMap(({ path, text, ownOnly = false }) => {
+      const origin = originOf([system.name, ...path], place);
+      return ownOnly && origin[0] === 'defaults' ? [] : [{ path: origin, text }];
+    }),
   );
 }
 

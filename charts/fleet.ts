@@ -33,6 +33,8 @@ export interface Cluster {
 /** A fleet that was checked. */
 export interface Fleet {
   readonly clusters: readonly Cluster[];
+  /** What is no mistake and will surprise, each once. */
+  readonly warnings: readonly LocatedProblem[];
   readonly gitops?: GitOpsInput;
   /** Where the runbooks are that alerts point at. */
   readonly runbooks?: string;
@@ -79,6 +81,7 @@ interface Source {
 
 function resolve(input: unknown, source: string, from: Source): Fleet {
   const found: FleetProblem[] = [];
+  const warnings: FleetProblem[] = [];
   const top = check(fleetSchema, input, []);
   found.push(...top.problems);
   const raw = top.value ?? usable(input);
@@ -94,13 +97,9 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   found.push(...hostedMistakes({ tops, sections, defaults: raw.defaults?.reconciler }));
   const clusters = tops.map((cluster, index) => {
     const context = contextOf(raw, tops, sections, index);
-    found.push(
-      ...sectionMistakes(sections[index] ?? [], context, {
-        defaults: asMap(raw.defaults?.systems),
-        cluster,
-        index,
-      }),
-    );
+    const place = { defaults: asMap(raw.defaults?.systems), cluster, index };
+    found.push(...sectionMistakes(sections[index] ?? [], context, place));
+    warnings.push(...sectionMistakes(sections[index] ?? [], context, place, 'warnings'));
     return {
       context,
       path: cluster.path ?? cluster.name,
@@ -112,6 +111,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   if (problems.length > 0) throw new FleetError(source, problems);
   return {
     clusters,
+    warnings: unique(warnings.map((problem) => from.locate(problem))),
     ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }),
     ...(raw.runbooks === undefined ? {} : { runbooks: trimEndOf(raw.runbooks, '/') }),
   };

@@ -79,7 +79,10 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   summary: 'Makes mirror sets count for everything that looks up images without a container runtime',
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config) => sectionProblems(config),
+  check: (config, { kind }) =>
+    kind === 'hosted' ? mirrorSetsOfHosted(config, true) : sectionProblems(config, 'error'),
+  warnings: (config, { kind }) =>
+    kind === 'hosted' ? mirrorSetsOfHosted(config, false) : sectionProblems(config, 'warning'),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
   managementReconciler(management, hosted, own) {
     if (hosted.length === 0 && !management.discovery) return undefined;
@@ -129,11 +132,26 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
   return roles.map((role) => mirrorMachineConfig(role, sets));
 }
 
-/** Errors of the linter, at the place in the section that each speaks of. */
-function sectionProblems(config: RegistryOverridesInput): readonly SectionProblem[] {
+/** What the linter finds, at the place in the section that each finding speaks of. */
+function sectionProblems(
+  config: RegistryOverridesInput,
+  severity: MirrorProblem['severity'],
+): readonly SectionProblem[] {
   return lintMirrorSets(config.mirrorSets ?? [])
-    .filter((problem) => problem.severity === 'error')
+    .filter((problem) => problem.severity === severity)
     .map((problem) => ({ path: sectionPath(config.mirrorSets ?? [], problem), text: problem.message }));
+}
+
+/** HyperShift makes the one set of a hosted cluster, and forbids others there. */
+function mirrorSetsOfHosted(
+  { mirrorSets = [], machineConfigRoles = [] }: RegistryOverridesInput,
+  ownOnly: boolean,
+): readonly SectionProblem[] {
+  const path = mirrorSets.length > 0 ? 'mirrorSets' : 'machineConfigRoles';
+  if (mirrorSets.length + machineConfigRoles.length === 0) return [];
+  const text =
+    'is not rendered into a hosted cluster: its nodes follow spec.imageContentSources of the HostedCluster; write the mirrors there';
+  return [{ path: [path], text, ownOnly }];
 }
 
 /** Everything that is wrong or surprising in `sets`, warnings included. */

@@ -78,6 +78,8 @@ export interface SectionProblem {
   readonly path: readonly (string | number)[];
   /** What is there and what is wanted. */
   readonly text: string;
+  /** Whether it is one only where the cluster itself says it: defaults speak to whichever clusters they can. @default {false} */
+  readonly ownOnly?: boolean;
 }
 
 export interface ChartSystem<Config = unknown, Input = unknown> {
@@ -91,6 +93,8 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly kinds: readonly ClusterKind[];
   /** Mistakes that show only together with the cluster. */
   check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
+  /** What is rendered all the same, or is not rendered, and will surprise. */
+  warnings?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
   /** Options of which one reconciler takes one set for all its hosted clusters: two that differ are a mistake. */
   shared?(config: Config): Readonly<Record<string, unknown>>;
   /**

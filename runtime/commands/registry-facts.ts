@@ -81,7 +81,13 @@ async function ownSource(
   ref: PullSecretRef,
   readSecret: RegistryLookUpOptions['readSecret'],
 ): Promise<AuthSource> {
-  const secret = await readSecret(ref);
+  // What the API server says of the Secret must not be taken for the answer of a registry.
+  const secret = await readSecret(ref).catch((error: unknown) => {
+    throw new PullwrightError(`Cannot ask registries with "${place}": ${asPullwrightError(error).message}`, {
+      code: 'PullSecretUnusable',
+      cause: error,
+    });
+  });
   const source = secret === undefined ? undefined : pullSecretSource(secret);
   const fault =
     secret === undefined

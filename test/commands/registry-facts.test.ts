@@ -121,7 +121,7 @@ else {
     for (const [cluster, says] of Object.entries({
       c: /^PullSecretUnusable: Cannot ask registries with "Secret\/clusters-c\/pull-secret": /,
       d: /^PullSecretUnusable: .*it is no pull secret/,
-      e: /^Forbidden: .*403/,
+      e: /^PullSecretUnusable: .*403/,
       f: /^PullSecretUnusable: .*it does not exist/,
     })) {
       const answer = await alone(need(cluster));

@@ -49,6 +49,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
   if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
+  await tellWarnings(fleet, name, io);
   const { tree, clusters } = charts.renderFleet(fleet);
   if (to === '-') return print(tree, io);
   warnOfSops(fleet, clusters, io);
@@ -63,6 +64,12 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   if (values.check) return reportCheck(result, values.output, io);
   report(result, values.output, io);
   return 0;
+}
+
+async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {
+  if (warnings.length === 0) return;
+  const { describeProblem } = await import('../../../charts/fleet-problems.ts');
+  for (const problem of warnings) io.stderr.write(`warning: ${describeProblem(name, problem)}\n`);
 }
 
 function print(tree: ManifestTree, io: CommandIo): ExitCode {

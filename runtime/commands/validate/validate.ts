@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { folderOf, readFolder } from '../../controller/folder.ts';
+import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
 import type { Manifest } from '../../controller/manifests.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
@@ -201,21 +202,22 @@ async function judgeFleet({
 }): Promise<readonly FileProblem[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
+  const told = (problems: FleetErrors['problems'], severity: FileProblem['severity']): FileProblem[] =>
+    problems.map(({ line, column, path, text: message }) => ({
+      severity,
+      code: severity === 'error' ? 'FleetInvalid' : 'FleetSurprising',
+      file: name,
+      ...(line === undefined ? {} : { line }),
+      ...(column === undefined ? {} : { column }),
+      subject: '',
+      path: pathText(path),
+      message,
+    }));
   try {
-    parseFleet(text, name);
-    return [];
+    return told(parseFleet(text, name).warnings, 'warning');
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    return error.problems.map((problem) => ({
-      severity: 'error',
-      code: 'FleetInvalid',
-      file: name,
-      ...(problem.line === undefined ? {} : { line: problem.line }),
-      ...(problem.column === undefined ? {} : { column: problem.column }),
-      subject: '',
-      path: pathText(problem.path),
-      message: problem.text,
-    }));
+    return told(error.problems, 'error');
   }
 }
 

@@ -1,0 +1,76 @@
+/** A mirror that lets nobody in has no catalog for this cluster: the next one is asked, with what a HEAD request really brings. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { registryLookUp } from '../../runtime/commands/registry-facts.ts';
+import type { Fact } from '../../runtime/controller/contract.ts';
+import { IS_REGISTRY_OVERRIDES } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { certificates, startServer, stopServers, type TestServer } from '../registry/https-server.ts';
+import { suite, table } from '../support/suite.ts';
+import { CATALOGS, DIGEST, images, OTHER_STREAM } from './catalog-world.ts';
+import { hostedCluster, run, statusOf } from './world.ts';
+
+const test = suite('catalogs behind a mirror that refuses');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-refusals-'));
+const ca = join(folder, 'ca.crt');
+writeFileSync(ca, certificates.ca);
+
+/** Answers HEAD requests as registries do: a status, and no text. */
+function registry(refusal: number): Promise<TestServer> {
+  return startServer(({ url }, response) => {
+    const status = url.startsWith('/v2/open/') ? 200 : refusal;
+    response.writeHead(status, {
+      ...(status === 200 ? { 'docker-content-digest': DIGEST } : {}),
+      ...(status === 401 ? { 'www-authenticate': 'Basic realm="closed"' } : {}),
+    });
+    response.end();
+  });
+}
+
+/** Asks what the reconciler wants to know, until it wants nothing more. */
+async function settled(host: string): Promise<ReturnType<typeof run>> {
+  const lookUp = await registryLookUp({
+    authfile: undefined,
+    readSecret: () => Promise.reject(new Error('no test reads one')),
+    env: {},
+    access: { 'allow-host': [host], ca },
+  });
+  const pairs = ['closed', 'open'].map((path) => `registry.redhat.io/redhat=${host}/${path}`);
+  const cluster = hostedCluster({ [IS_REGISTRY_OVERRIDES]: pairs.join(',') });
+  const facts: Record<string, Fact> = {};
+  for (;;) {
+    const out = run([cluster, OTHER_STREAM], { ...CATALOGS, facts });
+    if (out.needs.length === 0) return out;
+    for (const { image, kind } of out.needs) facts[image] = await lookUp({ kind, image, asked: true });
+  }
+}
+
+table(
+  test,
+  [
+    { name: '401', reason: 'the credential is wrong, or missing', refusal: 401 },
+    { name: '403', reason: 'the credential is right, and not enough', refusal: 403 },
+    { name: '404', reason: 'the mirror has no such image', refusal: 404 },
+  ],
+  async ({ refusal }) => {
+    const { host } = await registry(refusal);
+    const out = await settled(host);
+    assert.equal(images(out).length, 3);
+    for (const image of images(out)) assert.match(image, /\/open\/.*-index(:v4\.22|@)/);
+  },
+);
+
+test('a mirror that is down is no mirror without the catalog', async () => {
+  const { host } = await registry(503);
+  const out = await settled(host);
+  assert.equal(images(out).length, 0);
+  assert.match(JSON.stringify(statusOf(out)), /failed to get image digest of/);
+});
+
+test.lastly('the servers stop', () => {
+  stopServers();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.run();
