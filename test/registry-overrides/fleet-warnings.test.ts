@@ -63,7 +63,10 @@ test('synth and validate print what the linter finds, with the line of the entry
       /^warning: .*fleet\.yaml:10:\d+ clusters\[0\]\.systems\.registry-overrides\.mirrorSets\[0\]\.entries\[0\]\.mirrors: .*maps the path of "quay\.io\/team" to the bare host/,
     );
     assert.equal(judged.code, 0, judged.stdout);
-    assert.match(judged.stdout, /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 judged, 0 errors, 1 warning/);
+    assert.match(
+      judged.stdout,
+      /fleet\.yaml:10:\d+: warning: .*\[FleetSurprising\]\n1 judged, 0 errors, 1 warning/,
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -2,8 +2,8 @@
 
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { folderOf, readFolder } from '../../controller/folder.ts';
 import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
+import { folderOf, readFolder } from '../../controller/folder.ts';
 import type { Manifest } from '../../controller/manifests.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
