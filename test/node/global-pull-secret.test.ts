@@ -7,11 +7,13 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
 import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import { IMAGE, pushProduct, shell } from './machine/product.ts';
+import { steps } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const SYNCER: TestObject = {
@@ -69,7 +71,11 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     return ran.stdout;
   };
 
-  test('installed as the page says, every pod of ours runs, and the agent runs as root', async () => {
+  /** Nothing wants attention, and every node is said to have what was decided. */
+  const inOrder = (): Promise<void> => within(async () => void (await ok('pullwright status')), 120_000);
+  const step = steps(test);
+
+  step('installed as the page says, every pod of ours runs, and the agent runs as root', async () => {
     await pushProduct(node);
     // What an administrator put there so that nodes can pull from the platform's registry at all.
     await ok(`printf %s '${platform.config()}' > platform.json && install -m 0600 platform.json ${CONFIG}`);
@@ -96,12 +102,12 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     );
   });
 
-  test('before there is a secret, the pod of the tenant does not run', async () => {
+  step('before there is a secret, the pod of the tenant does not run', async () => {
     await within(() => plane.apply(podOf('web', image)));
     await within(async () => assert.match(await podState('web'), /ErrImagePull|ImagePullBackOff/));
   });
 
-  test('with the secret it runs: file, owners, kubelet, PullStatus and status agree', async () => {
+  step('with the secret it runs: file, owners, kubelet, PullStatus and status agree', async () => {
     const before = node.invocation();
     await plane.apply(pullSecret('kube-system', 'additional-pull-secret', tenant.config()));
     await within(async () => assert.match(await podState('web'), /"running"/, node.logs()), 400_000);
@@ -124,13 +130,57 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
         reports.slice(0, 3000),
       );
     });
-    await within(async () => void (await ok('pullwright status')), 60_000);
+    await inOrder();
   });
 
-  test('the way out leaves the node with its file and nothing of ours', async () => {
+  step('rotated at the registry, then in the secret: a new pod waits for the second, and runs', async () => {
+    const next = plantedPassword('rotated');
+    await tenant.stop();
+    tenant.setPassword(next);
+    await tenant.start();
+    await plane.apply(podOf('rotated', image));
+    await within(async () => assert.match(await podState('rotated'), /ErrImagePull|ImagePullBackOff/));
+    await plane.apply(pullSecret('kube-system', 'additional-pull-secret', tenant.config(undefined, next)));
+    await within(async () => assert.match(await podState('rotated'), /"running"/, node.logs()), 400_000);
+    await inOrder();
+  });
+
+  step(
+    'broken: the last good entry stays on the node, a new pod runs, and the tenant is told which entry',
+    async () => {
+      await plane.apply(
+        pullSecret('kube-system', 'additional-pull-secret', '{"auths":{"quay.example.com":{"auth":"%%"}}}'),
+      );
+      await within(async () => {
+        const { code, stdout } = await shell(node, 'pullwright status');
+        assert.equal(code, 1, stdout);
+        assert.match(stdout, /Attention .*secret-additional-pull-secret .*1 rejected/);
+      });
+      assert.match(await ok('kubectl get events -A'), /Warning .*additional-pull-secret/);
+      assert.deepEqual(keys(), ['quay.example.com', 'registry.example.com']);
+      await plane.apply(podOf('broken', image));
+      await within(async () => assert.match(await podState('broken'), /"running"/));
+    },
+  );
+
+  step(
+    'without an entry, and then removed: the node has the platform’s alone, and all is in order',
+    async () => {
+      await plane.apply(pullSecret('kube-system', 'additional-pull-secret', '{"auths":{}}'));
+      await within(async () => assert.deepEqual(keys(), ['registry.example.com']), 400_000);
+      await plane.apply(podOf('empty', image));
+      await within(async () => assert.match(await podState('empty'), /ErrImagePull|ImagePullBackOff/));
+      await ok('kubectl -n kube-system delete secret additional-pull-secret');
+      await inOrder();
+      assert.deepEqual(keys(), ['registry.example.com']);
+      assert.match(await podState('web'), /"running"/);
+    },
+  );
+
+  step('the way out leaves the node with its file and nothing of ours', async () => {
     await ok('pullwright uninstall --yes');
     assert.equal(existsSync('/var/lib/kubelet/.pullwright'), false);
-    assert.deepEqual(keys(), ['quay.example.com', 'registry.example.com']);
+    assert.deepEqual(keys(), ['registry.example.com']);
     await node.ready();
     const left = await ok(
       'kubectl get all,roles,rolebindings,clusterroles,clusterrolebindings,crds -A -l app.kubernetes.io/part-of=pullwright -o name',

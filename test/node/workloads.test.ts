@@ -19,6 +19,7 @@ import { machineFolder, runInside } from './machine/namespaces.ts';
 import { ADDRESS, NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct } from './machine/product.ts';
 import { expose } from './machine/services.ts';
+import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';
 
 const missing = missingNode();
@@ -49,11 +50,7 @@ async function workloads(test: ReturnType<typeof suite>): Promise<void> {
     eventually(check, { withinMs, everyMs: 500 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   const jobEnv = Object.entries(google.jobEnv).map(([name, value]) => `--job-env=${name}=${outside(value)}`);
-  const fleet = (options: {
-    readonly security: string;
-    readonly open: boolean;
-    readonly uninstall: boolean;
-  }): string => `
+  const fleet = (options: { readonly security: string; readonly open: boolean }): string => `
 image: ${IMAGE}
 imagePullSecrets: [pullwright-registry]
 clusters:
@@ -70,7 +67,7 @@ clusters:
       credential-provider:
         crd: true
         matchImages: [docker.io]
-        installer: { restartWindowSeconds: 0, report: true, metrics: ${options.open}, uninstall: ${options.uninstall} }
+        installer: { restartWindowSeconds: 0, report: true, metrics: ${options.open} }
       pull-secret-adapter:
         api: ${outside(api.url)}
         jobGoogleServiceAccount: job@mgmt.iam.gserviceaccount.com
@@ -78,7 +75,7 @@ clusters:
         sentinelOptions: { pollSeconds: 1, debounceSeconds: 0 }
         replicas: 1
         alerts: false
-        args: ${JSON.stringify(['--repeat-seconds=0', ...jobEnv])}
+        args: ${JSON.stringify(['--repeat=0s', ...jobEnv])}
       verify: { caConfigMap: registry-ca }
 `;
   const apply = async (text: string): Promise<void> => {
@@ -115,11 +112,14 @@ clusters:
         node,
         `kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20
          kubectl get pods -A -o json | jq -r '.items[] | select(any(.status.containerStatuses[]?; .ready | not)) | "\\(.metadata.namespace) \\(.metadata.name)"' |
-           while read -r n p; do echo "== $p"; kubectl -n $n logs $p --tail=8 2>&1 || true; done`,
+           while read -r n p; do echo "== $p"; tail -n 8 /var/log/pods/"$n"_"$p"_*/*/*.log || true; done`,
       )
     ).slice(-6000);
 
   const step = steps(test);
+  const files = nodeFiles(node);
+  const objects = await clusterObjects(node);
+
   step('our image is pushed, and pulled by every pod with the Secret that the fleet names', async () => {
     await pushProduct(node);
     await grantImage(node, 'hyperfleet-system');
@@ -135,8 +135,13 @@ clusters:
       `kubectl -n pullwright-system create secret tls pullwright-webhook-tls --cert=tls.crt --key=tls.key
        kubectl -n pullwright-system create configmap registry-ca --from-file=ca.crt`,
     );
-    await apply(fleet({ security: 'privileged', open: false, uninstall: false }));
+    await apply(fleet({ security: 'privileged', open: false }));
     await allReady();
+    await ok(
+      node,
+      `kubectl -n openshift-config create secret docker-registry pull-secret --docker-server=registry.example.com \
+         --docker-username=platform --docker-password="$(cat password)"`,
+    );
   });
 
   step('each runs as the user that its row names', async () => {
@@ -182,17 +187,29 @@ clusters:
     },
   );
 
+  step('with every system at work, nothing wants attention', () =>
+    within(async () => void (await ok(node, 'pullwright status'))),
+  );
+
   step('with every option that changes a container, each is ready again', async () => {
-    await apply(fleet({ security: 'restricted', open: true, uninstall: false }));
+    await apply(fleet({ security: 'restricted', open: true }));
     await allReady();
     const agent = node
       .run('/bin/ps', '-eo', 'uid,args')
       .split('\n')
       .find((line) => line.includes('pullwright agent'));
     assert.match(agent ?? '', /^\s*0 /);
-    await apply(fleet({ security: 'restricted', open: true, uninstall: true }));
-    await allReady();
   });
+
+  step(
+    'the way out leaves node and cluster as they were, but for what people made and what is said to stay',
+    async () => {
+      await ok(node, 'pullwright uninstall --yes');
+      await node.ready();
+      assert.deepEqual(changes(files, nodeFiles(node)), []);
+      assert.deepEqual(changes(objects, await clusterObjects(node)), []);
+    },
+  );
 
   test.lastly('the machine stops', async () => {
     await rabbit.stop();
