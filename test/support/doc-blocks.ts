@@ -31,3 +31,10 @@ export function docBlock(page: string, heading: string, language: string): strin
     throw new Error(`${page} has ${found.length} ${language} blocks under "${heading}", wanted one`);
   return found[0]?.text ?? '';
 }
+
+/** What is typed in the console blocks under a heading, a command each. */
+export function docCommands(page: string, heading: string): readonly string[] {
+  return docBlocks(page)
+    .filter((block) => block.heading === heading && block.language === 'console')
+    .flatMap(({ text }) => [...text.matchAll(/^\$ (.*)$/gm)].map(([, command = '']) => command));
+}

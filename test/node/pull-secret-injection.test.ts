@@ -1,0 +1,156 @@
+// deadline: 600 s
+/**
+ * Injection and distribution on a real node, by the commands of the walk in docs/pull-secret-injection.md: up to the pod that
+ * runs, and the one that must not.
+ */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '../control-plane/eventually.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { docBlock, docCommands } from '../support/doc-blocks.ts';
+import { suite } from '../support/suite.ts';
+import { missingNode } from './machine/build.ts';
+import { machineFolder, runInside } from './machine/namespaces.ts';
+import { NodeMachine, podOf } from './machine/node.ts';
+import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
+import { steps } from './machine/steps.ts';
+
+const PAGE = 'docs/pull-secret-injection.md';
+const HOST = 'quay.example.com';
+const FLEET = `
+image: ${IMAGE}
+imagePullSecrets: [pullwright-registry]
+clusters:
+  - name: prod
+    systems: { pull-secret-injection: {} }
+`;
+
+const missing = missingNode();
+if (missing === undefined && machineFolder() === undefined)
+  process.exitCode = await runInside(import.meta.filename);
+else {
+  const test = suite('injection on a node');
+  if (missing !== undefined) test.skip('the walk', missing);
+  else await walk(test);
+  test.run();
+}
+
+async function walk(test: ReturnType<typeof suite>): Promise<void> {
+  const node = await NodeMachine.start({ registries: { [HOST]: 'robot' } });
+  const tenant = node.registry(HOST);
+  const image = node.image(HOST, 'team/web', '1');
+  const step = steps(test);
+  const within = <T>(check: () => Promise<T>): Promise<T> =>
+    eventually(check, { withinMs: 120_000, everyMs: 250 });
+  const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
+  /** The command of the page that begins so, with this machine's registry and image in place of the page's. */
+  const command = (begin: string): string => {
+    const found = docCommands(PAGE, 'The walk').find((one) => one.startsWith(begin));
+    assert.ok(found !== undefined, `the page has no command that begins with "${begin}"`);
+    return found
+      .replaceAll('quay.io/team/web', `${image} --image-pull-policy=Always`)
+      .replaceAll('quay.io', HOST);
+  };
+  const state = async (namespace: string, name: string): Promise<string> =>
+    JSON.stringify((await node.plane.get(podOf(name, image, namespace)))?.['status'] ?? {});
+  const runs = (namespace: string, name: string): Promise<void> =>
+    within(async () => assert.match(await state(namespace, name), /"running"/));
+  const waits = (namespace: string, name: string): Promise<void> =>
+    within(async () => assert.match(await state(namespace, name), /ErrImagePull|ImagePullBackOff/));
+  const start = (namespace: string, name: string): Promise<unknown> =>
+    within(() => node.plane.apply(podOf(name, image, namespace)));
+  const profileSays = (wanted: RegExp): Promise<void> =>
+    within(async () => assert.match(await ok(node, 'kubectl get pullsecretprofile team-registry'), wanted));
+
+  step('without a grant the profile says so, and a pod of the namespace does not run', async () => {
+    await pushProduct(node);
+    await grantImage(node);
+    write('fleet.yaml', FLEET);
+    write('token', tenant.password);
+    write('profile.yaml', docBlock(PAGE, 'The walk', 'yaml'));
+    await ok(
+      node,
+      `pullwright synth --fleet fleet.yaml --to manifests
+       kubectl apply --server-side -k manifests/prod
+       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s`,
+    );
+    for (const begin of [
+      'kubectl create namespace platform',
+      'kubectl -n platform create secret',
+      'kubectl apply -f profile.yaml',
+      'kubectl create namespace team-a',
+      'kubectl label namespace team-a',
+    ])
+      await ok(node, command(begin));
+    await profileSays(/False +NotGranted/);
+    assert.equal((await shell(node, 'pullwright status')).code, 1);
+    await start('team-a', 'early');
+    await waits('team-a', 'early');
+  });
+
+  step(
+    'with it the copy is there, the pod that waited runs, and so does a new one; nothing wants attention',
+    async () => {
+      await ok(node, command('kubectl -n platform annotate secret'));
+      await runs('team-a', 'early');
+      await ok(node, command('kubectl -n team-a run web'));
+      await runs('team-a', 'web');
+      await profileSays(/1\/1 +True +Current/);
+      await within(async () => void (await ok(node, 'pullwright status')));
+    },
+  );
+
+  step('a namespace that is made later has it too; one that is not selected gets nothing', async () => {
+    await ok(
+      node,
+      'kubectl create namespace team-b; kubectl label namespace team-b registry=team; kubectl create namespace other',
+    );
+    await start('team-b', 'web');
+    await runs('team-b', 'web');
+    await start('other', 'web');
+    await waits('other', 'web');
+    await profileSays(/2\/2 +True +Current/);
+  });
+
+  step('a rotation reaches every namespace', async () => {
+    const next = plantedPassword('rotated');
+    await tenant.stop();
+    tenant.setPassword(next);
+    await tenant.start();
+    write('token', next);
+    await ok(
+      node,
+      `kubectl -n platform create secret docker-registry quay-robot --docker-server=${HOST} --docker-username=robot \\
+         --docker-password="$(cat token)" --dry-run=client -o json | jq '{data}' > rotated.json
+       kubectl -n platform patch secret quay-robot --patch-file rotated.json`,
+    );
+    for (const namespace of ['team-a', 'team-b']) {
+      await start(namespace, 'rotated');
+      await runs(namespace, 'rotated');
+    }
+  });
+
+  step('taken back, the copies go, and new pods wait', async () => {
+    await ok(node, 'kubectl -n platform annotate secret quay-robot pullwright.dev/grant-namespaces-');
+    await within(async () => {
+      const { code } = await shell(node, 'kubectl -n team-a get secret team-registry');
+      assert.equal(code, 1);
+    });
+    await profileSays(/False/);
+    await start('team-a', 'late');
+    await waits('team-a', 'late');
+    assert.match(await state('team-a', 'web'), /"running"/);
+  });
+
+  step('the way out', async () => {
+    await ok(node, 'pullwright uninstall --yes');
+    const kinds = 'all,roles,rolebindings,clusterroles,clusterrolebindings,crds,validatingadmissionpolicies';
+    const left = await ok(node, `kubectl get ${kinds} -A -l app.kubernetes.io/part-of=pullwright -o name`);
+    assert.equal(left, '');
+    await start('team-b', 'after');
+    await waits('team-b', 'after');
+  });
+
+  test.lastly('the machine stops', () => node.stop());
+}
