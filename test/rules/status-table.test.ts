@@ -4,6 +4,7 @@ import {
   byUrgency,
   deploymentRow,
   foldReady,
+  nodesRow,
   type StatusRow,
 } from '../../runtime/rules/diagnose/status-table.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -102,6 +103,66 @@ test('foldReady() folds only what is in order, system by system', () => {
     foldReady(many, 2).map(({ system, object }) => `${system} ${object}`),
     ['a bad', 'b 4', 'a 3 objects'],
   );
+});
+
+const AGENTS: readonly Row[] = [
+  {
+    name: 'agents that the controller has not counted yet',
+    reason: 'nothing runs, and nothing has been shown',
+    status: {},
+    state: 'Progressing',
+    says: /not counted yet; 1 of 1 nodes eligible/,
+  },
+  {
+    name: 'agents of an older generation',
+    reason: 'they are counted for what was there before',
+    status: { observedGeneration: 1, numberReady: 1, desiredNumberScheduled: 1 },
+    state: 'Progressing',
+    says: /not counted yet/,
+  },
+  {
+    name: 'no node for the agent',
+    reason: '0 of 0 is no success',
+    status: { observedGeneration: 2 },
+    state: 'Attention',
+    says: /^0 of 0 nodes in sync/,
+  },
+  {
+    name: 'an agent that is behind',
+    reason: 'it is on its way',
+    status: { observedGeneration: 2, numberReady: 1, desiredNumberScheduled: 2 },
+    state: 'Progressing',
+    says: /^1 of 2/,
+  },
+  {
+    name: 'agents that are done',
+    reason: 'nothing to say',
+    status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
+    state: 'Ready',
+    says: /^2 of 2 nodes in sync, 1 of 1 nodes eligible/,
+  },
+  {
+    name: 'a manifest of agents',
+    reason: 'a folder has no status',
+    state: 'Unknown',
+    says: /nothing has reported/,
+  },
+];
+
+table(test, AGENTS, ({ status, state, says }) => {
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'a', labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' } },
+  };
+  const row = nodesRow([node], {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system', generation: 2 },
+    ...(status === undefined ? {} : { status }),
+  });
+  assert.equal(row?.state, state);
+  assert.match(row?.message ?? '', says);
 });
 
 test.run();

@@ -97,18 +97,37 @@ export function nodesRow(
       reason: 'DaemonSetMissing',
       message: `${eligible} nodes are eligible, and no agent runs`,
     };
-  const { numberReady = 0, desiredNumberScheduled = 0 } = (daemonSet.status ?? {}) as {
-    numberReady?: number;
-    desiredNumberScheduled?: number;
-  };
-  const synced = numberReady >= desiredNumberScheduled;
-  const message = `${numberReady} of ${desiredNumberScheduled} nodes in sync, ${eligible} of ${nodes.length} eligible`;
-  return {
-    ...base,
-    state: synced ? 'Ready' : 'Progressing',
-    reason: synced ? 'NodesInSync' : 'NodesOutOfSync',
-    message,
-  };
+  const message = `${eligible} of ${nodes.length} nodes eligible`;
+  return { ...base, ...agentState(daemonSet, message) };
+}
+
+/**
+ * What the DaemonSet's controller has counted. Before it has, and where it counts no node at all, nothing has been shown to be
+ * in sync.
+ */
+function agentState(
+  { status, metadata }: KubeObject,
+  eligible: string,
+): Pick<StatusRow, 'state' | 'reason' | 'message'> {
+  // In a folder of rendered manifests.
+  if (status === undefined)
+    return { state: 'Unknown', reason: 'NotReported', message: 'nothing has reported on it yet' };
+  const {
+    numberReady = 0,
+    desiredNumberScheduled = 0,
+    observedGeneration = 0,
+  } = status as Partial<Record<'numberReady' | 'desiredNumberScheduled' | 'observedGeneration', number>>;
+  const message = `${numberReady} of ${desiredNumberScheduled} nodes in sync, ${eligible}`;
+  if (observedGeneration < (metadata.generation ?? 0))
+    return {
+      state: 'Progressing',
+      reason: 'NodesNotCounted',
+      message: `the change of the DaemonSet is not counted yet; ${eligible}`,
+    };
+  if (desiredNumberScheduled === 0) return { state: 'Attention', reason: 'NoNodes', message };
+  return numberReady >= desiredNumberScheduled
+    ? { state: 'Ready', reason: 'NodesInSync', message }
+    : { state: 'Progressing', reason: 'NodesOutOfSync', message };
 }
 
 /** Failed Jobs of the adapter want attention; running ones are under way. */

@@ -143,6 +143,7 @@ export class NodeMachine {
     const inside = ['-t', String(this.#init()), '-m', '-p', '--', program, ...args];
     return execFileSync('/usr/bin/nsenter', inside, {
       encoding: 'utf8',
+      maxBuffer: 64 << 20,
       stdio: ['ignore', 'pipe', 'pipe'],
     }).trim();
   }

@@ -18,7 +18,7 @@ const THEIRS = [
   'memory_manager_state',
   'dra_manager_state',
 ].map((name) => `/var/lib/kubelet/${name}`);
-const FOLDERS = ['/etc', '/usr/libexec', '/usr/lib/systemd', '/usr/local', '/var/lib/kubelet'];
+const FOLDERS = ['/etc', '/usr/libexec', '/usr/lib/systemd/system', '/var/lib/kubelet'];
 
 /** Every file and folder that a program of ours could write to: type, mode, owner, path and content's hash, a line each. */
 export function nodeFiles(node: NodeMachine): ReadonlySet<string> {
