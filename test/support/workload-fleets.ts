@@ -141,7 +141,7 @@ export const NO_POD: readonly RegExp[] = [
   /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|createConfigNamespace)\b/,
   /^pull-secret-injection\.(trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles|removals)\b/,
   /^registry-overrides\./,
-  /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|executable\.pools)$/,
+  /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|createConfigNamespace|executable\.pools)$/,
   // One list of arguments, rendered by one function from a table of flags; what mounts follow is named above.
   /^credential-provider\.provider\./,
   /^pull-secret-adapter\.(namespace|alerts|egressPorts)$/,
