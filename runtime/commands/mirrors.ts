@@ -33,7 +33,9 @@ import {
   readMirrorInput,
   readNodeConf,
 } from './mirror-input.ts';
-import { ACCESS_FLAGS, type AccessValues, registryClient } from './registry-access.ts';
+import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
+import { ACCESS_FLAGS, type AccessValues, authFile, registryClient } from './registry-access.ts';
+import { hostedSecrets } from './release/inputs.ts';
 
 const TABLE = {
   name: 'mirrors',
@@ -63,6 +65,9 @@ const TABLE = {
     'what-if': file({
       help: 'answer as if this file (or folder) of mirror sets were applied, and say what nodes would do',
     }),
+    'in-use': toggle({
+      help: 'with --what-if: all images of pods, templates, releases and catalogs, and what would change for each',
+    }),
     probe: toggle({
       help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use',
     }),
@@ -71,7 +76,7 @@ const TABLE = {
   },
   notes: ['Problems of the mirror sets go to stderr.'],
   exitCodes:
-    '0 each image has a place that may be asked, with --probe one that answers, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
+    '0 each image has a place that may be asked, with --probe one that answers, with --in-use no image loses anything, 1 not so, or the Machine Config Operator refuses the mirror sets, 2 wrong usage',
   examples: [
     'node main.ts mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management',
   ],
@@ -81,16 +86,21 @@ const TABLE = {
     hosts: [
       'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
     ],
-    api: INPUT_API,
+    api: [
+      ...INPUT_API,
+      'with --in-use: list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, catalogsources, nodepools, get the pull secret of the cluster',
+    ],
   },
 } as const satisfies CommandTable<Flags>;
 
 export const command: Command = defineCommand(TABLE, run);
+type Values = Given<typeof TABLE.flags>['flags'];
 
 async function run(
   { flags: values, args: positionals }: Given<typeof TABLE.flags>,
   io: CommandIo,
 ): Promise<ExitCode> {
+  if (values['in-use']) return showInUse(values, positionals, io);
   if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
   positionals.forEach(imageOf);
   const planes = values.for ?? PLANES;
@@ -120,6 +130,28 @@ async function run(
   for (const problem of new Set([...input.problems, ...reports.flatMap((report) => report.problems)]))
     io.stderr.write(`${problem}\n`);
   return reports.every(isUsable) ? 0 : 1;
+}
+
+async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
+  if (images.length > 0 || values['what-if'] === undefined)
+    throw new UsageError('Cannot use --in-use: wanted --what-if FILE, and no image');
+  const next = [hostedSecrets(values.cluster)];
+  const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
+  for (const problem of input.problems) io.stderr.write(`${problem}\n`);
+  const supposed = await supposedBy(values['what-if'], input);
+  if (supposed === undefined) return 2;
+  const given = values.authfile === undefined ? [] : [await authFile(values.authfile)];
+  const inUse = changesInUse(input, supposed, given);
+  const change = { summary: supposed.summary, ...supposed.disruption };
+  const document = { cluster: input.cluster.name, change, inUse };
+  io.stdout.write(
+    values.output === 'text'
+      ? `change ${supposed.summary}\n${inUseText(inUse)}`
+      : values.output === 'json'
+        ? `${JSON.stringify(document, null, 2)}\n`
+        : toYaml(document),
+  );
+  return supposed.disruption !== undefined && isHarmless(inUse) ? 0 : 1;
 }
 
 function isUsable(report: MirrorReport): boolean {

@@ -1,6 +1,6 @@
 /** What would happen to nodes if mirror sets were applied: which files change, and whether nodes drain or reboot. */
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
+import { type ClusterObjects, clustersIn } from '../rules/node-registries/clusters.ts';
 import { type Disruption, disruptionOf } from '../rules/node-registries/disruption.ts';
 import { renderNodeFiles } from '../rules/node-registries/render.ts';
 
@@ -15,11 +15,8 @@ export interface WhatIf {
 
 /** `applied` take the place of objects of the same kind and name. */
 export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]): WhatIf {
-  const id = ({ kind, metadata }: KubeObject): string => `${kind}/${metadata.name}`;
-  const replaced = new Set(applied.map(id));
-  const objects = [...cluster.objects.filter((object) => !replaced.has(id(object))), ...applied];
-  const after = { ...cluster, objects };
-  const [old, next] = [cluster.objects, objects].map((list) => renderNodeFiles(list));
+  const after = afterwards(cluster, applied);
+  const [old, next] = [cluster.objects, after.objects].map((list) => renderNodeFiles(list));
   if (old === undefined || next === undefined || next.refused)
     return {
       cluster: after,
@@ -29,6 +26,22 @@ export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]):
     return { cluster: after, summary: 'what nodes have now is not known: the present objects are refused' };
   const disruption = disruptionOf(old, next);
   return { cluster: after, disruption, summary: summaryOf(disruption) };
+}
+
+/** Of a hosted cluster, mirror sets are applied to the cluster that runs its control plane; its own are in the HostedCluster. */
+function afterwards(cluster: ClusterObjects, applied: readonly KubeObject[]): ClusterObjects {
+  const { hostedCluster, management } = cluster;
+  if (hostedCluster === undefined) return { ...cluster, objects: replaced(cluster.objects, applied) };
+  const objects = replaced([...(management ?? []), hostedCluster], applied);
+  const found = clustersIn(objects.map((object) => ({ object }))).find(({ name }) => name === cluster.name);
+  return { ...cluster, management: replaced(management ?? [], applied), objects: found?.objects ?? [] };
+}
+
+function replaced(objects: readonly KubeObject[], applied: readonly KubeObject[]): readonly KubeObject[] {
+  const id = ({ kind, metadata }: KubeObject): string =>
+    `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+  const gone = new Set(applied.map(id));
+  return [...objects.filter((object) => !gone.has(id(object))), ...applied];
 }
 
 function summaryOf({ changedFiles, drain, reboot, because }: Disruption): string {

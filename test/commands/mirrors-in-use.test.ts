@@ -1,0 +1,222 @@
+/** `mirrors --what-if FILE --in-use`: what a change of mirror sets does to the images of a cluster. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('mirrors --in-use');
+const root = new URL('../..', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'pullwright-in-use-'));
+process.once('exit', () => rmSync(work, { recursive: true, force: true }));
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+function cli(...args: readonly string[]): Promise<ProcessResult> {
+  return runProcess([process.execPath, join(root, 'main.ts'), 'mirrors', ...args], {
+    cwd: root,
+    deadlineMs: 60_000,
+  });
+}
+
+const set = (kind: string, list: string, entries: readonly object[]): object => ({
+  apiVersion: 'config.openshift.io/v1',
+  kind,
+  metadata: { name: 'release' },
+  spec: { [list]: entries },
+});
+const digests = (...entries: readonly object[]): object =>
+  set('ImageDigestMirrorSet', 'imageDigestMirrors', entries);
+const tags = (...entries: readonly object[]): object => set('ImageTagMirrorSet', 'imageTagMirrors', entries);
+const OLD = { source: 'quay.io/ocp', mirrors: ['m.example.com/ocp'] };
+const secret = (namespace: string, name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  type: 'kubernetes.io/dockerconfigjson',
+  metadata: { name, namespace },
+  data: {
+    '.dockerconfigjson': Buffer.from(
+      JSON.stringify({ auths: { 'm.example.com': { auth: Buffer.from('a:b').toString('base64') } } }),
+    ).toString('base64'),
+  },
+});
+const deployment = (name: string, image: string): object => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace: 'web' },
+  spec: { template: { spec: { containers: [{ name: 'c', image }] } } },
+});
+const CLUSTER: readonly object[] = [
+  digests(OLD),
+  secret('openshift-config', 'pull-secret'),
+  deployment('shop', `quay.io/ocp/shop@${DIGEST}`),
+  deployment('till', 'docker.io/library/till:1'),
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ClusterVersion',
+    metadata: { name: 'version' },
+    status: { desired: { image: `quay.io/ocp/release@${DIGEST}` } },
+  },
+  {
+    apiVersion: 'operators.coreos.com/v1alpha1',
+    kind: 'CatalogSource',
+    metadata: { name: 'redhat-operators', namespace: 'openshift-marketplace' },
+    spec: { image: 'registry.redhat.io/redhat/redhat-operator-index:v4.20' },
+  },
+];
+
+let count = 0;
+function put(file: string, ...objects: readonly object[]): string {
+  const path = join(work, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, objects.map((one) => JSON.stringify(one)).join('\n---\n'));
+  return path;
+}
+
+interface Row {
+  readonly name: string;
+  readonly reason: string;
+  readonly change: readonly object[];
+  readonly code: number;
+  readonly says: readonly RegExp[];
+}
+
+const ROWS: readonly Row[] = [
+  {
+    name: 'the same again',
+    reason: 'nothing changes',
+    change: [digests(OLD)],
+    code: 0,
+    says: [
+      /^change nothing changes on nodes\nin use 4 images: 0 change, 0 lose their last place, 0 gain a mirror without/,
+    ],
+  },
+  {
+    name: 'another order with a new place for which there is a credential',
+    reason: 'release and pods ask elsewhere first',
+    change: [digests({ ...OLD, mirrors: ['m.example.com/new', 'm.example.com/ocp'] })],
+    code: 0,
+    says: [
+      /^change nodes reload CRI-O, without a drain/,
+      /4 images: 2 change/,
+      /places {6}quay\.io\/ocp\/shop@.* {2}\(Deployment\/web\/shop, for node\)\n {12}before: m\.example\.com\/ocp\/shop@.*, quay\.io\/ocp\/shop@.*\n {12}after: {2}m\.example\.com\/new\/shop@/,
+      /ClusterVersion\/version/,
+    ],
+  },
+  {
+    name: 'a mirror without a credential',
+    reason: 'every pull would ask there in vain first',
+    change: [digests({ ...OLD, mirrors: ['n.example.com/ocp', 'm.example.com/ocp'] })],
+    code: 1,
+    says: [
+      /2 gain a mirror without a credential/,
+      /credential {2}quay\.io\/ocp\/shop@/,
+      /no credential: n\.example\.com\/ocp\/shop@/,
+    ],
+  },
+  {
+    name: 'a tag loses its last place',
+    reason: 'the set serves digests only, and forbids the source',
+    change: [
+      digests(OLD, {
+        source: 'docker.io/library',
+        mirrors: ['m.example.com/hub'],
+        mirrorSourcePolicy: 'NeverContactSource',
+      }),
+    ],
+    code: 1,
+    says: [
+      /1 lose their last place/,
+      /lost {8}docker\.io\/library\/till:1 {2}\(Deployment\/web\/till, for node\)\n.*\n {12}after: {2}nothing/,
+    ],
+  },
+  {
+    name: 'mirrors for tags drain',
+    reason: 'catalogs are named by tag',
+    change: [tags({ source: 'registry.redhat.io', mirrors: ['m.example.com/rh'] })],
+    code: 0,
+    says: [
+      /^change every node drains and reloads CRI-O/,
+      /places {6}registry\.redhat\.io\/redhat\/redhat-operator-index:v4\.20 {2}\(CatalogSource\//,
+    ],
+  },
+  {
+    name: 'what the operator refuses',
+    reason: 'nodes keep what they have',
+    change: [digests({ source: 'quay.io/ocp', mirrors: ['https://m.example.com'] })],
+    code: 1,
+    says: [/would refuse this: nodes keep what they have\nin use 4 images: 0 change/],
+  },
+];
+
+table(test, ROWS, async ({ change, code, says }) => {
+  const at = (count += 1);
+  const from = put(`${at}/cluster/all.json`, ...CLUSTER);
+  const file = put(`${at}/change.json`, ...change);
+  const ran = await cli('--from', from, '--what-if', file, '--in-use');
+  assert.equal(ran.code, code, ran.stdout + ran.stderr);
+  for (const text of says) assert.match(ran.stdout, text);
+});
+
+test('of a hosted cluster: mirror sets change its control plane, its HostedCluster its nodes', async () => {
+  const hosted = (mirrors: readonly string[]): object => ({
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedCluster',
+    metadata: { name: 'prod', namespace: 'clusters' },
+    spec: {
+      pullSecret: { name: 'own' },
+      release: { image: `quay.io/ocp/release@${DIGEST}` },
+      imageContentSources: [{ source: 'quay.io/ocp', mirrors }],
+    },
+  });
+  put('h/management/all.json', digests(OLD), hosted(['m.example.com/ocp']), secret('clusters', 'own'));
+  put('h/hosted/clusters/prod/all.json', deployment('guest', `quay.io/ocp/guest@${DIGEST}`));
+  const asked = async (
+    change: object,
+  ): Promise<{
+    change: { summary: string };
+    inUse: { images: number; changed: { image: string; for: string[] }[] };
+  }> => {
+    const file = put('h-change.json', change);
+    const args = [
+      '--from',
+      join(work, 'h'),
+      '--cluster',
+      'clusters/prod',
+      '--what-if',
+      file,
+      '--in-use',
+      '--output',
+      'json',
+    ];
+    return JSON.parse((await cli(...args)).stdout);
+  };
+  const sets = await asked(digests({ ...OLD, mirrors: ['m.example.com/new'] }));
+  assert.equal(sets.change.summary, 'nothing changes on nodes');
+  assert.equal(sets.inUse.images, 2);
+  assert.deepEqual(
+    sets.inUse.changed.map(({ image, for: planes }) => [image, planes]),
+    [[`quay.io/ocp/release@${DIGEST}`, ['control-plane-operator', 'ignition-server']]],
+  );
+  const own = await asked(hosted(['m.example.com/new']));
+  assert.deepEqual(
+    own.inUse.changed.map(({ image, for: planes }) => [image.split('@')[0], planes]),
+    [
+      ['quay.io/ocp/guest', ['node']],
+      ['quay.io/ocp/release', ['node']],
+    ],
+  );
+});
+
+test('bad usage', async () => {
+  for (const args of [
+    ['--in-use'],
+    ['quay.io/a/b:1', '--in-use', '--what-if', join(work, 'h-change.json')],
+  ]) {
+    const ran = await cli(...args);
+    assert.equal(ran.code, 2);
+    assert.match(ran.stderr, /Cannot use --in-use: wanted --what-if FILE, and no image/);
+  }
+});
+
+test.run();
