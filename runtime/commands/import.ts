@@ -25,7 +25,7 @@ const TABLE = {
     ),
   },
   notes: [
-    'A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml',
+    'A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml --show-managed-fields',
   ],
   exitCodes: '0 all was carried over, 1 something was not, or nothing was found, 2 wrong usage',
   examples: ['pullwright import --from dump/ > fleet.yaml && pullwright validate fleet.yaml'],

@@ -8,14 +8,14 @@ import { Redacted, sameSecret } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
-import { fieldsOf, givenUp, ownedBy, type Step, withManager } from './managed-fields.ts';
+import { fieldsOf, givenUp, isOwnedByAnother, ownedBy, type Step, withManager } from './managed-fields.ts';
 import { own } from './own.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
 /**
  * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to something else, and
- * fields that this manager owns and no longer wants. A field that `desired` leaves out and others set is no difference.
+ * fields that this manager alone owns and no longer wants. A field that `desired` leaves out and others set is no difference.
  *
  * @example
  * ```ts
@@ -37,22 +37,19 @@ export function drift(
   const set = compareMap(contentOf(desired), contentOf(live), '').filter(
     (difference) => !(appliedBefore && isOmittedZero(difference)),
   );
-  const dropped = givenUp(owned, desired).map((path) => ({
-    path: renderPath(path),
-    before: valueAt(live, path),
-    after: undefined,
-  }));
+  const dropped = givenUp(owned, desired)
+    .filter((path) => !isOwnedByAnother(live, path, manager))
+    .map((path) => ({ path: renderPath(path), before: valueAt(live, path), after: undefined }));
   return [...set, ...dropped.filter((difference) => difference.before !== undefined)];
 }
 
-/** What `live` becomes when `manager` applies `desired`: fields merged, given-up fields removed, ownership recorded. */
+/** What `live` becomes when `manager` applies `desired`: fields merged, given-up fields removed unless others own them too, ownership recorded. */
 export function applied(desired: KubeObject, live: KubeObject | undefined, manager: string): KubeObject {
   const fields = fieldsOf(desired);
   if (live === undefined) return withManager(desired, manager, fields);
-  const pruned = givenUp(ownedBy(live, manager), desired).reduce<unknown>(
-    (object, path) => without(object, path),
-    live,
-  );
+  const pruned = givenUp(ownedBy(live, manager), desired)
+    .filter((path) => !isOwnedByAnother(live, path, manager))
+    .reduce<unknown>((object, path) => without(object, path), live);
   return withManager(merge(pruned, desired, '') as KubeObject, manager, fields);
 }
 

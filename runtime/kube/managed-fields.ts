@@ -83,6 +83,24 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
   return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
 }
 
+/** Whether a manager other than `manager` owns the field too, so that it stays when `manager` gives it up. */
+export function isOwnedByAnother(object: KubeObject, path: readonly Step[], manager: string): boolean {
+  const tokens = path.map((step) =>
+    typeof step === 'string'
+      ? `f:${step}`
+      : 'keys' in step
+        ? `k:${JSON.stringify(step.keys)}`
+        : `v:${JSON.stringify(step.value)}`,
+  );
+  const mine = applyEntry(object, manager);
+  return (object.metadata.managedFields ?? []).some((entry) => {
+    if (entry === mine || (entry.subresource ?? '') !== '') return false;
+    let node: unknown = entry.fieldsV1;
+    for (const token of tokens) node = (node as Fields | undefined)?.[token];
+    return node !== undefined;
+  });
+}
+
 function hasField(fields: Fields, path: readonly string[]): boolean {
   let node: unknown = fields;
   for (const key of path) {

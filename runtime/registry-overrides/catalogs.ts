@@ -15,7 +15,12 @@ import {
   TRIGGERS_ANNOTATION,
 } from '../../charts/registry-overrides/objects.ts';
 import type { Apply, Need, Ref, World } from '../controller/contract.ts';
-import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
+import {
+  isOwnershipUnknown,
+  OWNERSHIP_UNKNOWN,
+  type OwnershipMode,
+  observedIn,
+} from '../rules/kubernetes/hypershift-operators.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
 import { type Catalog, catalogsOf } from '../rules/registry-overrides/olm-catalogs.ts';
@@ -92,15 +97,24 @@ function managementObjects(
   const streamed = catalogStreamWanted(hasStreams, chosen.annotated);
   const namespace = world.scope.controlPlaneNamespace;
   const stream = world.get({ ...STREAM, namespace });
-  const streamIsOurs = streamed && observedIn(mode, stream) === undefined;
-  const apply: Apply[] = streamIsOurs
-    ? [{ role: 'management', object: catalogImageStream(namespace, chosen.images), adopt: mode === 'own' }]
-    : [];
+  const apply: Apply[] = [];
   const verdicts = [...chosen.verdicts];
+  /** Whether an object is ours to write; that nobody can tell is said. */
+  const isOurs = (subject: string, object: KubeObject | undefined): boolean => {
+    const isUnknown = isOwnershipUnknown(mode, object);
+    if (isUnknown) verdicts.push(unknown(subject));
+    return !isUnknown && observedIn(mode, object) === undefined;
+  };
+  if (streamed && isOurs(`ImageStream/${CATALOG_STREAM}`, stream))
+    apply.push({
+      role: 'management',
+      object: catalogImageStream(namespace, chosen.images),
+      adopt: mode === 'own',
+    });
   for (const catalog of catalogs) {
     const ref = deploymentRef(world, `${catalog.name}-catalog`);
     const deployment = world.get(ref);
-    if (deployment?.metadata.uid === undefined || observedIn(mode, deployment) !== undefined) continue;
+    if (deployment?.metadata.uid === undefined || !isOurs(`Deployment/${ref.name}`, deployment)) continue;
     const part = { ...ref, uid: deployment.metadata.uid };
     const image = streamed ? undefined : pinned(world, chosen, catalog.name);
     apply.push({ part, fields: catalogFields(deployment, catalog.name, image), take: mode === 'own' });
@@ -114,6 +128,10 @@ function hasImage(deployment: KubeObject, image: string): boolean {
   return containers.every(
     ({ name, image: present }) => name !== CATALOG_CONTAINERS.container || present === image,
   );
+}
+
+function unknown(subject: string): Verdict {
+  return { subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN };
 }
 
 function notInPlace(name: string, image: string): Verdict {
@@ -166,15 +184,18 @@ function guestObjects(
   catalogs: readonly Catalog[],
   chosen: Chosen,
   mode: OwnershipMode,
-): Pick<CatalogPlan, 'apply'> {
+): Pick<CatalogPlan, 'apply' | 'verdicts'> {
+  const verdicts = [...chosen.verdicts];
   const apply = catalogs.flatMap((catalog): Apply[] => {
     const image = chosen.images[catalog.name] ?? '';
     const object = catalogSource(catalog, { placement: 'guest', image });
     const { apiVersion, kind } = object;
     if (!world.serves({ role: 'hosted', apiVersion, kind })) return [];
     const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
-    if (observedIn(mode, world.get(ref)) !== undefined) return [];
+    const present = world.get(ref);
+    if (isOwnershipUnknown(mode, present)) verdicts.push(unknown(`CatalogSource/${catalog.name}`));
+    if (isOwnershipUnknown(mode, present) || observedIn(mode, present) !== undefined) return [];
     return [{ role: 'hosted', object, adopt: mode === 'own' }];
   });
-  return { apply };
+  return { apply, verdicts };
 }

@@ -3,7 +3,12 @@
  * where somebody else takes it away again, we stop rather than fight.
  */
 import type { Apply, Ref, World } from '../controller/contract.ts';
-import { type OwnershipMode, observedIn } from '../rules/kubernetes/hypershift-operators.ts';
+import {
+  isOwnershipUnknown,
+  OWNERSHIP_UNKNOWN,
+  type OwnershipMode,
+  observedIn,
+} from '../rules/kubernetes/hypershift-operators.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
 import { sameOverrides } from '../rules/registry-overrides/meaning.ts';
@@ -70,6 +75,7 @@ function planOne(input: DeploymentInput, name: string): DeploymentPlan {
   const part = { ...ref, uid: deployment.metadata.uid };
   const present = variableOf(deployment, name);
   const subject = `Deployment/${name}`;
+  if (isOwnershipUnknown(input.mode, deployment)) return unknown(subject);
   const operator = observedIn(input.mode, deployment);
   if (operator !== undefined) return observe({ input, deployment, part, present, subject, name, operator });
   if (present === NO_CONTAINER) {
@@ -81,6 +87,16 @@ function planOne(input: DeploymentInput, name: string): DeploymentPlan {
   const set: Apply = { part, fields: fieldsFor(name, kept ?? input.wanted), take: input.mode === 'own' };
   const applied = valueIsOurs(deployment, name);
   return own(input, { set, present, kept, subject, name, uid: part.uid, applied });
+}
+
+function unknown(subject: string): DeploymentPlan {
+  const verdict = {
+    subject,
+    verdict: 'Pending',
+    reason: 'OwnershipUnknown',
+    message: OWNERSHIP_UNKNOWN,
+  } as const;
+  return { ...NOTHING, verdicts: [verdict] };
 }
 
 /**

@@ -238,6 +238,24 @@ test('where the Machine Config Operator manages it, nothing is written, its stat
   assert.equal(owned.configs.length, 1);
 });
 
+test('an object of a dump without managedFields that somebody wrote a status to is not planned for', () => {
+  const dumped = (status?: object): KubeObject => ({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'CRIOCredentialProviderConfig',
+    metadata: { name: 'cluster', uid: 'uid-1', generation: 3 },
+    spec: { matchImages: ['docker.io'] },
+    ...(status === undefined ? {} : { status }),
+  });
+  const shape = { pools: ['worker'], deleted: true };
+  const observed = reconcile({ ...shape, more: [dumped({ conditions: [] })] });
+  assert.equal(observed.configs.length, 0);
+  assert.match(observed.reported.get('ManagedElsewhere')?.message ?? '', /--show-managed-fields/);
+  const written = reconcile({ ...shape, more: [dumped()] });
+  assert.equal(written.configs.length, 1, 'what nobody wrote a status to is new');
+  const owned = reconcile({ ...shape, more: [dumped({ conditions: [] })] }, { mode: 'own' });
+  assert.equal(owned.configs.length, 1);
+});
+
 test('a hosted cluster gets the ConfigMap for its NodePools', () => {
   const { configs } = reconcile({ hosted: true, platform: 'AWS', nodes: [{ name: 'n', pool: 'worker' }] });
   assert.deepEqual(

@@ -65,6 +65,21 @@ const ours = applied(
   MANAGER,
 );
 
+const shared: KubeObject = {
+  ...ours,
+  metadata: {
+    ...ours.metadata,
+    managedFields: [
+      ...(ours.metadata.managedFields ?? []),
+      {
+        manager: 'hosted-cluster-config-operator-manager',
+        operation: 'Update',
+        fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } },
+      },
+    ],
+  },
+};
+
 table<NodeRow>(
   test,
   [
@@ -95,6 +110,14 @@ table<NodeRow>(
       pool: ['AWS', 'InPlace'],
       start: ours,
       label: undefined,
+    },
+    {
+      name: 'a pool that becomes InPlace, with a label that somebody else owns too',
+      reason: 'the API server would keep it',
+      pool: ['AWS', 'InPlace'],
+      start: shared,
+      label: 'true',
+      overridden: true,
     },
     {
       name: 'a label set by hand',

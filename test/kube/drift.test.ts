@@ -125,6 +125,22 @@ test('gives up a label that was ours and is no longer wanted, and keeps those of
   assert.deepEqual(applied(wanted, first, ME).metadata.labels, { theirs: '1' });
 });
 
+test('a field that another manager owns too stays when it is given up, as an API server keeps it', () => {
+  const shared = { ...object({}), metadata: { name: 'a', labels: { both: '1', ours: '1' } } };
+  const fieldsV1 = { 'f:metadata': { 'f:labels': { 'f:both': {} } } };
+  const made = applied(shared, object({}), ME);
+  const theirs = { manager: 'somebody', operation: 'Update' as const, fieldsV1 };
+  const live = {
+    ...made,
+    metadata: { ...made.metadata, managedFields: [...(made.metadata.managedFields ?? []), theirs] },
+  };
+  assert.deepEqual(
+    drift(object({}), live, ME).map(({ path }) => path),
+    ['metadata.labels.ours'],
+  );
+  assert.deepEqual(applied(object({}), live, ME).metadata.labels, { both: '1' });
+});
+
 test('gives up one element of a keyed list', () => {
   const env = (names: readonly string[]) =>
     object({ spec: { containers: [{ name: 'a', env: names.map((name) => ({ name, value: '1' })) }] } });

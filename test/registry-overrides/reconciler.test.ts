@@ -195,6 +195,23 @@ test('own is explicit: by option or by annotation', () => {
   assert.equal(variable(run([asked, DIGESTS, ...written]), 'ignition-server'), value);
 });
 
+test('Deployments of a dump without managedFields are not planned for, because nobody says whose they are', () => {
+  const bare = DEPLOYMENTS.map((object) => {
+    const { managedFields: _fields, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  });
+  const out = run([hostedCluster(), DIGESTS, ...bare]);
+  assert.equal(variable(out, 'ignition-server'), undefined);
+  assert.deepEqual(
+    statusOf(out)
+      .verdicts.filter(({ subject }) => subject.startsWith('Deployment/'))
+      .map(({ reason }) => reason),
+    ['OwnershipUnknown', 'OwnershipUnknown'],
+  );
+  const owned = run([hostedCluster(), DIGESTS, ...bare], { options: { mode: 'own' } });
+  assert.notEqual(variable(owned, 'ignition-server'), undefined);
+});
+
 test('observing after owning gives the variable back', () => {
   const first = run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]);
   const second = run(after(first), { options: { mode: 'observe' } });

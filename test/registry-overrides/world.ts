@@ -42,17 +42,17 @@ export function mirrorSet(
   return { apiVersion, kind, metadata: { name, uid: `u-${name}` }, spec: { [list]: entries } };
 }
 
-export function deployment(name: string, env: readonly unknown[] = [], manager?: string): KubeObject {
+/** As an API server gives it: with who wrote it. */
+export function deployment(name: string, env: readonly unknown[] = [], manager = 'kubectl'): KubeObject {
   const container = name.endsWith('-catalog') ? 'registry' : name;
-  const managedFields =
-    manager === undefined ? {} : { managedFields: [{ manager, operation: 'Update', fieldsV1: {} }] };
+  const managedFields = [{ manager, operation: 'Update', fieldsV1: {} }];
   const init = name.endsWith('-catalog')
     ? { initContainers: [{ name: 'extract-content', image: 'old' }] }
     : {};
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name, namespace: NAMESPACE, uid: `u-${name}`, ...managedFields },
+    metadata: { name, namespace: NAMESPACE, uid: `u-${name}`, managedFields },
     spec: {
       template: {
         spec: {

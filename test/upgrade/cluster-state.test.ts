@@ -20,7 +20,7 @@ const work = mkdtempSync(join(tmpdir(), 'pullwright-upgrade-'));
 
 interface Obj {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly managedFields?: unknown };
   readonly data?: Readonly<Record<string, string>>;
 }
 
@@ -100,21 +100,25 @@ test('once more, and nothing is left to do: versions do not take turns', async (
   assert.match(again, /\n0 created, 0 configured, \d+ unchanged, 0 removed\n$/);
 });
 
-/** Leaves out of `file` what the folder holds, which the next run reads beside it. */
+/** Leaves out of `file` what the folder holds, which the next run reads beside it; who wrote an object is known only to a cluster. */
 function overlay(file: string, folder: string): void {
   const text = readFileSync(file, 'utf8');
   const fresh = readFolder(folder);
   const id = ({ kind, metadata }: Obj): string => `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
-  const names = new Set(fresh.map(({ object }) => id(object)));
-  const kept = parseAllDocuments(text).filter((document) => !names.has(id(document.toJS() as Obj)));
-  writeFileSync(file, [...kept.map(String), ...fresh.map((one) => one.text)].join('---\n'));
+  const names = new Set(fresh.map(id));
+  const documents = parseAllDocuments(text);
+  const kept = documents.filter((document) => !names.has(id(document.toJS() as Obj)));
+  const before = new Map(documents.map((document) => document.toJS() as Obj).map((one) => [id(one), one]));
+  const written = fresh.map((object) => {
+    const managedFields = before.get(id(object))?.metadata.managedFields;
+    return `${JSON.stringify({ ...object, metadata: { ...object.metadata, managedFields } })}\n`;
+  });
+  writeFileSync(file, [...kept.map(String), ...written].join('---\n'));
 }
 
-function readFolder(folder: string): readonly { readonly object: Obj; readonly text: string }[] {
-  return globSync('**/*.yaml', { cwd: folder }).map((file) => {
-    const text = readFileSync(join(folder, file), 'utf8');
-    return { object: parse(text) as Obj, text };
-  });
+function readFolder(folder: string): readonly Obj[] {
+  const files = globSync('**/*.yaml', { cwd: folder });
+  return files.map((file) => parse(readFileSync(join(folder, file), 'utf8')) as Obj);
 }
 
 test('an object whose key this version does not understand is left alone', async () => {

@@ -1,4 +1,5 @@
 /** Whether another program looks after the object or what is rendered from it. Pure, from what the API server keeps of writers. */
+import { OWNER_LABEL } from '../../controller/contract.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { fileText } from './ignition-files.ts';
 
@@ -21,7 +22,7 @@ export function statusWriter(object: KubeObject): string | undefined {
   )?.manager;
 }
 
-/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen. */
+/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen, or whoever a dump hides. */
 export function managerElsewhere(
   mode: 'auto' | 'own' | 'observe',
   object: KubeObject,
@@ -31,7 +32,15 @@ export function managerElsewhere(
   const isMarked = rendered.some((one) => one?.metadata.annotations?.[GENERATED_BY] !== undefined);
   const other = statusWriter(object);
   if (mode === 'observe' || isMarked) return other ?? 'machine-config-controller';
-  return other;
+  return other ?? (isOwnershipUnknown(object, rendered) ? UNKNOWN : undefined);
+}
+
+const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get --show-managed-fields)';
+
+/** Somebody wrote a status, and the object does not say who; what is rendered with our mark says it. */
+function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
+  if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
+  return !rendered.some((one) => one?.metadata.labels?.[OWNER_LABEL] !== undefined);
 }
 
 const FILES = ['spec', 'config', 'storage', 'files'];

@@ -67,6 +67,8 @@ export interface NodeFacts {
   readonly label: string | undefined;
   /** Whether the label is owned by us, by managedFields. */
   readonly ours: boolean;
+  /** Whether somebody else owns it too, so that it would stay. */
+  readonly shared: boolean;
   /** The pool of the node's Machine; undefined when Machine or NodePool cannot be found. */
   readonly pool: PoolTraits | undefined;
   /** Value of the managed label on the Machine, which HyperShift's operator sets. */
@@ -109,7 +111,8 @@ export function nodeDecision(
       reason: 'PoolUnknown',
     };
   const { eligible, reason } = judged;
-  if (node.ours) return { node: node.name, act: eligible ? 'own' : 'release', eligible, reason };
+  if (node.ours && (eligible || !node.shared))
+    return { node: node.name, act: eligible ? 'own' : 'release', eligible, reason };
   if (node.label === undefined) return { node: node.name, act: eligible ? 'own' : 'leave', eligible, reason };
   if ((node.label === 'true') === eligible) return { node: node.name, act: 'leave', eligible, reason };
   return {

@@ -1,7 +1,11 @@
 /** Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing. */
 
-import { OWNER_LABEL } from '../../controller/contract.ts';
-import { type OwnershipMode, observedIn } from '../../rules/kubernetes/hypershift-operators.ts';
+import {
+  isOwnershipUnknown,
+  OWNERSHIP_UNKNOWN,
+  type OwnershipMode,
+  observedIn,
+} from '../../rules/kubernetes/hypershift-operators.ts';
 import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
 import { type HeldTakeover, heldTakeover, type TakeoverContext } from './takeover.ts';
 
@@ -26,18 +30,12 @@ export function managedElsewhere(
   const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
   if (operator !== undefined)
     return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
-  const unknown = objects.find(isUnknown);
+  const unknown = objects.find((object) => isOwnershipUnknown(mode, object));
   if (unknown === undefined) return undefined;
   const { kind, metadata } = unknown;
   const name = describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
   return {
     reason: 'OwnershipUnknown',
-    message: `${name} does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"`,
+    message: `${name} ${OWNERSHIP_UNKNOWN}`,
   };
-}
-
-function isUnknown(object: KubeObject | undefined): boolean {
-  if (object === undefined || object.metadata.managedFields !== undefined) return false;
-  const labels = object.metadata.labels ?? {};
-  return labels[OWNER_LABEL] === undefined && labels['app.kubernetes.io/part-of'] !== 'pullwright';
 }

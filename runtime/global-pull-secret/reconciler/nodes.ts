@@ -147,6 +147,7 @@ function factsOf(
     name: node.metadata.name,
     label: node.metadata.labels?.[NAMES.nodeLabel],
     ours: owners.some((entry) => entry.manager === manager),
+    shared: owners.some((entry) => entry.manager !== manager),
     pool: machine === undefined ? undefined : poolOf(world, machine),
     machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
   };

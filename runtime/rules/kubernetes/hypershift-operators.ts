@@ -54,3 +54,30 @@ export function observedIn(mode: OwnershipMode, object: KubeObject | undefined):
   const operator = operatorOf(object);
   return mode === 'observe' ? (operator ?? 'another operator') : operator;
 }
+
+/** Why an object of a dump decides nothing, the end of a sentence. */
+export const OWNERSHIP_UNKNOWN: string =
+  'does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"';
+
+/**
+ * Whether nobody can tell who writes an object that an operator may write: `kubectl get -o yaml` leaves managedFields out unless it
+ * is told otherwise. An API server always has them, and what has a mark of ours, or an owner that is an operator's, tells enough.
+ *
+ * @example
+ * ```ts
+ * import { isOwnershipUnknown } from './hypershift-operators.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const dumped = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'ignition-server' } };
+ * assert.equal(isOwnershipUnknown('auto', dumped), true);
+ * assert.equal(isOwnershipUnknown('own', dumped), false);
+ * assert.equal(isOwnershipUnknown('auto', { ...dumped, metadata: { name: 'ignition-server', managedFields: [] } }), false);
+ * ```
+ */
+export function isOwnershipUnknown(mode: OwnershipMode, object: KubeObject | undefined): boolean {
+  if (mode !== 'auto' || object === undefined || object.metadata.managedFields !== undefined) return false;
+  const labels = object.metadata.labels ?? {};
+  const isOurs =
+    labels['pullwright.dev/owner'] !== undefined || labels['app.kubernetes.io/part-of'] === 'pullwright';
+  return !isOurs && operatorOf(object) === undefined;
+}
