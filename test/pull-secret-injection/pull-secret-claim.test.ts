@@ -69,6 +69,13 @@ test('a request that nobody approved is no trouble of the profile', () => {
   assert.deepEqual(status?.namespaces, { selected: 1, current: 1, pending: 1 });
 });
 
+test('a profile whom nobody may have yet says who waits', () => {
+  const seen = scene([red, blue, quay, offered(), claim('red'), claim('blue')]);
+  const status = seen.status('PullSecretProfile', 'quay');
+  assert.equal(ready(status), 'Unknown NothingSelected');
+  assert.match(readyMessage(status), /; 2 that ask by a PullSecretClaim are not granted yet$/);
+});
+
 interface AnswerCase extends Case {
   readonly profiles: readonly KubeObject[];
   readonly spec?: unknown;

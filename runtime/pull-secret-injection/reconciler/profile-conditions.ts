@@ -59,9 +59,14 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
       .join('; ');
     return { type, status: 'False', reason: first.reason, message };
   }
-  if (count.selected === 0)
-    return { type, status: 'Unknown', reason: 'NothingSelected', message: 'No namespace is selected' };
+  if (count.selected === 0) return { type, status: 'Unknown', ...nothingSelected(count) };
   return { type, status: 'True', reason: 'AsWanted', message: well };
+}
+
+/** What cannot be told where nobody is served. */
+function nothingSelected({ pending }: Count): Said {
+  const asks = pending === 0 ? '' : `; ${pending} that ask by a PullSecretClaim are not granted yet`;
+  return { reason: 'NothingSelected', message: `No namespace is selected: nothing could be checked${asks}` };
 }
 
 /** Whether new pods get the names. */
@@ -81,15 +86,12 @@ function injectingOf(
 }
 
 /** Secrets that pods are given the names of and that nobody brings here: they are looked for where pods will look. */
-function presentCondition(
-  profile: PullSecretProfile,
-  { selected, absent }: Count,
-): readonly ConditionInput[] {
+function presentCondition(profile: PullSecretProfile, count: Count): readonly ConditionInput[] {
   const type = 'SecretsPresent';
+  const { selected, absent } = count;
   if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
     return [];
-  if (selected === 0)
-    return [{ type, status: 'Unknown', reason: 'NothingSelected', message: 'No namespace is selected' }];
+  if (selected === 0) return [{ type, status: 'Unknown', ...nothingSelected(count) }];
   if (absent.namespaces === 0)
     return [
       {
@@ -170,8 +172,7 @@ function stalledBy(
 
 /** What cannot be told: nothing concludes well from that. */
 function unknownBy({ count, injecting, present }: Summary): ReturnType<typeof said> | undefined {
-  if (count.selected === 0)
-    return { reason: 'NothingSelected', message: 'No namespace is selected: nothing could be checked' };
+  if (count.selected === 0) return nothingSelected(count);
   const open = [injecting, ...present].find(({ status }) => status === 'Unknown');
   return open === undefined ? undefined : said(open);
 }
