@@ -1,7 +1,8 @@
 // deadline: 60 s
 /** The examples that the documents name do what the documents say. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
@@ -45,6 +46,29 @@ test('reconcile --from renders the MachineConfig and names the conflict', async 
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stdout, /created\s+MachineConfig\/97-worker-generated-credentialproviderconfig/);
   assert.match(ran.stdout, /Rejected\s+123456789\.dkr\.ecr\.us-east-1\.amazonaws\.com/);
+});
+
+test('a folder with nothing but the object makes nothing of other systems', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'one-object-'));
+  writeFileSync(
+    join(folder, 'cluster.yaml'),
+    'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: { name: cluster }\nspec: { matchImages: [docker.io] }\n',
+  );
+  const ran = await runProcess([process.execPath, 'main.ts', 'reconcile', '--from', folder, '--dry-run'], {
+    cwd: root,
+  });
+  rmSync(folder, { recursive: true });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.deepEqual(
+    [...ran.stdout.matchAll(/^ {2}(created|configured|removed) +(\S+)$/gm)].map(([, verb, name]) => [
+      verb,
+      name,
+    ]),
+    [
+      ['created', 'PullStatus/openshift-config/criocredentialproviderconfig-cluster'],
+      ['configured', 'CRIOCredentialProviderConfig/cluster'],
+    ],
+  );
 });
 
 test.run();
