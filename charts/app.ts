@@ -13,7 +13,7 @@ import { type ManifestTree, renderTree } from './output.ts';
 import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
 import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
-import { reconcilerObjects } from './shared/reconciler.ts';
+import { hostedAccountObjects, reconcilerObjects } from './shared/reconciler.ts';
 import { reconcilerMonitoring } from './shared/reconciler-monitoring.ts';
 import { RUNBOOKS, runbookFile, withRunbooks } from './shared/runbooks.ts';
 import type { HostedCluster, ReconcilerPart } from './shared/system.ts';
@@ -96,9 +96,10 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
   new ObjectGroup(
     chart,
     'reconciler',
-    reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}).map((object) =>
-      withImagePullSecrets(object, imagePullSecrets),
-    ),
+    [
+      ...reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
+      ...hostedAccountObjects(cluster.context, hostedParts(cluster)),
+    ].map((object) => withImagePullSecrets(object, imagePullSecrets)),
   );
   if (cluster.input.monitoring === true && parts.length > 0) {
     const alerts = parts.flatMap((part) => part.alerts ?? []);
@@ -118,6 +119,13 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
     new ObjectGroup(chart, 'crds', [pullStatusCrd()]);
   cluster.input.extend?.(chart, cluster.context);
   return chart;
+}
+
+function hostedParts({ context, sections }: Cluster): readonly Pick<ReconcilerPart, 'name' | 'access'>[] {
+  return sections.flatMap(({ system, config }) => {
+    const access = system.hostedAccess?.(config, context) ?? [];
+    return access.length === 0 ? [] : [{ name: system.name, access }];
+  });
 }
 
 /** What the systems of this cluster, and those of the hosted clusters it manages, add to its reconciler. */

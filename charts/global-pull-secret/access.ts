@@ -11,6 +11,8 @@ import { type AgentRights, agentRbac, leaseNames } from './agent-rbac.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
+/** The labels of a Machine cannot be granted apart from the rest of it. */
+const LABEL_MACHINES: PolicyRule = { ...MACHINES, verbs: [...READ, 'patch'] };
 const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
 const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
 
@@ -72,7 +74,7 @@ export function managementAccess(
     platformSecret(controlPlaneNamespace),
     {
       ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
-      rules: [MACHINES],
+      rules: [LABEL_MACHINES],
     },
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),

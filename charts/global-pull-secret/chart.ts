@@ -25,6 +25,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     return globalPullSecretObjects(config, cluster);
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
+  hostedAccess: ({ agent = {} }) => hostedAccess({ delivery: 'reconciler', agent }),
   reconciler(config, cluster) {
     return {
       name: 'global-pull-secret',

@@ -27,6 +27,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
     ...pullSecretInjectionObjects(config, { ...cluster, account: accountOf(cluster) }),
   ],
   shared: sharedOptions,
+  hostedAccess: (config, cluster) => part(config, cluster.namespace).access,
   reconciler: (config, cluster) =>
     cluster.kind === 'standalone' ? part(config, cluster.namespace) : undefined,
   managementReconciler(management, hosted) {

@@ -84,6 +84,19 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   warnings: (config, { kind }) =>
     kind === 'hosted' ? mirrorSetsOfHosted(config, false) : sectionProblems(config, 'warning'),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
+  // What its catalogs are, where the control plane does not say.
+  hostedAccess: () => [
+    {
+      namespace: 'openshift-marketplace',
+      rules: [
+        {
+          apiGroups: ['operators.coreos.com'],
+          resources: ['catalogsources'],
+          verbs: ['get', 'list', 'watch'],
+        },
+      ],
+    },
+  ],
   managementReconciler(management, hosted, own) {
     if (hosted.length === 0 && !management.discovery) return undefined;
     const clusters = hosted.map(({ cluster, config }) => [

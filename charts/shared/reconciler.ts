@@ -16,6 +16,7 @@ import {
   HARDENED_POD,
   labels,
   namespace,
+  namespaceReference,
   networkPolicy,
   type PolicyRule,
   podDisruptionBudget,
@@ -177,7 +178,10 @@ function ownAccess(cluster: ClusterContext): readonly KubeObject[] {
 }
 
 /** One Role per namespace, and one ClusterRole, named after the system. */
-function partAccess(part: ReconcilerPart, cluster: ClusterContext): readonly KubeObject[] {
+function partAccess(
+  part: Pick<ReconcilerPart, 'name' | 'access'>,
+  cluster: ClusterContext,
+): readonly KubeObject[] {
   const byNamespace = new Map<string | undefined, PolicyRule[]>();
   for (const { namespace: where, rules } of part.access) {
     byNamespace.set(where, [...(byNamespace.get(where) ?? []), ...rules]);
@@ -188,6 +192,29 @@ function partAccess(part: ReconcilerPart, cluster: ClusterContext): readonly Kub
       rules,
     }),
   );
+}
+
+/**
+ * The account in a hosted cluster as which the management cluster's reconciler works there, with the rights of these systems.
+ * The token is made by hand: git holds no credential.
+ */
+export function hostedAccountObjects(
+  cluster: ClusterContext,
+  parts: readonly Pick<ReconcilerPart, 'name' | 'access'>[],
+): readonly KubeObject[] {
+  const { account } = cluster;
+  if (account === undefined || parts.length === 0) return [];
+  return [
+    account.namespace === cluster.namespace
+      ? namespace(account.namespace, { podSecurity: 'restricted' })
+      : namespaceReference(account.namespace, allLabels(account.namespace)),
+    serviceAccount({ ...account, labels: allLabels(account.name) }),
+    // Which cluster it is, so that a kubeconfig that leads elsewhere is noticed.
+    ...grant(`${RECONCILER}-identity`, cluster, {
+      rules: [{ apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] }],
+    }),
+    ...parts.flatMap((part) => partAccess(part, cluster)),
+  ];
 }
 
 /** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
@@ -226,7 +253,7 @@ function grant(
   cluster: ClusterContext,
   access: { readonly namespace?: string; readonly rules: readonly PolicyRule[] },
 ): readonly KubeObject[] {
-  const subjects = [{ name: RECONCILER, namespace: cluster.namespace }];
+  const subjects = [cluster.account ?? { name: RECONCILER, namespace: cluster.namespace }];
   const rules = distinct(access.rules);
   if (access.namespace === undefined) {
     const metadata = { name, labels: allLabels(name) };

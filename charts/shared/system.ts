@@ -104,6 +104,8 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   objects(config: Config, cluster: ClusterContext): readonly KubeObject[];
   /** Files that people keep themselves in the rendered tree (SOPS): listed in a kustomization, never written. */
   files?(config: Config, cluster: ClusterContext): readonly string[];
+  /** What the management cluster's reconciler may do in this hosted cluster, for an account of its own there. @default nothing */
+  hostedAccess?(config: Config, cluster: ClusterContext): readonly Access[];
   /** What the reconciler of a stand-alone cluster needs for this system; undefined when nothing. */
   reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
   /**

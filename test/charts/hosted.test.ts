@@ -50,6 +50,36 @@ test('the guard names the account of the kubeconfig, in a namespace of its own',
   assert.match(guard, /"pull-secrets-system"/);
 });
 
+test('the account and its rights are rendered into the hosted cluster, and nobody else gets them', () => {
+  const systems = { 'global-pull-secret': {}, 'pull-secret-injection': {}, 'registry-overrides': {} };
+  const tree = filesOf(
+    fleet(
+      { reconciler: { kubeconfigSecret: 'pullwright-kubeconfig' } },
+      { systems, hostedCluster: { serviceAccount: OWN_ACCOUNT } },
+    ),
+  );
+  const made = [...tree].filter(([path]) => path.startsWith('hosted-0/')).map(([, text]) => parse(text));
+  assert.ok(
+    made.some(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === OWN_ACCOUNT.name),
+  );
+  assert.ok(
+    made.some(({ kind, metadata }) => kind === 'Namespace' && metadata.name === OWN_ACCOUNT.namespace),
+  );
+  const bindings = made.filter(({ kind }) => String(kind).endsWith('RoleBinding'));
+  assert.deepEqual(
+    [...new Set(bindings.map(({ metadata }) => metadata.name))].sort(),
+    ['global-pull-secret', 'pull-secret-injection', 'reconciler-identity', 'registry-overrides'].map(
+      (name) => `pullwright-${name}`,
+    ),
+  );
+  for (const { subjects } of bindings)
+    assert.deepEqual(subjects, [{ kind: 'ServiceAccount', ...OWN_ACCOUNT }]);
+  assert.equal(
+    filesOf(fleet({}, { systems })).has('hosted-0/_cluster/clusterrole-pullwright-global-pull-secret.yaml'),
+    false,
+  );
+});
+
 test('without an account there is no guard, because it would bind nobody, or everybody', () => {
   assert.equal(guardIn(filesOf(fleet({}, {})), 'hosted-0'), undefined);
 });

@@ -154,4 +154,71 @@ table<NodeRow>(
   },
 );
 
+const MACHINE_LABEL = `managed.hypershift.openshift.io.${LABEL}`;
+const machineOf = (one: Fleet, name = 'm'): KubeObject | undefined =>
+  one.management.get({ apiVersion: machine.apiVersion, kind: 'Machine', namespace: 'clusters-a', name });
+
+const ourMachine = applied(
+  { ...machine, metadata: { ...machine.metadata, labels: { [MACHINE_LABEL]: 'true' } } },
+  machine,
+  MANAGER,
+);
+const theirMachine = {
+  ...machine,
+  metadata: { ...machine.metadata, labels: { [MACHINE_LABEL]: 'false' } },
+};
+
+interface MachineRow extends Case {
+  readonly pool: readonly [string, string];
+  readonly machine?: KubeObject;
+  readonly label: string | undefined;
+}
+
+table<MachineRow>(
+  test,
+  [
+    {
+      name: 'a Machine on AWS',
+      reason: 'its node has the label from the start',
+      pool: ['AWS', 'Replace'],
+      label: 'true',
+    },
+    { name: 'a Machine of an InPlace pool', reason: 'never', pool: ['AWS', 'InPlace'], label: undefined },
+    {
+      name: 'a Machine whose pool becomes InPlace',
+      reason: 'our label comes off',
+      pool: ['AWS', 'InPlace'],
+      machine: ourMachine,
+      label: undefined,
+    },
+    {
+      name: 'a Machine that somebody else labelled',
+      reason: 'it is theirs',
+      pool: ['AWS', 'Replace'],
+      machine: theirMachine,
+      label: 'false',
+    },
+  ],
+  (row) => {
+    const one = nodeFleet(...row.pool, node());
+    one.management.set(row.machine ?? machine);
+    one.reconcile();
+    assert.equal(machineOf(one)?.metadata.labels?.[MACHINE_LABEL], row.label);
+  },
+);
+
+test('two Machines that name one node are told, and its label stays as it is', () => {
+  for (const start of [node(), ours]) {
+    const one = nodeFleet('AWS', 'InPlace', start);
+    one.management.set({
+      ...machine,
+      metadata: { ...machine.metadata, name: 'left-over', uid: 'left-over' },
+    });
+    one.reconcile();
+    assert.equal(labelOf(one), start.metadata.labels?.[LABEL]);
+    const said = one.status('original')?.verdicts.find(({ reason }) => reason === 'MachineAmbiguous');
+    assert.match(said?.message ?? '', /^Machines left-over and m both name it/);
+  }
+});
+
 test.run();

@@ -11,21 +11,10 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import { type LabelRequirement, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import {
-  eligibilityLabels,
-  type NodeDecision,
-  type NodeFacts,
-  nodeDecision,
-  type PoolTraits,
-} from './eligibility.ts';
+import { eligibilityLabels, type NodeDecision, type NodeFacts, nodeDecision } from './eligibility.ts';
+import { MACHINE, machineParts, machinesOf, NODE_POOL, poolOf } from './machines.ts';
 
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
-const MACHINE = { role: 'management', apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine' } as const;
-const NODE_POOL = {
-  role: 'management',
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'NodePool',
-} as const;
 
 /** Set on Nodes by Cluster API: the name of the Machine. */
 const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
@@ -57,13 +46,13 @@ const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Judges every node of the scope. */
 export function planNodes(world: World, manager: string, choice: NodeChoice): NodesPlan {
-  const { machines, twice } = machinesByNode(world);
+  const machines = machinesOf(world);
   const standalone = world.scope.hostedCluster === undefined;
   const requirements = choice.nodes ?? (standalone ? LINUX : undefined);
   const nodes = world.list(NODE).map((node) => {
     const labels = textsOf(node.metadata.labels);
     const facts: NodeFacts = {
-      ...factsOf(world, node, machines, manager),
+      ...factsOf(world, node, machines.byNode, manager),
       selected: requirements !== undefined && selects(requirements, labels),
       machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
     };
@@ -71,9 +60,12 @@ export function planNodes(world: World, manager: string, choice: NodeChoice): No
   });
   const decisions = nodes.map(({ decision }) => decision);
   return {
-    apply: nodes.flatMap(({ node, decision }) => partOf(node, decision)),
+    apply: [
+      ...nodes.flatMap(({ node, decision }) => partOf(node, decision)),
+      ...machineParts(world, machines, manager, choice.platforms),
+    ],
     decisions,
-    verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...twice],
+    verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...machines.twice],
   };
 }
 
@@ -98,40 +90,6 @@ function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Verd
   return [{ subject, verdict: 'Warning', reason: first.reason, message: MACHINE_CONFIG_WAY }];
 }
 
-interface Machines {
-  /** By the name of the node, and by `machine/<name>`. */
-  readonly machines: ReadonlyMap<string, KubeObject>;
-  /** Nodes that more than one Machine claims: no pool of them can be told. */
-  readonly twice: readonly Verdict[];
-}
-
-function machinesByNode(world: World): Machines {
-  const all =
-    world.scope.hostedCluster === undefined
-      ? []
-      : world.list({ ...MACHINE, namespace: world.scope.controlPlaneNamespace });
-  const machines = new Map<string, KubeObject>();
-  const claims = new Map<string, readonly string[]>();
-  for (const machine of all) {
-    machines.set(`machine/${machine.metadata.name}`, machine);
-    const node = (machine.status as { nodeRef?: { name?: string } } | undefined)?.nodeRef?.name;
-    if (node === undefined) continue;
-    machines.set(node, machine);
-    claims.set(node, [...(claims.get(node) ?? []), machine.metadata.name]);
-  }
-  const twice = [...claims].filter(([, names]) => names.length > 1);
-  for (const [node, names] of twice) {
-    machines.delete(node);
-    for (const name of names) machines.delete(`machine/${name}`);
-  }
-  return { machines, twice: twice.map(([node, names]) => claimedTwice(node, names)) };
-}
-
-function claimedTwice(node: string, names: readonly string[]): Verdict {
-  const message = `Machines ${[...names].sort().join(' and ')} both name it, so that its NodePool is not known and its label stays as it is: delete the one that is left over`;
-  return { subject: `node ${node}`, verdict: 'Warning', reason: 'MachineAmbiguous', message };
-}
-
 function factsOf(
   world: World,
   node: KubeObject,
@@ -151,18 +109,6 @@ function factsOf(
     pool: machine === undefined ? undefined : poolOf(world, machine),
     machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
   };
-}
-
-function poolOf(world: World, machine: KubeObject): PoolTraits | undefined {
-  const annotation = machine.metadata.annotations?.[NAMES.nodePoolAnnotation];
-  if (typeof annotation !== 'string') return undefined;
-  const [namespace = '', name = ''] = annotation.split('/');
-  const pool = world.get({ ...NODE_POOL, namespace, name });
-  const spec = pool?.spec as
-    | { platform?: { type?: string }; management?: { upgradeType?: string } }
-    | undefined;
-  if (spec === undefined) return undefined;
-  return { platform: spec.platform?.type ?? '', upgradeType: spec.management?.upgradeType ?? '' };
 }
 
 /** A label to release is a part without it: what was ours and is no longer named comes off. */
