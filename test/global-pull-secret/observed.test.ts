@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { auth, config, type Fleet, fleet, PLATFORM, secret } from './fleet.ts';
+import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
 const test = suite('beside the operator of HyperShift');
 const OPERATOR = [{ manager: 'hosted-cluster-config-operator-manager', operation: 'Update', fieldsV1: {} }];
@@ -92,6 +92,14 @@ table(
       assert.match(message, /in a merge of ours it would/);
   },
 );
+
+test('a removal is said to be held only where it is: HyperShift holds nothing', () => {
+  const one = beside(config({ 'r.io': auth('tenant') }), PLATFORM);
+  one.management.set(platform('{"auths":{}}'));
+  one.reconcile();
+  assert.equal(one.condition('original', 'RemovalHeld'), undefined);
+  assert.equal(one.condition('original'), 'True Copied');
+});
 
 test('objects of a dump without managedFields tell nobody whose they are: nothing is planned', () => {
   const one = fleet(PLATFORM, config({ 'r.io': auth('tenant') }));

@@ -160,6 +160,18 @@ table(
       keys: ['a.io', 'b.io', 'c.io', 'new.io', 'quay.io'],
     },
     {
+      name: 'three of four, with as many new ones',
+      reason: 'what is added must not make the removal small by the next pass',
+      after: config({
+        'quay.io': auth('q-2'),
+        'new.io': auth('n'),
+        'n2.io': auth('n2'),
+        'n3.io': auth('n3'),
+      }),
+      held: 'True Share',
+      keys: ['a.io', 'b.io', 'c.io', 'n2.io', 'n3.io', 'new.io', 'quay.io'],
+    },
+    {
       name: 'three of four where the fleet says so',
       reason: 'the share is an option',
       after: config({ 'quay.io': auth('q') }),

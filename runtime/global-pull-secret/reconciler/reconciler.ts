@@ -98,13 +98,16 @@ function observedPlan(
   observed: Elsewhere | undefined,
   regarding: Ref,
 ): PullSecretPlan {
-  if (observed === undefined || observed.reason === 'OwnershipUnknown') return plan;
+  if (observed === undefined) return plan;
+  // Who writes instead of us holds nothing back.
+  const { held: _held, ...rest } = plan;
+  if (observed.reason === 'OwnershipUnknown') return rest;
   const verdicts = observedVerdicts(secrets, plan.verdicts);
   const addedCount = verdicts.filter(({ verdict }) => verdict === 'Accepted').length;
-  if (observed.reason === 'Observing') return { ...plan, verdicts, addedCount };
+  if (observed.reason === 'Observing') return { ...rest, verdicts, addedCount };
   const { reason: code, message } = observed;
-  const held: Problem = { disposition: 'terminal', code, message: `Cannot own: ${message}`, regarding };
-  return { ...plan, verdicts, addedCount, problems: [...plan.problems, held] };
+  const refused: Problem = { disposition: 'terminal', code, message: `Cannot own: ${message}`, regarding };
+  return { ...rest, verdicts, addedCount, problems: [...plan.problems, refused] };
 }
 
 const DAEMON_SET: Ref = {

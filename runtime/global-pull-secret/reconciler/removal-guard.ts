@@ -56,11 +56,11 @@ export function heldRemoval(input: RemovalInput): HeldRemoval | undefined {
   const kept = new Set(input.after.flatMap(({ key }) => key.identities));
   const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
   if (gone.length === 0) return undefined;
-  const judged = judge(input, gone);
-  if (judged === undefined) return undefined;
   const keys = gone.map(({ key }) => key.written).sort();
   const hash = hashOf(keys, input.after);
-  if (input.confirmed.includes(hash)) return undefined;
+  // What the same change adds is on nodes by the next pass, and makes the share of what it removes smaller: once held, it stays so.
+  const judged = judge(input, gone) ?? (input.held?.hash === hash ? ofShare(input.before, gone) : undefined);
+  if (judged === undefined || input.confirmed.includes(hash)) return undefined;
   const since = input.held?.hash === hash ? input.held.since : input.now.toISOString();
   const held = { hash, ...judged, keys, since };
   const { delayMs } = input.options;
@@ -77,7 +77,13 @@ function judge(
   if (after.length === 0) return { reason: 'Everything', message: `removes all ${count(gone.length)}` };
   if (release !== undefined && covers(gone, release) && !covers(after, release))
     return { reason: 'ReleaseRegistry', message: `removes the registry of the release payload, ${release}` };
-  if (gone.length / before.length <= (options.share ?? DEFAULT_SHARE)) return undefined;
+  return gone.length / before.length <= (options.share ?? DEFAULT_SHARE) ? undefined : ofShare(before, gone);
+}
+
+function ofShare(
+  before: readonly DockerConfigEntry[],
+  gone: readonly DockerConfigEntry[],
+): Pick<HeldRemoval, 'reason' | 'message'> {
   return { reason: 'Share', message: `removes ${gone.length} of ${count(before.length)}` };
 }
 

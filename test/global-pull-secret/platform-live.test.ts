@@ -1,0 +1,105 @@
+// deadline: 180 s
+/** Faults of the platform's pull secret and of its nodes on a real API server: its owner is told, and nodes lose nothing. */
+import assert from 'node:assert/strict';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import {
+  additional,
+  eventsAbout,
+  furnish,
+  GLOBAL,
+  inKubeSystem,
+  ORIGINAL,
+  platform,
+  registriesOf,
+  STATUS,
+  secretOf,
+} from '../reconcile/scene.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite("the platform's pull secret, live");
+const missing = missingControlPlane();
+const PLATFORM_STATUS = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
+const WORKER: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } };
+const RESTORED = platform('quay.io');
+
+const platformText = (text: string): TestObject =>
+  secretOf('pull-secret', 'openshift-config', { '.dockerconfigjson': Buffer.from(text).toString('base64') });
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+  await furnish(plane, 'quay.io');
+  await plane.apply(additional('tenant.example.com'));
+  const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
+  const merged = (...registries: string[]): Promise<void> =>
+    eventually(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()), {
+      withinMs: 60_000,
+    });
+  const says = (about: TestObject, wanted: RegExp): Promise<void> =>
+    eventually(async () => assert.match(JSON.stringify((await plane.get(about))?.['status'] ?? {}), wanted));
+  const label = async (): Promise<unknown> =>
+    (await plane.get(WORKER))?.metadata['labels']?.['hypershift.openshift.io/nodepool-globalps-enabled'];
+
+  test('a bad entry of the platform costs no other credential, and is told to the platform alone', async () => {
+    await process.says('caches are filled');
+    await merged('quay.io', 'tenant.example.com');
+    const text = Buffer.from(String(RESTORED['data']['.dockerconfigjson']), 'base64').toString();
+    await plane.apply(platformText(text.replace('{"auths":{', '{"auths":{"bad.example.com":{"auth":"-"},')));
+    await says(PLATFORM_STATUS, /"reason":"PlatformEntriesRejected"/);
+    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
+    await says(STATUS, /"reason":"Merged"/);
+    const told = await eventsAbout(plane, 'additional-pull-secret');
+    assert.ok(!told.some((event) => /bad\.example\.com/.test(String(event['note']))));
+    await eventually(async () => {
+      const events = await eventsAbout(plane, 'pull-secret');
+      assert.ok(events.some((event) => /bad\.example\.com/.test(String(event['note']))));
+    });
+    await plane.apply(RESTORED);
+    await says(PLATFORM_STATUS, /"reason":"Copied"/);
+  });
+
+  test('an emptied platform secret takes nothing from nodes before a person confirms it', async () => {
+    await plane.apply(platformText('{"auths":{}}'));
+    await says(PLATFORM_STATUS, /"type":"RemovalHeld"/);
+    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
+    const hash: unknown = (await plane.get(PLATFORM_STATUS))?.['status']?.summary.heldRemoval;
+    const metadata = {
+      name: 'pull-secret',
+      namespace: 'openshift-config',
+      annotations: { 'pullwright.dev/confirm-removal': hash },
+    };
+    await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata }, 'somebody');
+    await eventually(async () => assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), []));
+    await plane.apply(RESTORED);
+    await merged('quay.io', 'tenant.example.com');
+  });
+
+  test('a node that the Machine Config Operator takes over loses our label, and with no node nothing is Ready', async () => {
+    const annotate = (value: string | null): Promise<unknown> =>
+      plane.client.request(
+        'PATCH',
+        '/api/v1/nodes/worker',
+        { metadata: { annotations: { 'machineconfiguration.openshift.io/currentConfig': value } } },
+        'application/merge-patch+json',
+      );
+    await eventually(async () => assert.equal(await label(), 'true'));
+    await annotate('rendered-worker-1');
+    await says(PLATFORM_STATUS, /"reason":"NoEligibleNodes".*openshift-config\/pull-secret/);
+    await eventually(async () => assert.equal(await label(), undefined));
+    await says(STATUS, /"reason":"NoEligibleNodes"/);
+    await annotate(null);
+    await eventually(async () => assert.equal(await label(), 'true'));
+    await says(STATUS, /"reason":"Merged"/);
+  });
+
+  test.lastly('nothing secret was logged, and everything stops', async () => {
+    assert.equal(process.log.includes('robot'), false);
+    assert.equal(await process.stop(), 0);
+    await plane.stop();
+  });
+}
+
+test.run();
