@@ -25,7 +25,7 @@ const TABLE = {
     ),
   },
   notes: [
-    'A dump that says all: kubectl get ns,secrets,hostedclusters,sidecarsets,imagepullsecrets,imagedigestmirrorsets -A -o yaml --show-managed-fields',
+    'A dump that says all: kubectl get ns,secrets,deployments,hostedclusters,sidecarsets,imagepullsecrets,clusterpolicies,imagedigestmirrorsets -A -o yaml --show-managed-fields',
   ],
   exitCodes: '0 all was carried over, 1 something was not, or nothing was found, 2 wrong usage',
   examples: ['pullwright import --from dump/ > fleet.yaml && pullwright validate fleet.yaml'],
@@ -43,6 +43,11 @@ const KINDS: ReadonlySet<string> = new Set([
   'ImagePullSecret',
   'ClusterPolicy',
   'Policy',
+  'MutatingPolicy',
+  'GeneratingPolicy',
+  'Assign',
+  'ModifySet',
+  'MutatingAdmissionPolicy',
   'ClusterExternalSecret',
   'ClusterPullSecret',
   'Deployment',
@@ -64,7 +69,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     throw new PullwrightError('Cannot import: nothing in the input belongs to a tool that is known', {
       code: 'NothingToImport',
       disposition: 'terminal',
-      hint: 'Known are HyperShift, Kruise, reflector, replicator, imps, Kyverno, External Secrets, registry-creds and imagepullsecret-patcher',
+      hint: 'Known are HyperShift, Kruise, reflector, replicator, imps, Kyverno, Gatekeeper, External Secrets, registry-creds and imagepullsecret-patcher',
     });
   io.stdout.write(values.output === 'json' ? `${JSON.stringify(imported, null, 2)}\n` : asYaml(imported));
   return problems.length > 0 || notes.some(({ outcome }) => outcome === 'dropped') ? 1 : 0;
@@ -84,6 +89,7 @@ const HEADINGS = {
   carried: 'Carried over:',
 } as const;
 
+const OTHERS = 'Of other objects, which have no part in this, there are:';
 const CONSENT = 'Owners of Secrets give their consent by:';
 const HAND_OVER: readonly string[] = [
   'Copies that the other tool made are left alone, and reported as ForeignObject: stop that tool, then delete them or hand',
@@ -91,7 +97,7 @@ const HAND_OVER: readonly string[] = [
 ];
 
 /** The fleet, below comments that say what became of everything. */
-function asYaml({ fleet, grants, notes }: Imported): string {
+function asYaml({ fleet, grants, notes, others }: Imported): string {
   const lines = Object.entries(HEADINGS).flatMap(([outcome, heading]) => {
     const own = notes.filter((note) => note.outcome === outcome);
     return own.length === 0
@@ -102,7 +108,13 @@ function asYaml({ fleet, grants, notes }: Imported): string {
     ({ namespace, name, to }) =>
       `  kubectl annotate secret -n ${namespace} ${name} ${GRANT_ANNOTATION}='${to}'`,
   );
-  const all = [...lines, ...(consent.length === 0 ? [] : [CONSENT, ...consent, '', ...HAND_OVER, ''])];
+  const rest = Object.entries(others).map(([kind, count]) => `${count} ${kind}`);
+  const passed = rest.length === 0 ? [] : [`${OTHERS} ${rest.join(', ')}.`, ''];
+  const all = [
+    ...lines,
+    ...passed,
+    ...(consent.length === 0 ? [] : [CONSENT, ...consent, '', ...HAND_OVER, '']),
+  ];
   const comments = all.map((line) => comment(line));
   return `${comments.join('\n')}\n${toYaml(fleet, { lineWidth: 0, aliasDuplicateObjects: false })}`;
 }

@@ -158,4 +158,35 @@ test('what has nothing to do with pull secrets is not spoken of', () => {
   assert.deepEqual(importObjects(objects).notes, []);
 });
 
+const named = (apiVersion: string, kind: string, name: string, spec: object = {}): KubeObject => ({
+  apiVersion,
+  kind,
+  metadata: { name },
+  spec,
+});
+
+test('what adds pull secrets in a language of its own is named with the reason', () => {
+  const cel = { mutations: [{ patch: 'spec.imagePullSecrets' }] };
+  const objects = [
+    named('policies.kyverno.io/v1alpha1', 'MutatingPolicy', 'a', cel),
+    named('mutations.gatekeeper.sh/v1', 'Assign', 'b', { location: 'spec.imagePullSecrets' }),
+    named('admissionregistration.k8s.io/v1', 'MutatingAdmissionPolicy', 'c', cel),
+  ];
+  const { notes, others } = importObjects(objects);
+  assert.deepEqual(
+    notes.map(({ outcome, subject }) => `${outcome} ${subject}`),
+    ['dropped MutatingPolicy/a', 'dropped Assign/b', 'dropped MutatingAdmissionPolicy/c'],
+  );
+  assert.deepEqual(others, {});
+});
+
+test('what has no part in it is counted by kind, not listed', () => {
+  const deployments = Array.from({ length: 30 }, (_, at) => named('apps/v1', 'Deployment', `web-${at}`));
+  const unrelated = named('kyverno.io/v1', 'ClusterPolicy', 'labels', { rules: [{ name: 'r', mutate: {} }] });
+  const told = kyverno({ ...onPods(), ...adds });
+  const { notes, others } = importObjects([...deployments, unrelated, told]);
+  assert.deepEqual(others, { ClusterPolicy: 1, Deployment: 30 });
+  assert.equal(notes.filter(({ subject }) => /Deployment|labels/.test(subject)).length, 0);
+});
+
 test.run();

@@ -13,6 +13,7 @@ import { importOthers } from './others.ts';
 import { importReflector } from './reflector.ts';
 import { importReplicator } from './replicator.ts';
 import type { Imported, ImportedGrant, ImportedPart, ImportedProfile, ImportNote } from './types.ts';
+import { subjectOf } from './types.ts';
 
 /** Stands in the fleet until somebody writes the image that is really used. */
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
@@ -62,7 +63,25 @@ export function importObjects(objects: readonly KubeObject[]): Imported {
     },
     grants: serves ? joined(parts.flatMap((part) => part.grants ?? [])) : [],
     notes: notes.some(({ outcome }) => outcome !== 'dropped') ? [...notes, imageNote()] : notes,
+    others: othersIn(objects, notes),
   };
+}
+
+/** What no note speaks of, by kind. Our own objects are no other tool's, and what a cluster consists of is no news. */
+function othersIn(
+  objects: readonly KubeObject[],
+  notes: readonly ImportNote[],
+): Readonly<Record<string, number>> {
+  // Of a policy each rule is told.
+  const told = new Set(notes.map(({ subject }) => subject.split(' rule ', 1)[0]));
+  const kinds = objects
+    .filter((object) => object.kind !== 'Namespace' && !told.has(subjectOf(object)))
+    .map(({ kind }) => kind);
+  return Object.fromEntries(
+    [...Map.groupBy(kinds, (kind) => kind)]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([kind, of]) => [kind, of.length]),
+  );
 }
 
 function notHere(name: string): ImportNote {

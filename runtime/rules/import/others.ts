@@ -1,5 +1,5 @@
 /**
- * Kyverno policies, ClusterExternalSecret, registry-creds (ClusterPullSecret) and imagepullsecret-patcher: what of them concerns pull
+ * Kyverno policies, Gatekeeper mutations, ClusterExternalSecret, registry-creds (ClusterPullSecret) and imagepullsecret-patcher: what of them concerns pull
  * secrets is carried over, or named with the reason why it is not.
  *
  * Source of the rule: the documents of kyverno/kyverno, external-secrets/external-secrets, alexellis/registry-creds and
@@ -30,7 +30,26 @@ function importOne(object: KubeObject): ImportedPart {
   if (group === 'external-secrets.io' && object.kind === 'ClusterExternalSecret')
     return importExternal(object);
   if (group === 'ops.alexellis.io' && object.kind === 'ClusterPullSecret') return importRegistryCreds(object);
+  const reason = MUTATORS[`${group} ${object.kind}`];
+  if (reason !== undefined) return mentions(object) ? note(dropped(subjectOf(object), reason)) : NOTHING;
   return object.kind === 'Deployment' ? importPatcher(object) : NOTHING;
+}
+
+const BY_HAND = 'write a profile with mode Inject';
+
+/** Kinds whose rules are written in a language: they are only named, when they speak of pull secrets. */
+const MUTATORS: Readonly<Record<string, string>> = {
+  'policies.kyverno.io MutatingPolicy': `adds pull secrets by CEL: ${BY_HAND}`,
+  'policies.kyverno.io GeneratingPolicy': 'makes Secrets by CEL: write a profile with mode Distribute',
+  'mutations.gatekeeper.sh Assign': `adds pull secrets to pods: ${BY_HAND}`,
+  'mutations.gatekeeper.sh ModifySet': `adds pull secrets to pods: ${BY_HAND}`,
+  'admissionregistration.k8s.io MutatingAdmissionPolicy': `adds pull secrets by CEL: ${BY_HAND}`,
+};
+
+/** What our own reconciler made is no other tool's. */
+function mentions({ metadata, spec }: KubeObject): boolean {
+  if (metadata.labels?.['pullwright.dev/owner'] !== undefined) return false;
+  return /imagePullSecrets|dockerconfigjson|imagepullsecret/i.test(JSON.stringify(spec ?? {}));
 }
 
 function importKyverno(object: KubeObject): ImportedPart {

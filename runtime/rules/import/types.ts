@@ -48,6 +48,8 @@ export interface Imported {
   readonly fleet: Readonly<Record<string, unknown>>;
   readonly grants: readonly ImportedGrant[];
   readonly notes: readonly ImportNote[];
+  /** How many objects of each kind have nothing to do with any of it. */
+  readonly others: Readonly<Record<string, number>>;
 }
 
 /** `Secret/hub/pull` */

@@ -1,0 +1,156 @@
+/** What cannot both be meant is refused or said, and what many have in common is said once. */
+import assert from 'node:assert/strict';
+import {
+  type PullSecretInjectionInput,
+  sectionProblems,
+} from '../../charts/pull-secret-injection/section.ts';
+import { judgeManifests } from '../../runtime/commands/validate/manifests.ts';
+import { reconcilers } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { conditionOf, namespace, profile, readyMessage, scene, source } from './scene.ts';
+
+const test = suite('contradictions, and what is said once');
+const sources = [{ namespace: 'platform', name: 'quay' }];
+const spec = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg', sources }] };
+
+interface Row extends Case {
+  readonly config: PullSecretInjectionInput;
+  readonly says: readonly RegExp[];
+}
+
+table<Row>(
+  test,
+  [
+    {
+      name: 'secretNames without a name that a profile writes',
+      reason: 'the reconciler would be refused by the API server',
+      config: { secretNames: ['other'], profiles: [{ name: 'team', spec }] },
+      says: [/brings Secret "reg", which secretNames does not let the reconciler write: add it there/],
+    },
+    {
+      name: 'secretNames with it',
+      reason: 'nothing is wrong',
+      config: { secretNames: ['reg'], profiles: [{ name: 'team', spec }] },
+      says: [],
+    },
+    {
+      name: 'secretNames, and a profile that only injects',
+      reason: 'it writes no Secret',
+      config: { secretNames: ['other'], profiles: [{ name: 'team', spec: { ...spec, mode: 'Inject' } }] },
+      says: [],
+    },
+    {
+      name: 'evict without audit',
+      reason: 'nobody would find the pods',
+      config: { evict: true, audit: false },
+      says: [/needs audit, which finds the pods/],
+    },
+    {
+      name: 'a profile without a selector of pods',
+      reason: 'synth refuses what the API server does',
+      config: { profiles: [{ name: 'team', spec: { namespaceSelector: {}, secrets: [{ name: 'reg' }] } }] },
+      says: [/^spec\.selector: required value/],
+    },
+  ],
+  ({ config, says }) => {
+    const found = sectionProblems(config, { kind: 'standalone' }).map(({ text }) => text);
+    assert.equal(found.length, says.length, found.join('; '));
+    for (const [at, pattern] of says.entries()) assert.match(found[at] ?? '', pattern);
+  },
+);
+
+test('a configuration of the reconciler that says evict without audit is refused at the start', () => {
+  assert.throws(() => reconcilers({ evict: true, audit: false }), /evict needs audit, which finds the pods/);
+  assert.equal(reconcilers({ evict: true }).length, 1);
+});
+
+test('two sources for one name cannot be merged where one of them stands: that is said, and the source is left alone', () => {
+  const both = profile('team', {
+    namespaceSelector: {},
+    secrets: [
+      {
+        name: 'quay',
+        sources: [
+          { namespace: 'platform', name: 'quay' },
+          { namespace: 'hub', name: 'mirror' },
+        ],
+      },
+    ],
+  });
+  const objects = [
+    namespace('platform'),
+    namespace('hub'),
+    namespace('shop'),
+    source('platform/quay', ['quay.io']),
+    source('hub/mirror', ['mirror.example']),
+  ];
+  const seen = scene([...objects, both]);
+  assert.deepEqual(seen.registries('shop', 'quay'), ['mirror.example', 'quay.io'], 'merged elsewhere');
+  assert.deepEqual(seen.registries('platform', 'quay'), ['quay.io'], 'the source as it is');
+  const status = seen.status('PullSecretProfile', 'team');
+  assert.equal(conditionOf(status, 'NamesFree'), 'False SourceInPlace');
+  assert.match(readyMessage(status), /is itself one of 2 sources of that name.*\(1 of 3 namespaces\)/);
+});
+
+test('an excluded namespace is served only by a selector that names it', () => {
+  const all = profile('all', { namespaceSelector: {}, secrets: [{ name: 'reg', sources }] });
+  const values = ['legacy'];
+  const named = profile('all', {
+    namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
+    secrets: [{ name: 'reg', sources }],
+  });
+  const objects = [namespace('platform'), namespace('legacy'), source('platform/quay', ['quay.io'])];
+  const options = { excludedNamespaces: ['legacy'] };
+  assert.equal(scene([...objects, all], options).registries('legacy', 'reg'), undefined);
+  assert.deepEqual(scene([...objects, named], options).registries('legacy', 'reg'), ['quay.io']);
+});
+
+test('one lost source of hundreds of namespaces is one status and one event, and no PullStatus', () => {
+  const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+  const team = profile('team', { secrets: [{ name: 'reg', sources }] });
+  const quay = source('platform/quay', ['quay.io']);
+  const before = scene([
+    namespace('platform'),
+    quay,
+    team,
+    ...names.map((name) => namespace(name, { team: 'a' })),
+  ]);
+  const lost = before.after([{ gone: quay }]);
+  assert.equal(conditionOf(lost.status('PullSecretProfile', 'team'), 'SourcesReady'), 'False SourceMissing');
+  assert.match(readyMessage(lost.status('PullSecretProfile', 'team')), /\(300 of 300 namespaces\)/);
+  const written = lost.result.objects.filter(({ verb }) => verb !== 'unchanged');
+  assert.deepEqual(
+    written.map(({ verb, ref }) => `${verb} ${ref.kind}/${ref.name}`),
+    ['configured PullSecretProfile/team'],
+  );
+  const events = lost.result.reports.flatMap((report) => report.events);
+  assert.deepEqual(
+    events.map(({ reason }) => reason),
+    ['SourceMissing'],
+  );
+  assert.ok(
+    names.every((name) => lost.registries(name, 'reg') !== undefined),
+    'copies stay',
+  );
+});
+
+test('patterns of namespace names are warned about, in grants and annotations', () => {
+  const grant = (namespaces: readonly string[]): KubeObject => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: 'teams', namespace: 'platform' },
+    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces },
+  });
+  const judged = (object: KubeObject): readonly string[] =>
+    judgeManifests([{ object, file: 'a.yaml', line: 1 }]).map(
+      ({ severity, code, path }) => `${severity} ${code} ${path}`,
+    );
+  assert.deepEqual(judged(grant(['team-a'])), []);
+  assert.deepEqual(judged(grant(['team-a', 'team-*'])), ['warning PatternIsNoConsent spec.namespaces']);
+  assert.deepEqual(judged(source('platform/quay', ['quay.io'], 'team-?')), [
+    'warning PatternIsNoConsent metadata.annotations["pullwright.dev/grant-namespaces"]',
+  ]);
+});
+
+test.run();
