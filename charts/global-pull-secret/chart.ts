@@ -167,7 +167,7 @@ function monitor({ agent, mode }: GlobalPullSecretInput): readonly KubeObject[] 
  * const chart = Testing.chart();
  * new GlobalPullSecret(chart, 'sync', { image: 'registry.example.com/pullwright:0.1.0', enforce: 'off' });
  * const kinds = Testing.synth(chart).map((object) => object.kind);
- * assert.deepEqual(kinds, ['ServiceAccount', 'Role', 'RoleBinding', 'Role', 'RoleBinding', 'DaemonSet']);
+ * assert.deepEqual(kinds, ['ServiceAccount', 'Role', 'RoleBinding', 'Role', 'RoleBinding', 'Lease', 'DaemonSet']);
  * ```
  */
 export class GlobalPullSecret extends ObjectGroup {

@@ -110,14 +110,13 @@ else {
     const { status, body } = await plane.client.request('POST', `${API}/${path}?${query}`, object);
     return status === 201 ? undefined : String(body.message);
   };
-  const profileOf = (spec: Spec, rest: Spec = {}): KubeObject =>
-    ({
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullSecretProfile',
-      metadata: { name: 'x' },
-      spec,
-      ...rest,
-    }) as KubeObject;
+  const profileOf = (spec: Spec, rest: Spec = {}): KubeObject => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretProfile',
+    metadata: { name: 'x' },
+    spec,
+    ...rest,
+  });
   const agree = async (path: string, object: KubeObject, problems: readonly string[]): Promise<void> => {
     const said = await refusal(path, object);
     assert.equal(problems.length > 0, said !== undefined, `${problems.join('; ')} | API server: ${said}`);

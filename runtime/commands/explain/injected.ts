@@ -85,7 +85,7 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
     // Our label for opting out is nothing to Kruise.
     if (isExempt && !byKruise) return [];
-    const inForce = byKruise ? force.kruise === true : force.ours;
+    const inForce = byKruise ? force.kruise : force.ours;
     return names
       .filter((name) => !seen.has(name) && seen.add(name))
       .map((name) => ({ name, by: source, inForce }));

@@ -54,7 +54,7 @@ function objectsIn(node: unknown): readonly Node[] {
 }
 
 function textAt(node: Node, path: readonly string[]): string | undefined {
-  const found = isMap(node) ? (node.getIn(path) as unknown) : undefined;
+  const found = isMap(node) ? node.getIn(path) : undefined;
   return typeof found === 'string' ? found : undefined;
 }
 

@@ -86,11 +86,12 @@ function removeAfterOf(raw: Raw, path: string, problems: string[]): number | und
     problems.push(
       `${path}.onSourceDeleted: ${JSON.stringify(String(onSourceDeleted).slice(0, 80))} is none of ${ON_SOURCE_DELETED.join(', ')}`,
     );
-  const text = removeAfter ?? DEFAULT_REMOVE_AFTER;
-  const nanoseconds = parseGoDuration(String(text));
+  const given = removeAfter ?? DEFAULT_REMOVE_AFTER;
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  const nanoseconds = parseGoDuration(text);
   if (nanoseconds === undefined || nanoseconds < 0)
     problems.push(
-      `${path}.removeAfter: invalid value ${JSON.stringify(String(text).slice(0, 80))}: must be a duration such as "30m" or "24h"`,
+      `${path}.removeAfter: invalid value ${JSON.stringify(text.slice(0, 80))}: must be a duration such as "30m" or "24h"`,
     );
   if (onSourceDeleted !== 'Remove') {
     if (removeAfter !== undefined && removeAfter !== null)
