@@ -134,7 +134,7 @@ function noAuthority({ caFile, kubeconfigs, caFiles }: ProviderOptions): Pullwri
     {
       code: 'NoApiServerCa',
       disposition: 'terminal',
-      hint: "Point --kubeconfig at the kubelet's kubeconfig, or --ca-file at the PEM file of the API server's CA (provider.args of the section)",
+      hint: "Point --kubeconfig at the kubelet's kubeconfig, or --ca-file at the PEM file of the API server's CA (provider.kubeconfigs and provider.caFile of the section)",
     },
   );
 }
