@@ -113,7 +113,7 @@ test('Argo CD gets an Application per cluster with its overlays, waves, and the 
     ['clusters/a', 'clusters/a/overlays/external-secrets.io'],
   );
   assert.deepEqual(application.spec.destination, { name: 'a' });
-  const role = parse(tree.get('a/kube-system/role-global-pull-secret-syncer.yaml') ?? '');
+  const role = parse(tree.get('hub/pullwright-system/role-pullwright-reconciler-lease.yaml') ?? '');
   assert.equal(role.metadata.annotations['argocd.argoproj.io/sync-wave'], '-1');
   const config = parse(tree.get('_gitops/argocd/configmap-argocd-cm.yaml') ?? '');
   assert.equal(config.data['resource.customizations.health.pullwright.dev_PullStatus'], HEALTH_LUA);
