@@ -15,13 +15,17 @@ import { PLANES, planeResolver } from '../registry-overrides/planes.ts';
 import { type WhatIf, whatIf } from '../registry-overrides/what-if.ts';
 import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { type ImageReference, parseImageReference } from '../rules/auth-lookup/image-reference.ts';
+import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
+import { pullSecretSource } from '../rules/docker-config/secret-text.ts';
 import { UsageError } from '../rules/errors.ts';
+import type { SecretObject } from '../rules/kubernetes/object.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { renderNodeFiles } from '../rules/node-registries/render.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
+import { GLOBAL_SECRET, PLATFORM_SECRET } from './explain/world.ts';
 import { outputFlag } from './flags/common.ts';
 import { choice, type Flags, file, several, text, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
@@ -35,7 +39,7 @@ import {
 } from './mirror-input.ts';
 import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
 import { ACCESS_FLAGS, type AccessValues, authFile, registryClient } from './registry-access.ts';
-import { hostedSecrets } from './release/inputs.ts';
+import { hostedSecrets, ownPullSecret } from './release/inputs.ts';
 
 const TABLE = {
   name: 'mirrors',
@@ -69,7 +73,7 @@ const TABLE = {
       help: 'with --what-if: all images of pods, templates, releases and catalogs, and what would change for each',
     }),
     probe: toggle({
-      help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use',
+      help: 'ask every place for the manifest, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
     }),
     output: outputFlag(['text', 'json', 'yaml']),
     ...ACCESS_FLAGS,
@@ -89,9 +93,13 @@ const TABLE = {
     api: [
       ...INPUT_API,
       'with --in-use: list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, catalogsources, nodepools, get the pull secret of the cluster',
+      'with --probe: get secrets/global-pull-secret (kube-system), secrets/pull-secret (openshift-config), and the one that the HostedCluster names',
     ],
   },
 } as const satisfies CommandTable<Flags>;
+
+/** Beside the mirror sets, of clusters and folders. */
+const PROBE_KINDS = [GLOBAL_SECRET, PLATFORM_SECRET];
 
 export const command: Command = defineCommand(TABLE, run);
 type Values = Given<typeof TABLE.flags>['flags'];
@@ -110,7 +118,9 @@ async function run(
       `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
     );
   const conf = await readNodeConf(values['registries-conf']);
-  const input = await readMirrorInput(values, io);
+  const input = values.probe
+    ? await readMirrorInput(values, io, PROBE_KINDS, [hostedSecrets(values.cluster)])
+    : await readMirrorInput(values, io);
   const supposed = await supposedBy(values['what-if'], input);
   const cluster = supposed?.cluster ?? input.cluster;
   const resolve = planeResolver({ cluster, parseToml, conf, registryOverrides });
@@ -125,7 +135,7 @@ async function run(
     throw new UsageError(
       `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
     );
-  const reports = values.probe ? await probed(resolved, values, io) : resolved;
+  const reports = values.probe ? await probed(resolved, values, { cluster, io }) : resolved;
   io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
   for (const problem of new Set([...input.problems, ...reports.flatMap((report) => report.problems)]))
     io.stderr.write(`${problem}\n`);
@@ -176,13 +186,31 @@ function namesOf(
   }));
 }
 
+/** What nodes pull with: the file that is synced to them, else the pull secret that they booted with. */
+function nodeSecrets({
+  objects,
+  inside = [],
+  management,
+  hostedCluster,
+}: ClusterObjects): readonly AuthSource[] {
+  const { namespace, name } = GLOBAL_SECRET;
+  const synced = [...inside, ...objects].find(
+    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
+  );
+  const sources = [
+    synced && pullSecretSource(synced as SecretObject),
+    ownPullSecret(management ?? objects, hostedCluster),
+  ];
+  return sources.filter((source) => source !== undefined);
+}
+
 /** The reports with what the registries say to each place that may be asked, and to mirrors that serve digests only. */
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,
-  io: CommandIo,
+  { cluster, io }: { readonly cluster: ClusterObjects; readonly io: CommandIo },
 ): Promise<readonly MirrorReport[]> {
-  const client = await registryClient(access, io.env);
+  const client = await registryClient(access, io.env, nodeSecrets(cluster));
   const isAsked = ({ skipped }: MirrorLine): boolean =>
     skipped === undefined || skipped.reason === 'DigestOnly' || skipped.reason === 'TagOnly';
   const lines = reports.flatMap((report) => report.candidates.filter(isAsked));

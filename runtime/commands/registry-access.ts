@@ -52,14 +52,15 @@ export interface AccessValues {
   readonly timeout?: number;
 }
 
-/** Makes the client. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
+/** Makes the client, which looks for credentials in `secrets` and then in the file of the flags. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
 export async function registryClient(
   values: AccessValues,
-  env: CommandIo['env'] = process.env,
+  env: CommandIo['env'],
+  secrets: readonly AuthSource[] = [],
 ): Promise<RegistryClient> {
   const { transport, timeoutMs } = await registryTransport(values, env);
-  const credentialFor =
-    values.authfile === undefined ? () => undefined : await credentialsIn(values.authfile);
+  const given = values.authfile === undefined ? [] : [await authFile(values.authfile)];
+  const credentialFor = credentialsFrom([...secrets, ...given]);
   return new RegistryClient({ transport, credentialFor, timeoutMs });
 }
 
@@ -80,10 +81,6 @@ export async function registryTransport(
     ...(ca === undefined ? {} : { ca }),
   });
   return { transport, timeoutMs: values.timeout ?? 15_000 };
-}
-
-async function credentialsIn(path: string): Promise<(repository: string) => RegistryCredentials | undefined> {
-  return credentialsFrom([await authFile(path)]);
 }
 
 /** A docker config.json that can be read. @throws UsageError */

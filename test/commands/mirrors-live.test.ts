@@ -59,7 +59,7 @@ else {
     assert.equal(ran.code, 1, ran.stderr);
     assert.match(
       ran.stdout,
-      /broken {3}places .*"blocked\.invalid\/x:1" may be pulled from nowhere.*Image\/cluster/,
+      /broken {3}places .*"blocked\.invalid\/x:1" may be pulled from nowhere[\s\S]*image\.config\.openshift\.io\/cluster/,
     );
   });
 

@@ -42,7 +42,8 @@ function noPlace(input: DoctorInput): Fault | undefined {
   const from = why?.from === undefined ? '' : ` (${why.from})`;
   return {
     message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
-    advice: 'Allow its source in the mirror set, or unblock it in registries.conf',
+    advice:
+      'Allow its source in the mirror set, or take it out of the blocked registries of image.config.openshift.io/cluster',
   };
 }
 

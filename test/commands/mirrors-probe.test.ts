@@ -1,0 +1,115 @@
+/** `mirrors --probe` asks with the credentials that nodes have: those of the Secrets of the folder. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { certificates, startServer, stopServers } from '../registry/https-server.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { runProcess } from '../support/process.ts';
+import { suite, table } from '../support/suite.ts';
+import { idms } from './mirror-objects.ts';
+
+const test = suite('mirrors --probe with Secrets');
+const main = new URL('../../main.ts', import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-probe-'));
+const ca = join(folder, 'ca.crt');
+writeFileSync(ca, certificates.ca);
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const AUTH = plantedAuth('probe', 'robot');
+
+const { host } = await startServer(({ authorization }, response) => {
+  const isIn = authorization === `Basic ${AUTH}`;
+  response.writeHead(isIn ? 200 : 401, {
+    ...(isIn ? { 'docker-content-digest': DIGEST } : { 'www-authenticate': 'Basic realm="team"' }),
+  });
+  response.end();
+});
+
+const secret = (namespace: string, name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace },
+  type: 'kubernetes.io/dockerconfigjson',
+  data: {
+    '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: { [host]: { auth: AUTH } } })).toString(
+      'base64',
+    ),
+  },
+});
+const HOSTED = {
+  apiVersion: 'hypershift.openshift.io/v1beta1',
+  kind: 'HostedCluster',
+  metadata: { name: 'prod', namespace: 'clusters' },
+  spec: {
+    pullSecret: { name: 'prod-pull' },
+    imageContentSources: [{ source: 'quay.invalid/a', mirrors: [`${host}/a`] }],
+  },
+};
+const MIRRORS = idms('release', 'quay.invalid/a', `${host}/a`);
+
+table(
+  test,
+  [
+    {
+      name: 'the pull secret of the cluster',
+      reason: 'nodes boot with it',
+      objects: [MIRRORS, secret('openshift-config', 'pull-secret')],
+      args: [],
+      says: /Valid: sha256:/,
+    },
+    {
+      name: 'the global pull secret',
+      reason: 'it is synced to the nodes',
+      objects: [MIRRORS, secret('kube-system', 'global-pull-secret')],
+      args: [],
+      says: /Valid: sha256:/,
+    },
+    {
+      name: 'the Secret that a HostedCluster names',
+      reason: 'nodes of the hosted cluster boot with it',
+      objects: [HOSTED, secret('clusters', 'prod-pull')],
+      args: ['--cluster', 'clusters/prod'],
+      says: /Valid: sha256:/,
+    },
+    {
+      name: 'a Secret of some namespace',
+      reason: 'no node sends it to a mirror',
+      objects: [MIRRORS, secret('web', 'pull')],
+      args: [],
+      says: /Invalid: .*wants a credential/,
+    },
+  ],
+  async ({ objects, args, says }) => {
+    const stdin = objects.map((object) => JSON.stringify(object)).join('\n---\n');
+    const ran = await runProcess(
+      [
+        process.execPath,
+        main,
+        'mirrors',
+        `quay.invalid/a/x@${DIGEST}`,
+        '--for',
+        'node',
+        '--from',
+        '-',
+        '--probe',
+        '--timeout',
+        '20',
+        '--ca',
+        ca,
+        '--allow-host',
+        host,
+        ...args,
+      ],
+      { stdin },
+    );
+    assert.match(ran.stdout, says, ran.stderr);
+    assert.doesNotMatch(ran.stdout + ran.stderr, new RegExp(AUTH));
+  },
+);
+
+test.lastly('the server stops', () => {
+  stopServers();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test.run();
