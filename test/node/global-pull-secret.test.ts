@@ -166,8 +166,12 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   step(
     'without an entry, and then removed: the node has the platform’s alone, and all is in order',
     async () => {
+      const before = node.invocation();
       await plane.apply(pullSecret('kube-system', 'additional-pull-secret', '{"auths":{}}'));
       await within(async () => assert.deepEqual(keys(), ['registry.example.com']), 400_000);
+      // Until its restart the kubelet holds what it has read; what was removed is gone with that.
+      await within(async () => assert.notEqual(node.invocation(), before), 400_000);
+      await node.ready();
       await plane.apply(podOf('empty', image));
       await within(async () => assert.match(await podState('empty'), /ErrImagePull|ImagePullBackOff/));
       await ok('kubectl -n kube-system delete secret additional-pull-secret');

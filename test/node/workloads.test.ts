@@ -187,7 +187,7 @@ clusters:
       const pods = await ok(
         node,
         `kubectl -n hyperfleet-system get pods -o json | jq -r '.items[] | select(.metadata.name | startswith("pullsecret-cls-1")) |
-           .status.containerStatuses[].state.terminated | "\(.exitCode) \(.message)"'`,
+           .status.containerStatuses[].state.terminated | "\\(.exitCode) \\(.message)"'`,
       );
       assert.match(pods, /^78 .*SECRET_MANAGER_ENDPOINT is no https URL/, await said());
     });
