@@ -1,10 +1,10 @@
 // deadline: 600 s
 /**
  * The credential provider on a real node of kubeadm: image, rendered objects and commands as users get them; pods that pull
- * through a mirror with the secrets of their namespace, and what that means while the API server is away.
+ * through a mirror with the secrets of their namespace, what that means while the API server is away, and the way out.
  */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
@@ -14,6 +14,8 @@ import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import { IMAGE, pushProduct, shell } from './machine/product.ts';
 
+const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
+const PLUGIN = '/usr/libexec/kubelet-image-credential-provider-plugins/crio-credential-provider';
 const AUTH_DIR = '/etc/crio/auth';
 const WEB = 'quay.example.com/acme/web:1';
 const MIRROR = `[[registry]]
@@ -158,6 +160,20 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     await plane.apiServer.start();
     await containers.again(['private']);
     await node.ready();
+  });
+
+  test('uninstall leaves nothing on the node', async () => {
+    await ok(`sed -i 's/report: true/report: true, uninstall: true/' fleet.yaml
+      pullwright synth --fleet fleet.yaml --to manifests
+      kubectl apply --server-side -k manifests/prod
+      kubectl -n kube-system rollout status daemonset/credential-provider-installer --timeout=120s`);
+    await within(async () => assert.equal(existsSync(DROP_IN), false));
+    await within(async () => assert.equal(existsSync(PLUGIN), false));
+    assert.deepEqual(readdirSync('/etc/kubernetes/credential-providers'), []);
+    assert.deepEqual(authFiles(), []);
+    await node.ready();
+    const command = node.run('/bin/sh', '-c', 'cat /proc/$(systemctl show -P MainPID kubelet)/cmdline');
+    assert.doesNotMatch(command, /image-credential-provider/);
   });
 
   test.lastly('the machine stops', () => node.stop());
