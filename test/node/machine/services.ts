@@ -1,5 +1,4 @@
-/** What a cluster has beside nodes and a control plane, each in a few lines: names, Services, and ways to what listens on loopback. */
-import { execFileSync } from 'node:child_process';
+/** What a cluster has beside nodes and a control plane, each in a few lines: names, and ways to what listens on loopback. */
 import { createSocket } from 'node:dgram';
 import { connect, createServer } from 'node:net';
 
@@ -44,15 +43,4 @@ export async function expose(address: string, port: number): Promise<void> {
   });
   await new Promise<void>((resolve) => server.listen(port, address, resolve));
   server.unref();
-}
-
-/** kube-proxy's work for one port of a Service with one pod. */
-export function serve(service: string, port: number, pod: string, podPort: number): void {
-  for (const chain of ['PREROUTING', 'OUTPUT'])
-    execFileSync(
-      'iptables',
-      `-t nat -A ${chain} -d ${service} -p tcp --dport ${port} -j DNAT --to-destination ${pod}:${podPort}`.split(
-        ' ',
-      ),
-    );
 }
