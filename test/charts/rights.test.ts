@@ -144,6 +144,7 @@ else {
     process = new ReconcilerProcess(NODE, [
       `--kubeconfig=${await plane.account('pullwright-system', 'pullwright-reconciler')}`,
       '--discover',
+      '--kubeconfig-secret=pullwright-kubeconfig',
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
     ]);
