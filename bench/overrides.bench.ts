@@ -9,7 +9,7 @@ import { Manager } from '../runtime/controller/manager.ts';
 import { systemQueueClock } from '../runtime/controller/queue.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { parseOptions } from '../runtime/registry-overrides/options.ts';
+import { parseOverridesOptions } from '../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../runtime/registry-overrides/reconciler.ts';
 import { createLogger } from '../runtime/telemetry/logger.ts';
 import { createMetrics } from '../runtime/telemetry/metrics.ts';
@@ -153,7 +153,7 @@ const counting = {
 const opener = { io, metrics: counting, instance: 'bench', mayWrite: () => true };
 const main = await openKubeconfig(plane.kubeconfig, opener);
 const manager = new Manager({
-  reconcilers: [registryOverridesReconciler(parseOptions({ catalogs: false }))],
+  reconcilers: [registryOverridesReconciler(parseOverridesOptions({ catalogs: false }))],
   facts: new FactCache(noLookUp),
   log: createLogger({ write: () => undefined, format: 'json', level: () => 'error' }),
   metrics,

@@ -7,7 +7,7 @@
  */
 import { App, Chart } from 'cdk8s';
 import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
-import type { Cluster, Fleet } from './fleet.ts';
+import type { Fleet, FleetCluster } from './fleet.ts';
 import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
 import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
@@ -49,7 +49,7 @@ export function renderFleet(fleet: Fleet): {
 }
 
 /** Objects of one cluster, by way of a Chart of its own. */
-export function renderCluster(fleet: Fleet, cluster: Cluster): RenderedCluster {
+export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedCluster {
   const chart = clusterChart(fleet, cluster);
   const objects = distinct(chart.toJson() as readonly KubeObject[]);
   return {
@@ -79,7 +79,7 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
  * assert.ok(cluster !== undefined && clusterChart(fleet, cluster).toJson().length > 10);
  * ```
  */
-export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
+export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
   const { runbooks = RUNBOOKS } = fleet;
   const { imagePullSecrets } = cluster.context;
@@ -121,7 +121,10 @@ export function clusterChart(fleet: Fleet, cluster: Cluster): Chart {
   return chart;
 }
 
-function hostedParts({ context, sections }: Cluster): readonly Pick<ReconcilerPart, 'name' | 'access'>[] {
+function hostedParts({
+  context,
+  sections,
+}: FleetCluster): readonly Pick<ReconcilerPart, 'name' | 'access'>[] {
   return sections.flatMap(({ system, config }) => {
     const access = system.hostedAccess?.(config, context) ?? [];
     return access.length === 0 ? [] : [{ name: system.name, access }];
@@ -129,13 +132,13 @@ function hostedParts({ context, sections }: Cluster): readonly Pick<ReconcilerPa
 }
 
 /** What the systems of this cluster, and those of the hosted clusters it manages, add to its reconciler. */
-function reconcilerParts(fleet: Fleet, cluster: Cluster): readonly ReconcilerPart[] {
+function reconcilerParts(fleet: Fleet, cluster: FleetCluster): readonly ReconcilerPart[] {
   if (cluster.context.kind === 'management') return managementParts(fleet, cluster);
   if (cluster.context.kind === 'hosted') return [];
   return cluster.sections.flatMap(({ system, config }) => system.reconciler?.(config, cluster.context) ?? []);
 }
 
-function managementParts(fleet: Fleet, management: Cluster): readonly ReconcilerPart[] {
+function managementParts(fleet: Fleet, management: FleetCluster): readonly ReconcilerPart[] {
   const byName = new Map(fleet.clusters.map((one) => [one.context.name, one]));
   const hosted = management.context.hosted.flatMap((cluster) =>
     (byName.get(cluster.name)?.sections ?? []).map((section) => ({ ...section, cluster })),
@@ -156,7 +159,7 @@ function managementParts(fleet: Fleet, management: Cluster): readonly Reconciler
  * cluster that it may not read would never be ready.
  */
 function onlyOf(
-  management: Cluster,
+  management: FleetCluster,
   served: readonly { readonly cluster: HostedCluster }[],
 ): { readonly only?: readonly string[] } {
   if (management.context.discovery) return {};

@@ -1,7 +1,7 @@
 /** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
-import { dnsLabel, dnsName, duration, imageReference } from './shared/fields.ts';
+import { dnsLabel, dnsName, durationField, imageReference } from './shared/fields.ts';
 import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
@@ -163,7 +163,7 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   project: dnsName().exactOptional(),
   syncWaves: z.boolean().exactOptional(),
   source: dnsName().exactOptional(),
-  interval: duration().exactOptional(),
+  interval: durationField().exactOptional(),
   sopsKeySecret: dnsName().exactOptional(),
 });
 

@@ -3,6 +3,7 @@
  *
  * Maps are merged, lists and single values replaced; `source` is one thing or another, so that it is never mixed from both.
  */
+import { isRecord } from '../runtime/rules/record.ts';
 import { check, type FieldPath, type FleetProblem, suggestion } from './fleet-problems.ts';
 import type { ClusterTop } from './fleet-schema.ts';
 import type { ChartSystem, ClusterContext } from './shared/system.ts';
@@ -44,7 +45,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
     return [];
   }
   const below = place.defaults[system.name];
-  const config = overlay(isMap(below) ? below : {}, own[system.name] ?? {});
+  const config = overlay(isRecord(below) ? below : {}, own[system.name] ?? {});
   const { value, problems } = check(system.config, config, [system.name]);
   found.push(...problems.map((problem) => ({ ...problem, path: originOf(problem.path, place) })));
   return problems.length > 0 ? [] : [{ system, config: value }];
@@ -87,7 +88,7 @@ function depth(value: unknown, path: FieldPath): number {
 
 function overlay(below: unknown, above: unknown): unknown {
   if (above === true) return below;
-  if (!isMap(below) || !isMap(above)) return above;
+  if (!isRecord(below) || !isRecord(above)) return above;
   const entries = Object.entries(above).map(([key, value]): [string, unknown] => [
     key,
     key === 'source' || !(key in below) ? value : overlay(below[key], value),
@@ -97,9 +98,5 @@ function overlay(below: unknown, above: unknown): unknown {
 
 /** A map, or an empty one. */
 export function asMap(value: unknown): Readonly<Record<string, unknown>> {
-  return isMap(value) ? value : {};
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value) ? value : {};
 }

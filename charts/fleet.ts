@@ -22,7 +22,7 @@ import type { ClusterContext, HostedCluster } from './shared/system.ts';
 export type { FleetInput } from './fleet-schema.ts';
 
 /** A cluster that was checked. */
-export interface Cluster {
+export interface FleetCluster {
   readonly context: ClusterContext;
   /** Folder below the output, or `.`. */
   readonly path: string;
@@ -32,7 +32,7 @@ export interface Cluster {
 
 /** A fleet that was checked. */
 export interface Fleet {
-  readonly clusters: readonly Cluster[];
+  readonly clusters: readonly FleetCluster[];
   /** What is no mistake and will surprise, each once. */
   readonly warnings: readonly LocatedProblem[];
   readonly gitops?: GitOpsInput;

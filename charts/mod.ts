@@ -9,7 +9,14 @@ export { type NamespaceAccess, namespaceAccess, nodeAccess } from './credential-
 export { CredentialProvider, type CredentialProviderProps } from './credential-provider/chart.ts';
 export { credentialProviderConfig, credentialProviderCrd } from './credential-provider/crd.ts';
 export { defaultFleet } from './default-fleet.ts';
-export { type Cluster, defineFleet, type Fleet, type FleetInput, parseFleet, readFleet } from './fleet.ts';
+export {
+  defineFleet,
+  type Fleet,
+  type FleetCluster,
+  type FleetInput,
+  parseFleet,
+  readFleet,
+} from './fleet.ts';
 export { fleetJsonSchema } from './fleet-json-schema.ts';
 export { FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
 export type { ClusterInput, GitOpsInput } from './fleet-schema.ts';

@@ -2,7 +2,7 @@
 import type { Resources, Toleration } from '../shared/objects.ts';
 
 /** How the DaemonSet looks: ours, or the one of HyperShift's operator, field by field. */
-export type Shape = 'pullwright' | 'upstream';
+export type DaemonSetShape = 'pullwright' | 'upstream';
 
 /** The node agent: one pod per eligible node. */
 export interface AgentOptions {
@@ -11,7 +11,7 @@ export interface AgentOptions {
   /** Secrets of `kube-system` that the pods pull it with. @default none */
   readonly imagePullSecrets?: readonly string[];
   /** `upstream` mounts the merged secret only when there is one and rolls the pods with every change. @default {'pullwright'} */
-  readonly shape?: Shape;
+  readonly shape?: DaemonSetShape;
   /** `restricted` drops all but the needed capabilities; untested on hosts with SELinux. @default {'privileged'} */
   readonly security?: 'privileged' | 'restricted';
   /** SELinux type of the container, for `restricted` on hosts with SELinux. */

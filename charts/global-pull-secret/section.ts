@@ -4,7 +4,7 @@
  * `createConfigNamespace` is off unless asked for: `kubectl delete -k` would take the namespace of the platform with it.
  */
 import { z } from 'zod';
-import { countOrPercent, dnsName, duration, imageReference, labelMap } from '../shared/fields.ts';
+import { countOrPercent, dnsName, durationField, imageReference, labelMap } from '../shared/fields.ts';
 import { type SecretSource, secretSourceSchema } from '../shared/secret-source.ts';
 import type { Enforcement } from './objects.ts';
 import type { AgentOptions } from './options.ts';
@@ -74,7 +74,7 @@ const agent = z
       .exactOptional()
       .describe('When the kubelet is restarted'),
     restartWindow: z
-      .union([z.literal('auto'), duration()])
+      .union([z.literal('auto'), durationField()])
       .exactOptional()
       .describe('Window over which restarts spread, such as "5m"; "auto" books turns and needs a token'),
     restartSlots: z
@@ -159,7 +159,7 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
   removals: z
     .strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its entries; default 0.5'),
-      delay: duration()
+      delay: durationField()
         .exactOptional()
         .describe('A removal that is held goes on after this long; default never'),
     })

@@ -20,7 +20,7 @@ export function dnsName(): z.ZodType<string, string> {
 }
 
 /** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */
-export function duration(): z.ZodType<string, string> {
+export function durationField(): z.ZodType<string, string> {
   return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'wanted a duration such as "30s", "5m" or "1h30m"');
 }
 

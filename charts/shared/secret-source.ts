@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { dnsName, duration } from './fields.ts';
+import { dnsName, durationField } from './fields.ts';
 import { labels } from './metadata.ts';
 
 /** Exactly one of the three. */
@@ -148,7 +148,7 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
         key: z.string().min(1).max(1024).describe('Key in the store; its value is a docker config as JSON'),
         property: z.string().min(1).max(1024).exactOptional().describe('Field of the value'),
         version: z.string().min(1).max(253).exactOptional().describe('Version in the store'),
-        refreshInterval: duration().exactOptional().describe('Default: 1h'),
+        refreshInterval: durationField().exactOptional().describe('Default: 1h'),
       })
       .exactOptional(),
     sealedSecret: z

@@ -7,6 +7,8 @@
  * specversion 0.3 pass), and binary mode is understood on top.
  */
 
+import { isRecord } from '../rules/record.ts';
+
 /** An event. */
 export interface CloudEvent {
   readonly specversion: string;
@@ -155,10 +157,6 @@ function parseJson(bytes: Uint8Array): { ok: true; value: unknown } | { ok: fals
 
 function reject(reason: string): CloudEventResult {
   return { ok: false, reason };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Go writes maps with sorted keys. */

@@ -165,8 +165,8 @@ async function offline(flags: Values, settings: AdapterSettings, io: CommandIo):
   if (event === undefined || folder === undefined || !flags['dry-run']) {
     throw new UsageError('Cannot run on saved answers: wanted --event FILE --api-dir DIR --dry-run');
   }
-  const { runOffline } = await import('../pull-secret-adapter/adapter/offline.ts');
-  const result = await runOffline(event, folder, settings, new Date());
+  const { runOfflineEvent } = await import('../pull-secret-adapter/adapter/offline.ts');
+  const result = await runOfflineEvent(event, folder, settings, new Date());
   // Through JSON, where what is redacted shows as such.
   const plain: unknown = JSON.parse(JSON.stringify(result));
   io.stdout.write(

@@ -1,7 +1,7 @@
 /** `pullwright agent`: keeps the kubelet's pull credentials on a node. */
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { AgentOptions } from '../global-pull-secret/agent/agent.ts';
+import type { AgentSettings } from '../global-pull-secret/agent/agent.ts';
 import { UsageError } from '../rules/errors.ts';
 import { AGENT_PORTS } from '../rules/kubernetes/global-pull-secret.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -125,14 +125,14 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 export function agentOptions(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): AgentOptions {
+): AgentSettings {
   return optionsOf(parseFlags(TABLE.flags, args).flags, env);
 }
 
 function optionsOf(
   flags: Given<typeof TABLE.flags>['flags'],
   env: Readonly<Record<string, string | undefined>>,
-): AgentOptions {
+): AgentSettings {
   if (flags['dry-run'] && !flags.once) throw new UsageError('--dry-run needs --once');
   if (flags['dry-run'] && flags.uninstall)
     throw new UsageError('--dry-run does not go with --uninstall: it removes the state folder only');

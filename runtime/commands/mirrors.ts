@@ -38,7 +38,7 @@ import {
   readNodeConf,
 } from './mirror-input.ts';
 import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
-import { ACCESS_FLAGS, type AccessValues, authFile, registryClient } from './registry-access.ts';
+import { ACCESS_FLAGS, type AccessValues, readAuthFile, registryClient } from './registry-access.ts';
 import { hostedSecrets, ownPullSecret } from './release/inputs.ts';
 
 const TABLE = {
@@ -150,7 +150,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
   for (const problem of input.problems) io.stderr.write(`${problem}\n`);
   const supposed = await supposedBy(values['what-if'], input);
   if (supposed === undefined) return 2;
-  const given = values.authfile === undefined ? [] : [await authFile(values.authfile)];
+  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
   const change = { summary: supposed.summary, ...supposed.disruption };
   const document = { cluster: input.cluster.name, change, inUse };

@@ -1,10 +1,12 @@
 /** Pods and what holds a pod template: which images they run, and which Secrets they list. */
+
 import type { ObjectStore } from '../controller/store.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { recordOf } from '../rules/record.ts';
 
 /** Whose pull is explained. */
-export interface Puller {
+export interface PodPuller {
   readonly namespace: string;
   readonly serviceAccount: string;
   /** A Pod, or an object with a pod template. */
@@ -27,7 +29,7 @@ export const WORKLOADS: Readonly<Record<string, { readonly apiVersion: string; r
 };
 
 /** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
-export function parsePodName(text: string): Puller['pod'] | undefined {
+export function parsePodName(text: string): PodPuller['pod'] | undefined {
   const [first = '', second] = text.split('/', 2);
   if (second === undefined) return { kind: 'Pod', name: first };
   const kind = first.toLowerCase();
@@ -36,23 +38,18 @@ export function parsePodName(text: string): Puller['pod'] | undefined {
 }
 
 /** As it was written: nothing about it is certain. */
-export type PodSpec = Readonly<Record<string, unknown>>;
-
-/** What is there may be hand-written: everything but an object counts as an empty one. */
-function record(value: unknown): PodSpec {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as PodSpec) : {};
-}
+export type PlainPodSpec = Readonly<Record<string, unknown>>;
 
 /** The texts under `field` of a list of objects. */
 function texts(list: unknown, field: string): readonly string[] {
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
   return items
-    .map((item) => record(item)[field])
+    .map((item) => recordOf(item)[field])
     .filter((text) => typeof text === 'string' && text !== '') as string[];
 }
 
 /** The object that `puller` names; undefined when it names none, or it is not there. */
-export function findPod(store: ObjectStore, { namespace, pod }: Puller): KubeObject | undefined {
+export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): KubeObject | undefined {
   const kind = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   return kind === undefined || pod === undefined
     ? undefined
@@ -64,7 +61,7 @@ export function findPod(store: ObjectStore, { namespace, pod }: Puller): KubeObj
  *
  * @throws PullwrightError when it is not there
  */
-export function podSpecOf(store: ObjectStore, puller: Puller): PodSpec | undefined {
+export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec | undefined {
   const { namespace, pod } = puller;
   if (pod === undefined) return undefined;
   const found = findPod(store, puller);
@@ -77,23 +74,23 @@ export function podSpecOf(store: ObjectStore, puller: Puller): PodSpec | undefin
 }
 
 /** The pod's part of an object: of its template, where it has one. */
-export function podSpecIn(object: KubeObject): PodSpec {
-  const spec = record(object.spec);
-  const job = record(record(spec['jobTemplate'])['spec']);
-  const template = record(spec['template'] ?? job['template']);
-  return template['spec'] === undefined ? spec : record(template['spec']);
+export function podSpecIn(object: KubeObject): PlainPodSpec {
+  const spec = recordOf(object.spec);
+  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
+  const template = recordOf(spec['template'] ?? job['template']);
+  return template['spec'] === undefined ? spec : recordOf(template['spec']);
 }
 
 /**
  * Images that a kubelet pulls for the pod, each once: of init containers, of image volumes (with the pod's pull secrets like the
  * others, Kubernetes 1.31 and newer), of containers, and of debug containers that were added.
  */
-export function imagesOf(spec: PodSpec | undefined): readonly string[] {
+export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   const volumes = Array.isArray(spec?.['volumes']) ? spec['volumes'] : [];
   const images = [
     ...texts(spec?.['initContainers'], 'image'),
     ...texts(
-      volumes.map((volume) => record(record(volume)['image'])),
+      volumes.map((volume) => recordOf(recordOf(volume)['image'])),
       'reference',
     ),
     ...texts(spec?.['containers'], 'image'),
@@ -105,8 +102,8 @@ export function imagesOf(spec: PodSpec | undefined): readonly string[] {
 /** The pod's own list; admission copies the ServiceAccount's when the pod has none. */
 export function listedNames(
   store: ObjectStore,
-  { namespace, serviceAccount, pod }: Puller,
-  spec: PodSpec | undefined,
+  { namespace, serviceAccount, pod }: PodPuller,
+  spec: PlainPodSpec | undefined,
 ): readonly { readonly name: string; readonly listedBy: string }[] {
   const own = ownSecrets(spec);
   if (own.length > 0) {
@@ -122,27 +119,29 @@ export function listedNames(
 
 /** Labels and annotations of the pod that the object is, or that its template makes. */
 export function podMetadataIn(object: KubeObject): Pick<KubeObject['metadata'], 'labels' | 'annotations'> {
-  const spec = record(object.spec);
-  const job = record(record(spec['jobTemplate'])['spec']);
-  const template = record(spec['template'] ?? job['template']);
+  const spec = recordOf(object.spec);
+  const job = recordOf(recordOf(spec['jobTemplate'])['spec']);
+  const template = recordOf(spec['template'] ?? job['template']);
   if (template['spec'] === undefined) return object.metadata;
-  const { labels, annotations } = record(template['metadata']);
+  const { labels, annotations } = recordOf(template['metadata']);
   return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
 }
 
 function stringsIn(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(record(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    Object.entries(recordOf(value)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
   );
 }
 
 /** Names of the Secrets that a pod lists itself. */
-export function ownSecrets(spec: PodSpec | undefined): readonly string[] {
+export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
   return texts(spec?.['imagePullSecrets'], 'name');
 }
 
 /** The ServiceAccount that a pod runs as. */
-export function accountName(spec: PodSpec | undefined, otherwise: string): string {
+export function accountName(spec: PlainPodSpec | undefined, otherwise: string): string {
   const named = spec?.['serviceAccountName'];
   return typeof named === 'string' && named !== '' ? named : otherwise;
 }

@@ -59,7 +59,7 @@ export async function registryClient(
   secrets: readonly AuthSource[] = [],
 ): Promise<RegistryClient> {
   const { transport, timeoutMs } = await registryTransport(values, env);
-  const given = values.authfile === undefined ? [] : [await authFile(values.authfile)];
+  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const credentialFor = credentialsFrom([...secrets, ...given]);
   return new RegistryClient({ transport, credentialFor, timeoutMs });
 }
@@ -84,7 +84,7 @@ export async function registryTransport(
 }
 
 /** A docker config.json that can be read. @throws UsageError */
-export async function authFile(path: string): Promise<AuthSource> {
+export async function readAuthFile(path: string): Promise<AuthSource> {
   const file = {
     name: path,
     format: 'config.json',

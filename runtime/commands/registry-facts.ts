@@ -13,8 +13,8 @@ import type { CommandIo } from './command.ts';
 import {
   type AccessValues,
   authFault,
-  authFile,
   credentialsFrom,
+  readAuthFile,
   registryTransport,
 } from './registry-access.ts';
 
@@ -44,7 +44,7 @@ interface Asker {
 export async function registryLookUp(options: RegistryLookUpOptions): Promise<LookUp> {
   const { authfile, readSecret, env, access = {} } = options;
   const { transport, timeoutMs } = await registryTransport(access, env);
-  const file = authfile === undefined ? [] : [await authFile(authfile)];
+  const file = authfile === undefined ? [] : [await readAuthFile(authfile)];
   const askers = new Map<string, Asker>();
   const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
     const known = askers.get(place);

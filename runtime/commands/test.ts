@@ -15,7 +15,7 @@ import { explainIn, findWorld } from './explain/world.ts';
 import { outputFlag } from './flags/common.ts';
 import { type Flags, folder, several } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
-import { type Puller, parsePodName } from './pod-spec.ts';
+import { type PodPuller, parsePodName } from './pod-spec.ts';
 
 const TABLE = {
   name: 'test',
@@ -91,7 +91,7 @@ function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean)
   }
 }
 
-function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): Puller | undefined {
+function pullerOf({ namespace, serviceAccount, pod, node }: Expectation): PodPuller | undefined {
   const base = {
     namespace: namespace ?? 'default',
     serviceAccount: serviceAccount ?? 'default',

@@ -4,7 +4,7 @@ import { Informer, type InformerSink, type InformerTiming } from '../kube/inform
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { matchesSelectors } from './selection.ts';
-import { placeOf, type WideSource } from './shared-source.ts';
+import { type WideSource, watchPlaceOf } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
 
@@ -26,7 +26,7 @@ export class CachedSource implements WideSource, InformerSink {
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can tell of a deletion before the answer to our last write of the object is read. */
   readonly #deletedUids = new Set<string>();
-  /** By what they want to hear of: '' for everything, else a {@link placeOf}. */
+  /** By what they want to hear of: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
@@ -97,7 +97,9 @@ export class CachedSource implements WideSource, InformerSink {
   tell(object: KubeObject, knownTo?: string): void {
     const { namespace, name } = object.metadata;
     const places =
-      namespace === undefined ? [''] : ['', placeOf(namespace, undefined), placeOf(namespace, name)];
+      namespace === undefined
+        ? ['']
+        : ['', watchPlaceOf(namespace, undefined), watchPlaceOf(namespace, name)];
     for (const place of places)
       for (const listener of this.#listeners.get(place) ?? []) listener(object, knownTo);
   }

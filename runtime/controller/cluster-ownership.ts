@@ -9,7 +9,7 @@
 export type Remembered = Readonly<Record<string, string>>;
 
 /** Whether a name may have a cluster, and who has to leave it before; else who has it. */
-export type Verdict =
+export type OwnershipVerdict =
   | { readonly may: true; readonly yields: readonly string[] }
   | { readonly may: false; readonly holder: string };
 
@@ -47,7 +47,7 @@ export class Claims {
   }
 
   /** The kubeconfig of `name` leads to the cluster `mark`. A name that may have it is remembered for it. */
-  judge(name: string, mark: string): Verdict {
+  judge(name: string, mark: string): OwnershipVerdict {
     this.#leads.set(name, mark);
     const first = this.#first.get(mark);
     if (first !== undefined && first !== name && this.#mayComeBack(first, mark))

@@ -1,4 +1,5 @@
 /** Sends one change to its cluster. Refusals come back as problems; the rest of an outcome goes on. */
+
 import { isApiError } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { asPullwrightError } from '../kube/failure.ts';
@@ -6,6 +7,7 @@ import { plainDrift, plainPatch } from '../kube/plain-patch.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
+import { isRecord } from '../rules/record.ts';
 import { type Author, authorText, type Change, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
@@ -246,8 +248,6 @@ function sameStatus(wanted: Readonly<Record<string, unknown>>, live: unknown): b
 /** Text that does not depend on the order of keys, in which what is undefined is absent. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
+    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
   );
 }

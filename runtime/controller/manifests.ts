@@ -2,10 +2,12 @@
  * Text of manifests to objects: multi-document YAML, JSON, `List` kinds, as `kubectl get -o yaml` prints them. Pure: text in,
  * objects and problems out.
  */
+
 import { LineCounter, parseDocument } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
 import { KUBERNETES_SCHEMA } from '../kube/yaml-schema.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { isRecord } from '../rules/record.ts';
 import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import { shapeFault } from './object-shape.ts';
 
@@ -189,8 +191,7 @@ function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<
 }
 
 function faultOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return 'not a Kubernetes object: wanted a map with apiVersion, kind and metadata';
+  if (!isRecord(value)) return 'not a Kubernetes object: wanted a map with apiVersion, kind and metadata';
   const object = value as Readonly<Record<string, unknown>>;
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';

@@ -10,12 +10,12 @@ import type { ChangeListener, Selection, Source, SourceStatus } from './source.t
 
 /** The watch over all namespaces: a source that can tell of one place only. */
 export interface WideSource extends Source {
-  /** As `subscribe`, for what is at `place` only ({@link placeOf}). */
+  /** As `subscribe`, for what is at `place` only ({@link watchPlaceOf}). */
   subscribeAt(place: string, listener: ChangeListener): () => void;
 }
 
 /** A namespace, or one name in it. */
-export function placeOf(namespace: string, name: string | undefined): string {
+export function watchPlaceOf(namespace: string, name: string | undefined): string {
   return name === undefined ? namespace : `${namespace}/${name}`;
 }
 
@@ -42,7 +42,7 @@ export class SharedSource implements Source {
   constructor({ selection, wide, alone }: SharedSourceOptions) {
     this.selection = selection;
     this.#alone = alone;
-    const place = placeOf(selection.namespace, selection.name);
+    const place = watchPlaceOf(selection.namespace, selection.name);
     this.#follows = { source: wide, subscribe: (listener) => wide.subscribeAt(place, listener) };
     this.#endStatus = wide.onStatus(() => {
       if (isDenied(wide.status)) this.#goAlone();

@@ -2,8 +2,10 @@
  * Between raw JSON and {@link KubeObject}: the one place where Secret values become `Redacted`, and the one where they
  * become text again.
  */
+
 import { hash } from 'node:crypto';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { isRecord } from '../rules/record.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -38,7 +40,7 @@ export function decodeObject(raw: Raw): KubeObject {
 }
 
 function wrapValues(values: unknown, toBase64: (text: string) => string): Record<string, Redacted<string>> {
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) return {};
+  if (!isRecord(values)) return {};
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, wrapValue(value, toBase64)]));
 }
 

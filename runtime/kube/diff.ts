@@ -1,6 +1,7 @@
 /** What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped. */
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { isRecord } from '../rules/record.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, keyValue, listKeys } from './list-keys.ts';
@@ -84,7 +85,7 @@ function same(a: unknown, b: unknown): boolean {
 }
 
 function isMap(value: unknown): value is Map {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Redacted);
+  return isRecord(value) && !(value instanceof Redacted);
 }
 
 /** `.name` for plain names, `["a/b"]` for the rest. */

@@ -4,11 +4,19 @@
  */
 
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { isRecord } from '../rules/record.ts';
 import { Redacted, sameSecret } from '../rules/redacted.ts';
 import { pathStep } from './diff.ts';
 import type { Difference } from './difference.ts';
 import { findByKeys, isSet, keyValue, listKeys } from './list-keys.ts';
-import { fieldsOf, givenUp, isOwnedByAnother, ownedBy, type Step, withManager } from './managed-fields.ts';
+import {
+  type FieldStep,
+  fieldsOf,
+  givenUp,
+  isOwnedByAnother,
+  ownedBy,
+  withManager,
+} from './managed-fields.ts';
 import { own } from './own.ts';
 
 type Map = Readonly<Record<string, unknown>>;
@@ -122,7 +130,7 @@ function isOmittedZero({ path, before, after }: Difference): boolean {
 }
 
 function isMap(value: unknown): value is Map {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Redacted);
+  return isRecord(value) && !(value instanceof Redacted);
 }
 
 function isEmptyDeep(value: Map): boolean {
@@ -149,7 +157,7 @@ function mergeList(base: readonly unknown[], over: readonly unknown[], field: st
   return [...kept, ...over.filter((element) => findByKeys(base, keys, element) === undefined)];
 }
 
-function without(node: unknown, [step, ...rest]: readonly Step[]): unknown {
+function without(node: unknown, [step, ...rest]: readonly FieldStep[]): unknown {
   if (step === undefined) return node;
   if (typeof step === 'string') {
     if (!isMap(node)) return node;
@@ -163,7 +171,7 @@ function without(node: unknown, [step, ...rest]: readonly Step[]): unknown {
     : node.map((element) => (element === target ? without(element, rest) : element));
 }
 
-function valueAt(node: unknown, path: readonly Step[]): unknown {
+function valueAt(node: unknown, path: readonly FieldStep[]): unknown {
   return path.reduce<unknown>((value, step) => {
     if (typeof step === 'string') return isMap(value) ? own(value, step) : undefined;
     if (!Array.isArray(value)) return undefined;
@@ -175,7 +183,7 @@ function valueAt(node: unknown, path: readonly Step[]): unknown {
   }, node);
 }
 
-function renderPath(path: readonly Step[]): string {
+function renderPath(path: readonly FieldStep[]): string {
   return path
     .map((step, index) => {
       if (typeof step === 'string') return index === 0 ? step : pathStep(step);

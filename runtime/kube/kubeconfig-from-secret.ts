@@ -2,9 +2,11 @@
  * A kubeconfig that comes out of a Secret was written by somebody else: it may hold an https server and inline CA,
  * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
  */
+
 import { isIP } from 'node:net';
 import { isMetadataAddress } from '../http/addresses.ts';
 import { PullwrightError } from '../rules/errors.ts';
+import { isRecord } from '../rules/record.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
 
@@ -69,15 +71,15 @@ function parsed(input: SecretKubeconfig): Map {
   } catch {
     throw refused(input, ['it is not valid YAML']);
   }
-  if (!isMap(value)) throw refused(input, ['it is no map']);
+  if (!isRecord(value)) throw refused(input, ['it is no map']);
   return value;
 }
 
 function named(list: unknown, name: unknown, field: string): Map | undefined {
   if (!Array.isArray(list)) return undefined;
-  const entry: unknown = list.find((one) => isMap(one) && one['name'] === name);
-  const value = isMap(entry) ? entry[field] : undefined;
-  return isMap(value) ? value : undefined;
+  const entry: unknown = list.find((one) => isRecord(one) && one['name'] === name);
+  const value = isRecord(entry) ? entry[field] : undefined;
+  return isRecord(value) ? value : undefined;
 }
 
 /** Other fields of kubeconfigs. Any other name is not shown: a token whose "token:" was forgotten stands there as one. */
@@ -131,8 +133,4 @@ function text(value: unknown): string | undefined {
 
 function base64Text(value: unknown): string | undefined {
   return text(value) === undefined ? undefined : Buffer.from(String(value), 'base64').toString('utf8');
-}
-
-function isMap(value: unknown): value is Map {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -84,7 +84,7 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
 }
 
 /** Whether a manager other than `manager` owns the field too, so that it stays when `manager` gives it up. */
-export function isOwnedByAnother(object: KubeObject, path: readonly Step[], manager: string): boolean {
+export function isOwnedByAnother(object: KubeObject, path: readonly FieldStep[], manager: string): boolean {
   const tokens = path.map((step) =>
     typeof step === 'string'
       ? `f:${step}`
@@ -115,13 +115,13 @@ function hasField(fields: Fields, path: readonly string[]): boolean {
  * The paths that `owned` covers and `desired` no longer has. Each path ends where the difference begins; an element of a keyed
  * list is `{ keys }`, a set member `{ value }`.
  */
-export type Step = string | { readonly keys: Fields } | { readonly value: unknown };
+export type FieldStep = string | { readonly keys: Fields } | { readonly value: unknown };
 
 export function givenUp(
   owned: Fields,
   desired: unknown,
-  path: readonly Step[] = [],
-): readonly (readonly Step[])[] {
+  path: readonly FieldStep[] = [],
+): readonly (readonly FieldStep[])[] {
   return Object.entries(owned).flatMap(([token, below]) => {
     const step = stepOf(token);
     if (step === undefined) return [];
@@ -134,7 +134,7 @@ export function givenUp(
   });
 }
 
-function stepOf(token: string): Step | undefined {
+function stepOf(token: string): FieldStep | undefined {
   if (token.startsWith('f:')) return token.slice(2);
   if (token.startsWith('k:')) return { keys: JSON.parse(token.slice(2)) as Fields };
   if (token.startsWith('v:')) return { value: JSON.parse(token.slice(2)) as unknown };
@@ -142,7 +142,7 @@ function stepOf(token: string): Step | undefined {
 }
 
 /** What `step` leads to below `node`, or undefined. */
-export function childOf(node: unknown, step: Step): unknown {
+export function childOf(node: unknown, step: FieldStep): unknown {
   if (typeof step === 'string')
     return typeof node === 'object' && node !== null ? own(node as Fields, step) : undefined;
   if (!Array.isArray(node)) return undefined;

@@ -5,7 +5,7 @@
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Difference } from './difference.ts';
 import { drift } from './drift.ts';
-import { givenUp, type Step, writtenBy } from './managed-fields.ts';
+import { type FieldStep, givenUp, writtenBy } from './managed-fields.ts';
 
 /** As {@link drift}, also for fields that `manager` created or patched. */
 export function plainDrift(desired: KubeObject, live: KubeObject, manager: string): readonly Difference[] {
@@ -36,7 +36,7 @@ export function plainPatch(desired: KubeObject, live: KubeObject, manager: strin
 type Fields = Readonly<Record<string, unknown>>;
 
 /** `patch` with null at `path`; an element of a list is left to whoever wants it. */
-function without(patch: object, [step, ...rest]: readonly Step[]): object {
+function without(patch: object, [step, ...rest]: readonly FieldStep[]): object {
   if (typeof step !== 'string') return patch;
   const below = (patch as Fields)[step] ?? {};
   return { ...patch, [step]: rest.length === 0 ? null : without(below, rest) };

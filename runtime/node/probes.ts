@@ -27,7 +27,7 @@ export interface Serving {
 }
 
 /** Listens. The server does not keep the process alive. */
-export async function serveProbes(options: ProbeOptions): Promise<Serving> {
+export async function serveNodeProbes(options: ProbeOptions): Promise<Serving> {
   const answering: RequestListener = (request, response) => {
     const [status, body] = answer(options, request.url ?? '');
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });

@@ -4,12 +4,14 @@
  * State of a later version is set aside and kept: overwriting it would lose what that version needs when it comes back,
  * refusing to work would leave the node without credentials.
  */
+
 import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileContent, readWhole, removeFile, replaceFile, sweepLeftovers } from '../host/atomic-file.ts';
 import { fileError } from '../host/file-errors.ts';
 import { giveToRoot } from '../host/ownership.ts';
 import { PullwrightError } from '../rules/errors.ts';
+import { isRecord } from '../rules/record.ts';
 import { redact, reveal } from '../rules/redacted.ts';
 import { EMPTY_JOURNAL, type Journal, parseJournal } from '../rules/rollout/journal.ts';
 import type { Ledger } from './task.ts';
@@ -158,10 +160,6 @@ function parseLedger(value: unknown): Ledger | undefined {
     (digests) => Array.isArray(digests) && digests.every((digest) => typeof digest === 'string'),
   );
   return whole ? (value as Ledger) : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What the file says; undefined for an absent file and for what is not JSON. */

@@ -5,6 +5,7 @@
  * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`), the
  * older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
  */
+import { isRecord, recordOf } from '../rules/record.ts';
 import { type Redacted, redact } from '../rules/redacted.ts';
 
 /** A condition as the API mirrors it, or of an adapter's own report. */
@@ -18,7 +19,7 @@ export interface ApiCondition {
 }
 
 /** What the adapter knows of a cluster. */
-export interface Cluster {
+export interface HyperfleetCluster {
   readonly id: string;
   readonly name: string;
   readonly generation: number;
@@ -66,17 +67,17 @@ export type ReadResult<T> =
  * assert.equal(String(read.value.pullSecret), '[redacted]');
  * ```
  */
-export function readCluster(document: unknown): ReadResult<Cluster> {
+export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
   if (!isRecord(document)) return { ok: false, reason: 'the cluster document is not an object' };
   const { id, generation } = document;
   if (typeof id !== 'string' || id === '') return { ok: false, reason: 'the cluster document has no id' };
   if (typeof generation !== 'number' || !Number.isInteger(generation) || generation < 1) {
     return { ok: false, reason: 'the cluster document has no generation: wanted an integer of at least 1' };
   }
-  const spec = record(document['spec']);
-  const status = record(document['status']);
-  const platform = record(spec['platform']);
-  const gcp = { ...record(platform['gcp']), ...record(spec['gcp']) };
+  const spec = recordOf(document['spec']);
+  const status = recordOf(document['status']);
+  const platform = recordOf(spec['platform']);
+  const gcp = { ...recordOf(platform['gcp']), ...recordOf(spec['gcp']) };
   return {
     ok: true,
     value: {
@@ -87,7 +88,7 @@ export function readCluster(document: unknown): ReadResult<Cluster> {
       provider: (text(spec['provider']) ?? text(platform['type']))?.toLowerCase(),
       projectId: nonEmpty(text(gcp['projectId']) ?? text(gcp['projectID'])),
       region: nonEmpty(text(gcp['region'])),
-      pullSecret: pullSecretOf(record(spec['pullSecret'])['data']),
+      pullSecret: pullSecretOf(recordOf(spec['pullSecret'])['data']),
       labels: textValues(document['labels']),
       conditions: readConditions(status['conditions']),
       adapters: readAdapters(status['adapters']),
@@ -117,8 +118,8 @@ export function readAdapterStatus(item: unknown): AdapterStatus | undefined {
     adapter: item['adapter'],
     observed_generation: typeof generation === 'number' ? generation : 0,
     conditions: readConditions(item['conditions']),
-    data: record(item['data']),
-    metadata: record(item['metadata']),
+    data: recordOf(item['data']),
+    metadata: recordOf(item['metadata']),
     ...(lastReport === undefined ? {} : { last_report_time: lastReport }),
   };
 }
@@ -140,7 +141,7 @@ function readConditions(value: unknown): readonly ApiCondition[] {
 function readAdapters(value: unknown): Readonly<Record<string, string>> {
   const entries: [unknown, unknown][] = Array.isArray(value)
     ? value.filter(isRecord).map((item) => [item['name'] ?? item['adapter'], item])
-    : Object.entries(record(value));
+    : Object.entries(recordOf(value));
   const found: Record<string, string> = {};
   for (const [name, item] of entries) {
     const available = isRecord(item) ? item['available'] : undefined;
@@ -153,7 +154,9 @@ function readAdapters(value: unknown): Readonly<Record<string, string>> {
 
 function textValues(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(record(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    Object.entries(recordOf(value)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
   );
 }
 
@@ -163,12 +166,4 @@ function text(value: unknown): string | undefined {
 
 function nonEmpty(value: string | undefined): string | undefined {
   return value === '' ? undefined : value;
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,7 +4,7 @@
  */
 import { PullwrightError } from '../rules/errors.ts';
 import type { StatusBody } from './adapter/status-report.ts';
-import { type AdapterStatus, type Cluster, readAdapterStatus, readCluster } from './cluster.ts';
+import { type AdapterStatus, type HyperfleetCluster, readAdapterStatus, readCluster } from './cluster.ts';
 import { CLUSTER_ID } from './cluster-event.ts';
 import { type Answer, callHyperfleet, type HyperfleetOptions, refused } from './hyperfleet-http.ts';
 
@@ -25,7 +25,7 @@ export class HyperfleetApi {
   }
 
   /** The cluster, or undefined when it has gone. @throws PullwrightError */
-  async cluster(id: string): Promise<Cluster | undefined> {
+  async cluster(id: string): Promise<HyperfleetCluster | undefined> {
     const answer = await callHyperfleet(this.#options, 'GET', `${CLUSTERS}/${encodeURIComponent(id)}`);
     if (isGone(answer)) return undefined;
     if (answer.status !== 200) throw refused('read cluster', id, answer);
@@ -54,7 +54,7 @@ export class HyperfleetApi {
    *
    * @throws PullwrightError
    */
-  async *clusters(search: string): AsyncGenerator<Cluster, void, undefined> {
+  async *clusters(search: string): AsyncGenerator<HyperfleetCluster, void, undefined> {
     const seen = new Set<string>();
     const lengths = new Set<number>();
     for (let pass = 1; pass <= MAX_PASSES; pass += 1) {
@@ -115,7 +115,10 @@ export class HyperfleetApi {
 }
 
 /** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */
-function* unseen(items: readonly unknown[], seen: Set<string>): Generator<Cluster, void, undefined> {
+function* unseen(
+  items: readonly unknown[],
+  seen: Set<string>,
+): Generator<HyperfleetCluster, void, undefined> {
   for (const read of items.map(readCluster)) {
     if (!read.ok || !CLUSTER_ID.test(read.value.id) || seen.has(read.value.id)) continue;
     seen.add(read.value.id);

@@ -1,7 +1,7 @@
 /** Names, labels and annotations of everything that the adapter makes. Source: the requirement and its historic configuration. */
 
 import type { AdapterSettings } from './adapter/settings.ts';
-import type { Cluster } from './cluster.ts';
+import type { HyperfleetCluster } from './cluster.ts';
 import { fillTemplate } from './templates.ts';
 
 export const ADAPTER = 'pullsecret';
@@ -50,7 +50,7 @@ export function clusterSelector(clusterId: string): string {
 
 /** Labels of every object that the adapter makes for a cluster. */
 export function clusterLabels(
-  cluster: Pick<Cluster, 'id' | 'name' | 'region' | 'provider'>,
+  cluster: Pick<HyperfleetCluster, 'id' | 'name' | 'region' | 'provider'>,
   resourceType: string,
 ): Readonly<Record<string, string>> {
   return {
@@ -102,7 +102,7 @@ export function gcpLabels(cluster: {
 /** Name of the secret in Secret Manager. */
 export function gcpSecretName(
   settings: Pick<AdapterSettings, 'gcpSecretName'>,
-  cluster: Pick<Cluster, 'id' | 'name'>,
+  cluster: Pick<HyperfleetCluster, 'id' | 'name'>,
 ): string {
   return fillTemplate(settings.gcpSecretName, cluster);
 }

@@ -3,6 +3,7 @@
  * `sysexits.h`, so that they do not collide with a shell's or a signal's.
  */
 
+import { isRecord } from '../rules/record.ts';
 import { readPlace } from './places.ts';
 
 /** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
@@ -115,7 +116,7 @@ export function readJobResult(text: string | undefined): JobResult | undefined {
 }
 
 function plainDetails(details: unknown): JobResult['details'] {
-  if (typeof details !== 'object' || details === null || Array.isArray(details)) return {};
+  if (!isRecord(details)) return {};
   return Object.fromEntries(
     Object.entries(details).filter((entry): entry is [string, string | number | boolean] =>
       ['string', 'number', 'boolean'].includes(typeof entry[1]),

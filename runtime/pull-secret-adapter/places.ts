@@ -3,7 +3,7 @@
  * and in the environment of a Job. Before anything is written its place is recorded; deletion ends when each is proven gone.
  */
 import type { AdapterSettings } from './adapter/settings.ts';
-import type { Cluster } from './cluster.ts';
+import type { HyperfleetCluster } from './cluster.ts';
 import { gcpSecretName } from './names.ts';
 import { fillTemplate } from './templates.ts';
 
@@ -73,7 +73,7 @@ export function uniquePlaces(texts: Iterable<string>): readonly string[] {
 }
 
 /** Where the pull secret of a cluster belongs; nothing of Google while the document names no project. */
-export function wantedPlaces(cluster: Cluster, settings: AdapterSettings): readonly string[] {
+export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const { projectId: project } = cluster;
   const namespace = managementNamespace(cluster, settings);
   const google: readonly Place[] =
@@ -95,7 +95,7 @@ export function wantedPlaces(cluster: Cluster, settings: AdapterSettings): reado
 
 /** Namespace of the Secret for HyperShift; empty for none. */
 export function managementNamespace(
-  cluster: Pick<Cluster, 'id' | 'name'>,
+  cluster: Pick<HyperfleetCluster, 'id' | 'name'>,
   settings: Pick<AdapterSettings, 'managementNamespace'>,
 ): string {
   return fillTemplate(settings.managementNamespace, cluster);
@@ -105,7 +105,7 @@ export function managementNamespace(
 const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 
 /** What is wrong with names that were filled in from the cluster's document; none when they can be used. */
-export function nameFaults(cluster: Cluster, settings: AdapterSettings): readonly string[] {
+export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const namespace = managementNamespace(cluster, settings);
   const secret = gcpSecretName(settings, cluster);
   return [

@@ -6,7 +6,7 @@
  * without them: the others tear down at the same time.
  */
 import { DEFAULT_DEPENDENCIES } from './adapter/settings.ts';
-import type { AdapterStatus, Cluster } from './cluster.ts';
+import type { AdapterStatus, HyperfleetCluster } from './cluster.ts';
 import { PROJECT_ID } from './places.ts';
 import { judgePullSecret } from './pull-secret.ts';
 
@@ -67,7 +67,7 @@ export interface PlanProblem<V extends 'waiting' | 'invalid'> {
  * ```
  */
 export function planCluster(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   statuses: readonly AdapterStatus[],
   dependencies: readonly string[] = DEFAULT_DEPENDENCIES,
 ): Plan {
@@ -102,7 +102,7 @@ function limited(message: string): string {
   return message.length <= 1024 ? message : `${message.slice(0, 1020)} ...`;
 }
 
-function specPreconditions(cluster: Cluster): readonly Precondition[] {
+function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] {
   const { provider, projectId, pullSecret } = cluster;
   return [
     precondition(
@@ -129,7 +129,11 @@ function precondition(name: string, met: boolean, reason: string): Precondition 
  * The most exact source that knows the adapter decides: its own report, else the mirrored condition, else the field of the
  * requirement (which carries no generation).
  */
-function dependency(cluster: Cluster, statuses: readonly AdapterStatus[], name: string): Precondition {
+function dependency(
+  cluster: HyperfleetCluster,
+  statuses: readonly AdapterStatus[],
+  name: string,
+): Precondition {
   const report = statuses.find((status) => status.adapter === name);
   if (report !== undefined) {
     const available = report.conditions.find((condition) => condition.type === 'Available');

@@ -36,7 +36,7 @@ export interface DeploymentPlan {
 /** A value that was taken away from us is set again after this time, once: an upgrade also rewrites Deployments. */
 export const CONTEST_MS = 600_000;
 
-export interface DeploymentInput {
+export interface OperatorDeploymentInput {
   readonly world: World;
   readonly mode: OwnershipMode;
   /** Value that we want. */
@@ -49,7 +49,7 @@ export interface DeploymentInput {
 }
 
 /** Plans the variable for both Deployments. */
-export function planDeployments(input: DeploymentInput): DeploymentPlan {
+export function planDeployments(input: OperatorDeploymentInput): DeploymentPlan {
   const plans = TARGETS.map((name) => planOne(input, name));
   const observed = plans.find((plan) => plan.observed !== undefined)?.observed;
   return {
@@ -68,7 +68,7 @@ export function deploymentRef(world: World, name: string): Ref {
 
 const NOTHING: DeploymentPlan = { apply: [], verdicts: [], memory: {}, contested: false };
 
-function planOne(input: DeploymentInput, name: string): DeploymentPlan {
+function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
   const ref = deploymentRef(input.world, name);
   const deployment = input.world.get(ref);
   if (deployment?.metadata.uid === undefined) return NOTHING;
@@ -104,7 +104,7 @@ function unknown(subject: string): DeploymentPlan {
  * sorted mirrors, and the mirror sets have not changed since.
  */
 function keptText(
-  { wanted, unchanged }: DeploymentInput,
+  { wanted, unchanged }: OperatorDeploymentInput,
   deployment: KubeObject,
   present: string | undefined,
   name: string,
@@ -117,7 +117,7 @@ function keptText(
 
 /** What we set before stays. */
 function tooLong(
-  { wanted, memory }: DeploymentInput,
+  { wanted, memory }: OperatorDeploymentInput,
   seen: Pick<Observed, 'deployment' | 'part' | 'present' | 'subject'> & { readonly name: string },
 ): DeploymentPlan {
   const { deployment, part, present, subject, name } = seen;
@@ -148,7 +148,7 @@ interface Seen {
  * Fields of ours that were seen on this very Deployment and are no longer there were taken away by somebody else. A value that
  * merely is an old one of ours is not.
  */
-function own({ world, wanted, memory }: DeploymentInput, seen: Seen): DeploymentPlan {
+function own({ world, wanted, memory }: OperatorDeploymentInput, seen: Seen): DeploymentPlan {
   const { set, subject, name, uid, applied } = seen;
   const confirmed: Memory = { [`confirmed.${name}`]: uid };
   const inPlace = applied || seen.kept !== undefined;
@@ -209,7 +209,7 @@ function ourEntries(deployment: KubeObject): readonly ManagedFieldsEntry[] {
 }
 
 interface Observed {
-  readonly input: DeploymentInput;
+  readonly input: OperatorDeploymentInput;
   readonly deployment: KubeObject;
   readonly part: Ref & { readonly uid: string };
   readonly present: string | undefined;

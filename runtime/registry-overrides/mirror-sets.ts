@@ -12,7 +12,7 @@ import {
 } from '../rules/registry-overrides/registry-overrides.ts';
 import { overridesDocument } from './document.ts';
 import type { RegistryOverridesOptions } from './options.ts';
-import { type Selection, selectEntries } from './selection.ts';
+import { type ImageSelection, selectEntries } from './selection.ts';
 
 /** A cluster may have any of the kinds; a new kind or a new object is seen without a restart. */
 export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({
@@ -22,7 +22,7 @@ export const SET_READS: readonly Read[] = MIRROR_SET_KINDS.map(({ apiVersion, ki
   optional: true,
 }));
 
-export interface MirrorSets {
+export interface MirrorSetObjects {
   readonly rules: readonly MirrorRule[];
   /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
   readonly overrides: OverrideMap;
@@ -38,8 +38,8 @@ export interface MirrorSets {
 export function readMirrorSets(
   world: World,
   options: RegistryOverridesOptions,
-  selection: Selection,
-): MirrorSets {
+  selection: ImageSelection,
+): MirrorSetObjects {
   const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
     world.list({ role: 'management', apiVersion, kind }),
   );
@@ -51,11 +51,15 @@ export function readMirrorSets(
 const memory: {
   readonly objects: readonly KubeObject[];
   readonly wish: string;
-  readonly sets: MirrorSets;
+  readonly sets: MirrorSetObjects;
 }[] = [];
 const REMEMBERED = 16;
 
-function remembered(objects: readonly KubeObject[], wish: string, make: () => MirrorSets): MirrorSets {
+function remembered(
+  objects: readonly KubeObject[],
+  wish: string,
+  make: () => MirrorSetObjects,
+): MirrorSetObjects {
   const known = memory.find(
     (entry) =>
       entry.wish === wish &&
@@ -72,8 +76,8 @@ function remembered(objects: readonly KubeObject[], wish: string, make: () => Mi
 function mirrorSetsOf(
   all: readonly KubeObject[],
   options: RegistryOverridesOptions,
-  selection: Selection,
-): MirrorSets {
+  selection: ImageSelection,
+): MirrorSetObjects {
   const objects = selectEntries(all, selection);
   const { rules, problems } = collectMirrors(objects);
   const { text, hash } = overridesDocument(rules);

@@ -1,6 +1,8 @@
 /** Options of the registry overrides reconciler, read from the configuration of `reconcile`. */
+
 import { UsageError } from '../rules/errors.ts';
 import type { OwnershipMode } from '../rules/kubernetes/hypershift-operators.ts';
+import { isRecord } from '../rules/record.ts';
 
 export interface RegistryOverridesOptions {
   /** `auto` observes the Deployments that HyperShift's operators are seen to write, else owns. @default {'auto'} */
@@ -22,14 +24,15 @@ export type OptionsByScope = (scope: string) => RegistryOverridesOptions;
  *
  * @throws UsageError that names every wrong field
  */
-export function parseOptions(raw: Readonly<Record<string, unknown>>): OptionsByScope {
+export function parseOverridesOptions(raw: Readonly<Record<string, unknown>>): OptionsByScope {
   const { clusters = {}, ...common } = raw;
   const problems: string[] = [];
   const fallback = readOptions(common, '', problems);
   const byScope = new Map<string, RegistryOverridesOptions>();
-  if (!isMap(clusters)) problems.push('clusters: wanted a map by <namespace>/<name>');
-  for (const [scope, own] of isMap(clusters) ? Object.entries(clusters) : []) {
-    if (isMap(own)) byScope.set(scope, readOptions({ ...common, ...own }, `clusters["${scope}"].`, problems));
+  if (!isRecord(clusters)) problems.push('clusters: wanted a map by <namespace>/<name>');
+  for (const [scope, own] of isRecord(clusters) ? Object.entries(clusters) : []) {
+    if (isRecord(own))
+      byScope.set(scope, readOptions({ ...common, ...own }, `clusters["${scope}"].`, problems));
     else problems.push(`clusters["${scope}"]: wanted a map of options`);
   }
   if (problems.length > 0)
@@ -56,8 +59,4 @@ function readOptions(
     tagMirrors: tagMirrors === true,
     askRegistries: askRegistries === true,
   };
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -22,16 +22,16 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND, type Verdict } from '../rules/kubernetes/pull-status.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
-import { type MirrorSets, readMirrorSets, SET_READS } from './mirror-sets.ts';
-import { type OptionsByScope, parseOptions, type RegistryOverridesOptions } from './options.ts';
-import { report, statusRef } from './report.ts';
-import { readSelection, type Selection } from './selection.ts';
-import { imagesOfControlPlane, NODE_POOL_READ, variableValue } from './variable.ts';
+import { type MirrorSetObjects, readMirrorSets, SET_READS } from './mirror-sets.ts';
+import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from './options.ts';
+import { reportOverrides, statusRef } from './report.ts';
+import { type ImageSelection, readSelection } from './selection.ts';
+import { imagesOfControlPlane, OWN_NODE_POOLS_READ, variableValue } from './variable.ts';
 
 const NAME = 'registry-overrides';
 export const CONFIG_MAP = 'registry-overrides';
 export const DOCUMENT_KEY = 'overrides.json';
-export const HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
+export const DOCUMENT_HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
 /** `own` or `observe`, for one hosted cluster. */
 export const MODE_ANNOTATION = 'pullwright.dev/registry-overrides-mode';
 /** What etcd takes, with room for the rest of the object. */
@@ -52,7 +52,7 @@ const CATALOG_DEPLOYMENTS = [
 const READS: readonly Read[] = [
   ...SET_READS,
   { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
-  NODE_POOL_READ,
+  OWN_NODE_POOLS_READ,
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
     (name): Read => ({
       role: 'management',
@@ -90,7 +90,7 @@ const READS: readonly Read[] = [
 
 /** Makes the reconciler from its part of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  return [registryOverridesReconciler(parseOptions(raw))];
+  return [registryOverridesReconciler(parseOverridesOptions(raw))];
 }
 
 /** One key per hosted cluster; a stand-alone cluster has none, because its nodes mirror by themselves. */
@@ -124,7 +124,7 @@ function reconcile(world: World, options: RegistryOverridesOptions): Outcome {
     ? planCatalogs(world, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
     : NO_CATALOGS;
   const document = documentApply(world, sets);
-  const reported = report({
+  const reported = reportOverrides({
     world,
     cluster,
     rules: sets.rules.length,
@@ -161,7 +161,7 @@ function catalogMode(mode: OwnershipMode, observed: string | undefined): Ownersh
 }
 
 interface Wishes {
-  readonly selection: Selection;
+  readonly selection: ImageSelection;
   readonly mode: OwnershipMode;
   readonly problems: readonly Verdict[];
 }
@@ -207,7 +207,7 @@ interface DocumentPlan {
   readonly problems: readonly Problem[];
 }
 
-function documentApply(world: World, sets: MirrorSets): DocumentPlan {
+function documentApply(world: World, sets: MirrorSetObjects): DocumentPlan {
   const namespace = world.scope.controlPlaneNamespace;
   const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
   const bytes = Buffer.byteLength(sets.document);
@@ -223,7 +223,7 @@ function documentApply(world: World, sets: MirrorSets): DocumentPlan {
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name: CONFIG_MAP, namespace, annotations: { [HASH_ANNOTATION]: sets.hash } },
+    metadata: { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } },
     data: { [DOCUMENT_KEY]: sets.document },
   };
   return { apply: [{ role: 'management', object }], keep: [], problems: [] };

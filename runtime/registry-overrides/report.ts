@@ -11,7 +11,7 @@ import {
 } from '../rules/kubernetes/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
-export interface ReportInput {
+export interface OverridesReportInput {
   readonly world: World;
   readonly cluster: KubeObject;
   readonly rules: number;
@@ -27,7 +27,7 @@ export interface ReportInput {
   readonly memory: Memory;
 }
 
-export interface Report {
+export interface OverridesReport {
   readonly apply: readonly Apply[];
   readonly status: readonly StatusPatch[];
   readonly events: readonly EventNote[];
@@ -46,7 +46,7 @@ export function statusRef(cluster: KubeObject): Ref {
 }
 
 /** Builds the reporting part of the outcome. */
-export function report(input: ReportInput): Report {
+export function reportOverrides(input: OverridesReportInput): OverridesReport {
   const { world, cluster } = input;
   const ref = statusRef(cluster);
   const built = pullStatus({
@@ -76,7 +76,7 @@ function bounded(verdict: Verdict): Verdict {
   return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
-function conditionsOf(input: ReportInput): readonly ConditionInput[] {
+function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
   const terminal = input.problems.find((problem) => problem.disposition === 'terminal');
   const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected');
   const pending = input.verdicts.filter((verdict) => verdict.verdict === 'Pending');
@@ -115,7 +115,7 @@ function conditionsOf(input: ReportInput): readonly ConditionInput[] {
   ];
 }
 
-function managed({ observed, verdicts }: ReportInput): readonly ConditionInput[] {
+function managed({ observed, verdicts }: OverridesReportInput): readonly ConditionInput[] {
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
   const drift =
@@ -145,7 +145,7 @@ function subjects(verdicts: readonly Verdict[]): string {
 }
 
 /** One event per verdict that a person should act on; the engine sends each change once. */
-function eventsOf({ cluster, verdicts, catalogError }: ReportInput): readonly EventNote[] {
+function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
   const { apiVersion, kind, metadata } = cluster;
   const regarding: Ref = {
     role: 'management',
@@ -176,7 +176,7 @@ function eventsOf({ cluster, verdicts, catalogError }: ReportInput): readonly Ev
 /** A thousand bad entries are a thousand verdicts, but not a thousand events. */
 const MAX_EVENTS = 20;
 
-function metricsOf(input: ReportInput): readonly Sample[] {
+function metricsOf(input: OverridesReportInput): readonly Sample[] {
   const labels = { scope: input.world.scope.name };
   const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected').length;
   return [

@@ -15,7 +15,7 @@ export const ALLOW_ANNOTATION = 'pullwright.dev/registry-overrides-allow';
 /** Do not follow these; stronger than the list of allowed ones. */
 export const DENY_ANNOTATION = 'pullwright.dev/registry-overrides-deny';
 
-export interface Selection {
+export interface ImageSelection {
   readonly off: boolean;
   /** Absent: everything is allowed. */
   readonly allow?: readonly string[];
@@ -38,7 +38,7 @@ export interface Selection {
  * assert.equal(isSelected(selection, 'quay.io', 'ImageDigestMirrorSet/lab'), false);
  * ```
  */
-export function readSelection(annotations: Readonly<Record<string, unknown>>): Selection {
+export function readSelection(annotations: Readonly<Record<string, unknown>>): ImageSelection {
   const problems: string[] = [];
   const state = annotations[SWITCH_ANNOTATION] ?? 'on';
   if (state !== 'on' && state !== 'off')
@@ -49,7 +49,7 @@ export function readSelection(annotations: Readonly<Record<string, unknown>>): S
 }
 
 /** Whether the hosted cluster follows the entry for `source` of the mirror set `object` (`Kind/name`). */
-export function isSelected(selection: Selection, source: string, object: string): boolean {
+export function isSelected(selection: ImageSelection, source: string, object: string): boolean {
   if (selection.off) return false;
   const named = (entry: string): boolean => entry === object || isBelow(source, entry);
   if (selection.deny.some(named)) return false;
@@ -57,7 +57,10 @@ export function isSelected(selection: Selection, source: string, object: string)
 }
 
 /** The mirror sets with only the entries that the hosted cluster follows. Others come back as they are. */
-export function selectEntries(objects: readonly KubeObject[], selection: Selection): readonly KubeObject[] {
+export function selectEntries(
+  objects: readonly KubeObject[],
+  selection: ImageSelection,
+): readonly KubeObject[] {
   if (!selection.off && selection.allow === undefined && selection.deny.length === 0) return objects;
   return objects.map((object) => {
     const list = MIRROR_SET_KINDS.find((set) => set.kind === object.kind)?.list;

@@ -54,7 +54,11 @@ const NODE_POOL = {
   kind: 'NodePool',
 } as const;
 
-export const NODE_POOL_READ: Read = { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true };
+export const OWN_NODE_POOLS_READ: Read = {
+  ...NODE_POOL,
+  namespace: HOSTED_CLUSTER_NAMESPACE,
+  optional: true,
+};
 
 /** Images that a control plane is told of by name: releases of the cluster and its NodePools, and what annotations name. */
 export function imagesOfControlPlane(world: World, cluster: KubeObject): readonly string[] {

@@ -24,7 +24,7 @@ export interface ManifestInfo {
   readonly size: number;
 }
 
-export interface Manifest extends ManifestInfo {
+export interface RegistryManifest extends ManifestInfo {
   readonly bytes: Uint8Array;
 }
 
@@ -91,7 +91,7 @@ export class RegistryClient {
    *
    * @throws RegistryError; `Damaged` when the digests differ or the body breaks off
    */
-  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<Manifest> {
+  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<RegistryManifest> {
     const response = await this.#ask(manifestAsk(reference, 'GET', this.#deadline(signal)));
     const info = infoOf(response);
     const bytes = await readLimited(response, MAX_MANIFEST);

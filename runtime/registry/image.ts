@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
-import type { Manifest, RegistryClient } from './client.ts';
+import type { RegistryClient, RegistryManifest } from './client.ts';
 import { RegistryError } from './registry-error.ts';
 import { readTar } from './tar.ts';
 
@@ -62,7 +62,11 @@ export async function imageManifest(
   return imageOf(await client.manifest({ ...rest, digest: entry.digest }), top.digest, known);
 }
 
-function imageOf(manifest: Manifest, digest: string, architectures: readonly string[]): ImageManifest {
+function imageOf(
+  manifest: RegistryManifest,
+  digest: string,
+  architectures: readonly string[],
+): ImageManifest {
   const { config, layers } = jsonOf(manifest.bytes);
   const [first] = descriptors([config]);
   if (first === undefined || !Array.isArray(layers))

@@ -45,7 +45,7 @@ export async function probe(
   }
 }
 
-export interface ProbeOptions {
+export interface RegistryProbeOptions {
   /** Questions at once. @default {16} */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
@@ -57,7 +57,7 @@ export interface ProbeOptions {
 export async function probeAll(
   client: RegistryClient,
   references: readonly string[],
-  options: ProbeOptions = {},
+  options: RegistryProbeOptions = {},
 ): Promise<readonly ProbeResult[]> {
   const answers = new Map<string, ProbeResult>();
   await eachOf([...new Set(references)], options.concurrency ?? 16, async (reference) => {

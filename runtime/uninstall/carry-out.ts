@@ -8,7 +8,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { nameOf, type Removal, STAGES, type UninstallPlan } from './plan.ts';
+import { nameOf, STAGES, type UninstallPlan, type UninstallRemoval } from './plan.ts';
 
 /** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */
 export const LEAVE_FLAG = '--uninstall';
@@ -59,11 +59,14 @@ export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: Car
   return { removed, inUse };
 }
 
-function isToGo({ do: what, object }: Removal, inUse: ReadonlyMap<string, string>): boolean {
+function isToGo({ do: what, object }: UninstallRemoval, inUse: ReadonlyMap<string, string>): boolean {
   return what !== 'release' && !(object.kind === 'Namespace' && inUse.has(object.metadata.name));
 }
 
-async function removeOne({ object, do: what, managers }: Removal, options: CarryOutOptions): Promise<void> {
+async function removeOne(
+  { object, do: what, managers }: UninstallRemoval,
+  options: CarryOutOptions,
+): Promise<void> {
   const { client } = options;
   if (options.signal.aborted) throw stopped();
   if (what === 'release') return release(object, managers ?? [], client);
@@ -111,7 +114,10 @@ async function release(object: KubeObject, managers: readonly string[], client: 
  * begins: a pod is Ready only when its node has been left. A probe alone would not do, because a kubelet that has just been
  * restarted takes running containers for ready until it has asked them.
  */
-async function tellNodesToLeave(removals: readonly Removal[], { client }: CarryOutOptions): Promise<void> {
+async function tellNodesToLeave(
+  removals: readonly UninstallRemoval[],
+  { client }: CarryOutOptions,
+): Promise<void> {
   for (const { object, do: what } of removals) {
     if (what !== 'leave-nodes' || commandOf(object)?.includes(LEAVE_FLAG) === true) continue;
     const pod = '/spec/template/spec';

@@ -23,7 +23,7 @@ export const STAGES = [
 export type StageName = (typeof STAGES)[number];
 
 /** What happens to one object. `release`: fields that we applied to an object of others are given up. */
-export type Removal = {
+export type UninstallRemoval = {
   readonly object: KubeObject;
   readonly do: 'delete' | 'leave-nodes' | 'release';
   /** Field managers to give up, for `release`. */
@@ -32,7 +32,7 @@ export type Removal = {
 
 export interface Stage {
   readonly name: StageName;
-  readonly removals: readonly Removal[];
+  readonly removals: readonly UninstallRemoval[];
 }
 
 /** An object that stays, and why. */
@@ -123,7 +123,7 @@ interface Surroundings extends UninstallOptions {
 }
 
 type Judged =
-  | { readonly stage: StageName; readonly removal: Removal }
+  | { readonly stage: StageName; readonly removal: UninstallRemoval }
   | { readonly kept: Kept }
   | { readonly none: true };
 
@@ -253,8 +253,8 @@ function deliveredBy({ metadata }: KubeObject): string | undefined {
 }
 
 /** Bindings before what they bind, so that nothing is in force by half; else by name, for people. */
-function byOrder(a: Removal, b: Removal): number {
-  const rank = ({ object: { kind } }: Removal): number => {
+function byOrder(a: UninstallRemoval, b: UninstallRemoval): number {
+  const rank = ({ object: { kind } }: UninstallRemoval): number => {
     if (kind === 'Deployment') return 0;
     if (kind === 'MutatingWebhookConfiguration' || kind.endsWith('Binding')) return 1;
     return 2;

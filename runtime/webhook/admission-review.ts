@@ -3,6 +3,8 @@
  * that this program does not know survives the patch.
  */
 
+import { isRecord } from '../rules/record.ts';
+
 /** What is asked, as far as webhooks here look. */
 export interface AdmissionRequest {
   readonly uid: string;
@@ -76,8 +78,4 @@ export function answerText(uid: string, answer: AdmissionAnswer): string {
     kind: 'AdmissionReview',
     response: { uid, allowed: true, ...patched, ...(shown.length === 0 ? {} : { warnings: shown }) },
   });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

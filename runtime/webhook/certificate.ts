@@ -58,7 +58,7 @@ export function expiry(pair: CertificatePair): Date {
   return new Date(new X509Certificate(pair.cert).validTo);
 }
 
-export interface WatchOptions {
+export interface CertificateWatchOptions {
   readonly files: CertificateFiles;
   readonly everyMs: number;
   /** What is served now. */
@@ -69,7 +69,7 @@ export interface WatchOptions {
 }
 
 /** Looks again and again until told to stop. */
-export function watchPair(options: WatchOptions): () => void {
+export function watchPair(options: CertificateWatchOptions): () => void {
   let { present } = options;
   let said = '';
   let looking = false;

@@ -8,7 +8,7 @@ import {
   kubeletPointers,
   ownPointers,
   planInstall,
-  planUninstall,
+  planNodeUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
 import { kubeletRefusal } from '../../runtime/rules/credential-provider/config-check.ts';
 import { suite, table } from '../support/suite.ts';
@@ -192,9 +192,9 @@ test('what is installed can be taken back whatever the node runs', () => {
     );
     assert.ok(plan.ok && plan.dropIn === NEUTRAL, JSON.stringify(changes));
   }
-  assert.equal(planUninstall(present.dropIn, '/p').dropIn, NEUTRAL);
-  assert.equal(planUninstall(FOREIGN, '/p').dropIn, FOREIGN, 'what somebody else wrote stays');
-  assert.equal(planUninstall(FOREIGN, '/p', true).dropIn, NEUTRAL);
+  assert.equal(planNodeUninstall(present.dropIn, '/p').dropIn, NEUTRAL);
+  assert.equal(planNodeUninstall(FOREIGN, '/p').dropIn, FOREIGN, 'what somebody else wrote stays');
+  assert.equal(planNodeUninstall(FOREIGN, '/p', true).dropIn, NEUTRAL);
 });
 
 test('the file has its digest in its name, the kubelet takes it, and the drop-in adds to a variable', () => {

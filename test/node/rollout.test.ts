@@ -63,7 +63,11 @@ test('restart never: the file is written and nothing else', () => {
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), never);
   assert.deepEqual(first.step, { do: 'write', save: false });
   const then = after(first.journal, { step: 'write', ok: true, invocation: '' }, NOW, never);
-  assert.deepEqual(decide(then, seen('b', 'b'), never).step, { do: 'rest', ready: true, reason: 'Settled' });
+  assert.deepEqual(decide(then, seen('b', 'b'), never).step, {
+    do: 'rest',
+    ready: true,
+    reason: 'Settled',
+  });
 });
 
 test('restart on removal: an added entry does not restart, a removed one does', () => {
@@ -79,7 +83,11 @@ test('the window delays the restart, not the write', () => {
   const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);
   assert.equal(first.step.do, 'write');
   const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
-  assert.deepEqual(decide(then, seen('b', 'b'), spread).step, { do: 'wait', ms: 90_000, reason: 'Spread' });
+  assert.deepEqual(decide(then, seen('b', 'b'), spread).step, {
+    do: 'wait',
+    ms: 90_000,
+    reason: 'Spread',
+  });
   assert.equal(decide(then, seen('b', 'b', NOW + 90_000), spread).step.do, 'restart');
   // Newer content on the way keeps the place in the window.
   const newer = decide(then, seen('c', 'b', NOW + 60_000), spread);

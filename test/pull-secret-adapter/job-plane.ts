@@ -9,7 +9,7 @@ import {
   type AdapterSettings,
   DEFAULT_SETTINGS,
 } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
-import { type Cluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { type HyperfleetCluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { Redacted, reveal } from '../../runtime/rules/redacted.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -151,7 +151,7 @@ export function secretNamed(namespace: string, name: string): TestObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace } };
 }
 
-function clusterOf(id: string): Cluster {
+function clusterOf(id: string): HyperfleetCluster {
   const spec = { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data: pullSecret(id) } };
   const read = readCluster({ id, name: id, generation: 1, spec });
   assert.ok(read.ok);

@@ -7,8 +7,8 @@ import type {
   SecretView,
 } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import type { AdapterSettings } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
-import type { Outcome } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
-import type { AdapterStatus, Cluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import type { ClusterOutcome } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
+import type { AdapterStatus, HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import type { Case } from '../support/suite.ts';
 import {
   cluster,
@@ -26,7 +26,7 @@ import {
 } from './reconcile-parts.ts';
 
 export interface ReconcileCase extends Case {
-  readonly of?: Cluster;
+  readonly of?: HyperfleetCluster;
   readonly statuses?: readonly AdapterStatus[];
   readonly jobs?: readonly JobView[];
   readonly secret?: SecretView;
@@ -34,7 +34,7 @@ export interface ReconcileCase extends Case {
   /** Of the management namespace. @default {'active'} */
   readonly namespace?: NamespaceState;
   readonly settings?: Partial<AdapterSettings>;
-  readonly phase: Outcome['phase'];
+  readonly phase: ClusterOutcome['phase'];
   readonly effects: readonly string[];
   readonly after?: readonly string[];
   readonly available: string;

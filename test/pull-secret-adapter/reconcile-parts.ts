@@ -3,14 +3,21 @@ import assert from 'node:assert/strict';
 import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/situation.ts';
-import { type AdapterStatus, type Cluster, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import {
+  type AdapterStatus,
+  type HyperfleetCluster,
+  readCluster,
+} from '../../runtime/pull-secret-adapter/cluster.ts';
 import { jobLabels } from '../../runtime/pull-secret-adapter/names.ts';
 import { pullSecret } from './run-job.ts';
 
 export const NOW: Date = new Date('2026-01-01T01:00:00Z');
 
 /** Generation 2, with everything that is needed. */
-export function cluster(change: Record<string, unknown> = {}, spec: Record<string, unknown> = {}): Cluster {
+export function cluster(
+  change: Record<string, unknown> = {},
+  spec: Record<string, unknown> = {},
+): HyperfleetCluster {
   const read = readCluster({
     id: 'cls-1',
     name: 'one',

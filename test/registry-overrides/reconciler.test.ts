@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseOptions } from '../../runtime/registry-overrides/options.ts';
+import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite, table } from '../support/suite.ts';
 import { parseOverridesDocument } from './overrides-document.ts';
@@ -261,7 +261,7 @@ test('without its HostedCluster nothing is removed', () => {
 
 test('parseOptions() names every wrong field', () => {
   assert.throws(
-    () => parseOptions({ mode: 'mine', catalogs: 'yes', tagMirrors: 1, extra: 1 }),
+    () => parseOverridesOptions({ mode: 'mine', catalogs: 'yes', tagMirrors: 1, extra: 1 }),
     /extra: no such option.*mode: wanted.*catalogs: wanted.*tagMirrors: wanted/,
   );
 });

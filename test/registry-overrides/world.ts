@@ -2,7 +2,7 @@
 import type { Fact, Need, Sample, Scope } from '../../runtime/controller/contract.ts';
 import { runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
-import { parseOptions } from '../../runtime/registry-overrides/options.ts';
+import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { PullStatusTarget, Verdict } from '../../runtime/rules/kubernetes/pull-status.ts';
@@ -109,7 +109,7 @@ export function run(objects: readonly KubeObject[], input: RunInput = {}): RunOu
   const management = storeOf(objects);
   const hosted = storeOf(input.hosted ?? []);
   const result = runOffline({
-    reconcilers: [registryOverridesReconciler(parseOptions({ catalogs: false, ...input.options }))],
+    reconcilers: [registryOverridesReconciler(parseOverridesOptions({ catalogs: false, ...input.options }))],
     scope: SCOPE,
     stores: { management, hosted },
     now: input.now ?? new Date('2026-03-02T08:15:00Z'),

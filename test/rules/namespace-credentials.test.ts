@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {
   chooseCredentials,
   collectOffers,
-  type PullSecret,
+  type NamespacePullSecret,
 } from '../../runtime/rules/credential-provider/namespace-credentials.ts';
 import { redact, reveal } from '../../runtime/rules/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -12,7 +12,7 @@ const test = suite('credentials of a namespace');
 const SOURCES = [{ repository: 'mirror.example.com/team/app', kind: 'mirror' }] as const;
 
 /** A secret with an entry per key; the value names its credential. */
-function secret(name: string, entries: Readonly<Record<string, string>>): PullSecret {
+function secret(name: string, entries: Readonly<Record<string, string>>): NamespacePullSecret {
   const auths = Object.fromEntries(
     Object.entries(entries).map(([key, label]) => [key, { auth: plantedAuth(label) }]),
   );
@@ -24,7 +24,7 @@ function secret(name: string, entries: Readonly<Record<string, string>>): PullSe
 }
 
 /** The chosen key, its secret, the ones that were passed over, and which credential it is. */
-function chosen(secrets: readonly PullSecret[], order: readonly string[] = []): readonly unknown[] {
+function chosen(secrets: readonly NamespacePullSecret[], order: readonly string[] = []): readonly unknown[] {
   const { entries } = chooseCredentials(collectOffers(secrets), SOURCES, order);
   return entries.map(({ key, secret: from, passedOver, credential }) => ({
     key,

@@ -13,7 +13,7 @@ import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/com
 import type { Flags } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { type ClusterAccess, namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
-import { findPod, type Puller, parsePodName } from '../pod-spec.ts';
+import { findPod, type PodPuller, parsePodName } from '../pod-spec.ts';
 import { paintFor } from '../terminal.ts';
 import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './look.ts';
 import { doctorAccess } from './rights.ts';
@@ -62,7 +62,7 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
     throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
   needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
-  const puller: Puller = { namespace, serviceAccount: 'default', pod };
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
   const { store, problems, hosted } = await read(flags, puller, io);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
   if (problems.length > 0 && findPod(store, puller) === undefined)
@@ -78,7 +78,7 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
 
 async function read(
   { from, cluster, ...access }: FolderFlags,
-  puller: Puller,
+  puller: PodPuller,
   io: CommandIo,
 ): Promise<Looked> {
   if (from !== undefined) {
@@ -100,7 +100,7 @@ interface Looked extends SourceObjects {
 }
 
 /** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
-function withDefaultAccount(found: SourceObjects, { namespace }: Puller): SourceObjects {
+function withDefaultAccount(found: SourceObjects, { namespace }: PodPuller): SourceObjects {
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
   if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
   return found;

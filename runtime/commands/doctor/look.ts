@@ -22,8 +22,8 @@ import {
   findPod,
   imagesOf,
   ownSecrets,
-  type PodSpec,
-  type Puller,
+  type PlainPodSpec,
+  type PodPuller,
   podMetadataIn,
   podSpecIn,
   podSpecOf,
@@ -35,7 +35,7 @@ const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIN
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** Kinds beside those of `explain`. */
-export function doctorKinds({ namespace, pod }: Puller): readonly SourceKind[] {
+export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: `involvedObject.name=${pod?.name ?? ''}` },
     { ...PULL_STATUS, namespace },
@@ -49,7 +49,7 @@ export function doctorKinds({ namespace, pod }: Puller): readonly SourceKind[] {
 export const DOCTOR_FOLDER_KINDS: readonly string[] = ['Event', PULL_STATUS_KIND, 'Role', 'RoleBinding'];
 
 /** What is named by the pod: its ServiceAccount, and the report of its node. */
-export function doctorNext(puller: Puller): readonly NextKinds[] {
+export function doctorNext(puller: PodPuller): readonly NextKinds[] {
   return [
     (store) => {
       const found = findPod(store, puller);
@@ -77,7 +77,7 @@ export function doctorNext(puller: Puller): readonly NextKinds[] {
  */
 export function lookAt(
   store: ObjectStore,
-  puller: Puller,
+  puller: PodPuller,
   { unread, hosted }: { readonly unread: readonly string[]; readonly hosted: boolean },
 ): DoctorInput {
   const spec = podSpecOf(store, puller) ?? {};
@@ -137,7 +137,7 @@ function lackingIn(
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
 function notCopied(
-  spec: PodSpec,
+  spec: PlainPodSpec,
   { name, object }: { readonly name: string; readonly object: KubeObject | undefined },
   isPod: boolean,
 ): DoctorInput['notInjected'] {
@@ -149,7 +149,7 @@ function notCopied(
   }));
 }
 
-function sameList(spec: PodSpec, account: KubeObject | undefined): boolean {
+function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean {
   const ofAccount = ownSecrets({ imagePullSecrets: account?.['imagePullSecrets'] });
   return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
 }
@@ -217,12 +217,12 @@ function providerIn(store: ObjectStore): {
   return { present: config !== undefined, matchImages: list.filter((one) => typeof one === 'string') };
 }
 
-function nodeOf(spec: PodSpec): string | undefined {
+function nodeOf(spec: PlainPodSpec): string | undefined {
   return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
 }
 
 /** Reports that are not in order: those of the namespace about Secrets that are brought here, and that of the node. */
-function troublesIn(store: ObjectStore, namespace: string, spec: PodSpec): DoctorInput['troubles'] {
+function troublesIn(store: ObjectStore, namespace: string, spec: PlainPodSpec): DoctorInput['troubles'] {
   const node = nodeOf(spec);
   const here = store
     .list(PULL_STATUS, namespace)

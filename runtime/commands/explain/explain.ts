@@ -15,7 +15,7 @@ import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/com
 import { type Flags, file, text as textFlag, type ValuesOf } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { namespaceOf, readObjects } from '../object-source.ts';
-import { type Puller, parsePodName } from '../pod-spec.ts';
+import { type PodPuller, parsePodName } from '../pod-spec.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { type ReadWorld, readFolders } from './folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './world.ts';
@@ -106,7 +106,7 @@ function withUnread(explanation: Explanation, unread: number): Explanation {
   return { ...explanation, findings: [...errors, finding, ...rest] };
 }
 
-function pullerOf(values: Values, namespace: string): Puller {
+function pullerOf(values: Values, namespace: string): PodPuller {
   const base = {
     namespace,
     serviceAccount: values['service-account'] ?? 'default',
@@ -122,7 +122,7 @@ function pullerOf(values: Values, namespace: string): Puller {
   return { ...base, pod };
 }
 
-async function readWorld(values: Values, puller: Puller, io: CommandIo): Promise<ReadWorld> {
+async function readWorld(values: Values, puller: PodPuller, io: CommandIo): Promise<ReadWorld> {
   if (values.from === undefined) {
     return {
       ...(await readObjects({ ...values, from: undefined }, kindsFor(puller), io, nextKindsFor(puller))),

@@ -18,8 +18,8 @@ import {
   imagesOf,
   listedNames,
   ownSecrets,
-  type PodSpec,
-  type Puller,
+  type PlainPodSpec,
+  type PodPuller,
   podMetadataIn,
   podSpecIn,
   podSpecOf,
@@ -38,7 +38,7 @@ import { pullFile } from './pull-file.ts';
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** What to read of a cluster first: seven requests with a node, six without. */
-export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): readonly SourceKind[] {
+export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): readonly SourceKind[] {
   const workload = Object.values(WORKLOADS).find((one) => one.kind === pod?.kind);
   const owner: SourceKind =
     workload === undefined || pod === undefined
@@ -58,7 +58,7 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: Puller): read
  * What to read next: the file of the node, the ServiceAccount of a template that lists no Secrets, and what nodes keep where their
  * mirrors are refused. One request as a rule, so that there are nine.
  */
-export function nextKindsFor(puller: Puller): readonly NextKinds[] {
+export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
   const { namespace, pod, node } = puller;
   const synced = (store: ObjectStore): boolean => node === undefined || isSynced(store, node, []);
   const steps: readonly NextKinds[] = [
@@ -86,7 +86,7 @@ export const PLATFORM_SECRET: ObjectName = {
   name: NAMES.platform,
 };
 
-function accountOf(store: ObjectStore, puller: Puller): readonly SourceKind[] {
+function accountOf(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
   const found = findPod(store, puller);
   if (found === undefined || ownSecrets(podSpecIn(found)).length > 0) return [];
   const name = accountName(podSpecIn(found), puller.serviceAccount);
@@ -131,7 +131,7 @@ export interface WorldOptions {
  */
 export function findWorld(
   store: ObjectStore,
-  puller: Puller,
+  puller: PodPuller,
   { complete = true, hosted = false }: WorldOptions = {},
 ): FoundWorld {
   const spec = podSpecOf(store, puller);
@@ -163,8 +163,8 @@ export function findWorld(
 /** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that is not there yet. */
 export function effectiveNames(
   store: ObjectStore,
-  puller: Puller,
-  spec: PodSpec | undefined,
+  puller: PodPuller,
+  spec: PlainPodSpec | undefined,
 ): ReturnType<typeof listedNames> {
   const listed = listedNames(store, puller, spec);
   const found = findPod(store, puller);
@@ -244,7 +244,11 @@ function secretOf(store: ObjectStore, namespace: string, name: string): SecretOb
 }
 
 /** The content that the node's file has: what is synced to it, else what the node booted with. */
-function nodeFile(store: ObjectStore, { node }: Puller, notes: string[]): Pick<FoundWorld, 'node' | 'merge'> {
+function nodeFile(
+  store: ObjectStore,
+  { node }: PodPuller,
+  notes: string[],
+): Pick<FoundWorld, 'node' | 'merge'> {
   const synced = node === undefined || isSynced(store, node, notes);
   const original =
     configSource(store, NAMES.namespace, NAMES.original) ??

@@ -3,6 +3,7 @@
 import type { Reconciler } from '../../controller/contract.ts';
 import { parseYaml as parse } from '../../kube/yaml.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { isRecord } from '../../rules/record.ts';
 import { RECONCILERS } from './reconcilers.ts';
 
 /**
@@ -19,17 +20,17 @@ export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unkn
  */
 export function parseReconcileConfig(text: string): SystemsConfig {
   const value: unknown = text.trim() === '' ? {} : parseYaml(text);
-  if (!isMap(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
+  if (!isRecord(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
   const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
   const systems = value['systems'] ?? allSystems();
-  if (!isMap(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
+  if (!isRecord(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
   const problems = [
     ...wrong.map((key) => `unknown field "${key}"`),
     ...Object.entries(systems).flatMap(([name, options]) => {
       if (!Object.hasOwn(RECONCILERS, name))
         return [`systems.${name}: no such system, wanted one of ${Object.keys(RECONCILERS).join(', ')}`];
       if (options === false) return [];
-      if (!isMap(options)) return [`systems.${name}: wanted a map of options or false`];
+      if (!isRecord(options)) return [`systems.${name}: wanted a map of options or false`];
       return isNames(options['only'])
         ? []
         : [`systems.${name}.only: wanted a list of "<namespace>/<name>" of HostedClusters`];
@@ -69,8 +70,4 @@ function parseYaml(text: string): unknown {
 
 function isNames(value: unknown): boolean {
   return value === undefined || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

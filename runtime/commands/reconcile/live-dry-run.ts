@@ -4,8 +4,8 @@ import { runOffline } from '../../controller/offline.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import type { ExitCode } from '../command.ts';
-import { type LiveRun, readiness, startWatching } from './live-run.ts';
-import { type Report, renderReport, reportOf } from './report.ts';
+import { type LiveRun, runReadiness, startWatching } from './live-run.ts';
+import { type RunReport, renderRunReport, reportOf } from './report.ts';
 
 /** A cluster that does not answer within this time has failed. */
 const PATIENCE_MS = 30_000;
@@ -37,24 +37,24 @@ async function filled(run: LiveRun): Promise<string | undefined> {
 }
 
 function missing(run: LiveRun): string | undefined {
-  const first = readiness(run) ?? run.discovery?.unopened;
+  const first = runReadiness(run) ?? run.discovery?.unopened;
   if (first !== undefined) return first;
   return run.manager.scopes
     .map(({ name }) => run.manager.waitingFor(name))
     .find((text) => text !== undefined);
 }
 
-function reportFor(run: LiveRun, scope: Scope): Report {
+function reportFor(run: LiveRun, scope: Scope): RunReport {
   const clusters = run.manager.clustersOf(scope.name);
   const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
   const { reconcilers } = run;
   return reportOf(scope.name, runOffline({ reconcilers, scope, stores, now: new Date() }));
 }
 
-function print(run: LiveRun, reports: readonly Report[]): void {
+function print(run: LiveRun, reports: readonly RunReport[]): void {
   const { output, verbose } = run.settings;
   const data = reports.length === 1 ? reports[0] : reports;
   if (output === 'json') run.io.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
   else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(JSON.stringify(data))));
-  else for (const report of reports) run.io.stdout.write(renderReport(report, { verbose }));
+  else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose }));
 }

@@ -101,7 +101,7 @@ export function startWatching(run: LiveRun): void {
 }
 
 /** Why the caches are not filled; undefined when they are. A hosted cluster that is down does not count. */
-export function readiness(run: LiveRun): string | undefined {
+export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
 }
 

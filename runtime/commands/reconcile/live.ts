@@ -6,7 +6,7 @@ import { type ProbeServer, type ServeOptions, serveProbes } from '../../telemetr
 import type { CommandIo, ExitCode } from '../command.ts';
 import { takeProxySettings } from '../proxy-settings.ts';
 import { dryRunLive } from './live-dry-run.ts';
-import { type LiveRun, prepareRun, readiness, startWatching } from './live-run.ts';
+import { type LiveRun, prepareRun, runReadiness, startWatching } from './live-run.ts';
 import { liveSettings } from './live-settings.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 
@@ -93,7 +93,7 @@ async function startServers(run: LiveRun): Promise<readonly ProbeServer[]> {
   const { healthPort, metricsPort } = run.settings;
   const beat = heartbeat(run.io.signal);
   const health: Pick<ServeOptions, 'checks'> = {
-    checks: { '/healthz': beat, '/readyz': () => readiness(run) },
+    checks: { '/healthz': beat, '/readyz': () => runReadiness(run) },
   };
   const metrics: Pick<ServeOptions, 'metrics'> = { metrics: () => run.metrics.render() };
   if (healthPort !== undefined && healthPort > 0 && healthPort === metricsPort)

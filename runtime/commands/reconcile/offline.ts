@@ -18,7 +18,7 @@ import { parseFacts } from './offline-facts.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
 import { writeObjects } from './offline-write.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
-import { type Report, renderReport, reportOf } from './report.ts';
+import { type RunReport, renderRunReport, reportOf } from './report.ts';
 import { TEMPLATE_KINDS, templatePulls } from './templates.ts';
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
@@ -107,11 +107,11 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
   return problems.length === 0;
 }
 
-function rendered(reports: readonly Report[], flags: ReconcileFlags): string {
+function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string {
   const data = reports.length === 1 ? reports[0] : reports;
   if (flags.output === 'json') return `${JSON.stringify(data, null, 2)}\n`;
   if (flags.output === 'yaml') return toYaml(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
-  return reports.map((report) => renderReport(report, { verbose: flags.verbose })).join('\n');
+  return reports.map((report) => renderRunReport(report, { verbose: flags.verbose })).join('\n');
 }
 
 interface Run {

@@ -6,6 +6,7 @@ import { diff, pathStep } from '../../kube/diff.ts';
 import type { Difference } from '../../kube/difference.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import { describeObject } from '../../rules/kubernetes/object.ts';
+import { isRecord } from '../../rules/record.ts';
 import { Redacted } from '../../rules/redacted.ts';
 import { capped } from '../../rules/text/capped.ts';
 import { describeSecretValue } from './secret-summary.ts';
@@ -25,7 +26,7 @@ export interface ReportEntry {
   readonly diff: readonly DiffLine[];
 }
 
-export interface Report {
+export interface RunReport {
   readonly scope: string;
   readonly objects: readonly ReportEntry[];
   readonly events: readonly (EventNote & { readonly reconciler: string })[];
@@ -54,7 +55,7 @@ export function reportOf(
   scope: string,
   result: OfflineResult,
   templates: readonly TemplatePull[] = [],
-): Report {
+): RunReport {
   const counts = { created: 0, configured: 0, unchanged: 0, removed: 0 };
   for (const object of result.objects) counts[object.verb] += 1;
   return {
@@ -89,11 +90,11 @@ export function reportOf(
   };
 }
 
-function statusOf(result: OfflineResult): Pick<Report, 'conditions' | 'verdicts'> {
+function statusOf(result: OfflineResult): Pick<RunReport, 'conditions' | 'verdicts'> {
   const reported = new Set(result.reports.flatMap((report) => report.status.map(describeObject)));
   const withStatus = result.objects.flatMap(({ ref, after }) => {
     const status = after?.status as
-      | { conditions?: readonly Condition[]; verdicts?: Report['verdicts'] }
+      | { conditions?: readonly Condition[]; verdicts?: RunReport['verdicts'] }
       | undefined;
     return status === undefined || !reported.has(describeObject(ref))
       ? []
@@ -159,7 +160,7 @@ function lineOf({ path, before, after }: Difference): DiffLine {
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Redacted);
+  return isRecord(value) && !(value instanceof Redacted);
 }
 
 function short(value: unknown): string {
@@ -167,13 +168,13 @@ function short(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 97)}...` : text;
 }
 
-/** Options of {@link renderReport}. */
+/** Options of {@link renderRunReport}. */
 export interface RenderOptions {
   readonly verbose: boolean;
 }
 
 /** The report as lines for people. */
-export function renderReport(report: Report, options: RenderOptions): string {
+export function renderRunReport(report: RunReport, options: RenderOptions): string {
   const shown = report.objects.filter((object) => options.verbose || object.verb !== 'unchanged');
   const roles = [...new Set(report.objects.map((object) => object.role))].sort().reverse();
   const few = (lines: readonly string[]): readonly string[] =>

@@ -1,4 +1,5 @@
 /** What can be said of a Secret value without showing it: which registries a pull secret names, what was added, what rotated. */
+import { isRecord } from '../../rules/record.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 
 /**
@@ -49,7 +50,7 @@ function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, str
     const parsed: unknown = JSON.parse(Buffer.from(reveal(value), 'base64').toString('utf8'));
     const auths =
       typeof parsed === 'object' && parsed !== null && 'auths' in parsed ? parsed.auths : undefined;
-    if (typeof auths !== 'object' || auths === null || Array.isArray(auths)) return undefined;
+    if (!isRecord(auths)) return undefined;
     return new Map(Object.entries(auths).map(([key, entry]) => [key, JSON.stringify(entry)]));
   } catch {
     return undefined;

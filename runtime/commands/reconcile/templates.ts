@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
 import { plannedNames } from '../explain/injected.ts';
 import { effectiveNames } from '../explain/world.ts';
-import { type Puller, podMetadataIn, podSpecIn, WORKLOADS } from '../pod-spec.ts';
+import { type PodPuller, podMetadataIn, podSpecIn, WORKLOADS } from '../pod-spec.ts';
 
 /** A pull secret of the pods of a template. */
 export interface TemplateSecret {
@@ -53,7 +53,7 @@ function isMade({ metadata }: KubeObject): boolean {
 
 function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): TemplatePull | undefined {
   const { namespace = 'default', name } = object.metadata;
-  const puller: Puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
   const names = effectiveNames(store, puller, podSpecIn(object));
   const given = names.filter(({ listedBy }) => /^(PullSecretProfile|SidecarSet)\//.test(listedBy));
   const { labels = {}, annotations = {} } = podMetadataIn(object);

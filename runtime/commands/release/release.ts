@@ -25,9 +25,15 @@ import { outputFlag } from '../flags/common.ts';
 import { type Flags, file, several, text as textFlag, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { INPUT_API, INPUT_FLAGS, readMirrorInput } from '../mirror-input.ts';
-import { ACCESS_FLAGS, authFile, credentialsFrom, registryTransport } from '../registry-access.ts';
+import { ACCESS_FLAGS, credentialsFrom, readAuthFile, registryTransport } from '../registry-access.ts';
 import { hostedSecrets, ownPullSecret, RELEASE_KINDS, signatureJudge } from './inputs.ts';
-import { type CheckReport, differenceText, formatted, type ReleaseAnswer, releaseText } from './text.ts';
+import {
+  differenceText,
+  formatted,
+  type ReleaseAnswer,
+  type ReleaseCheckReport,
+  releaseText,
+} from './text.ts';
 
 const TABLE = {
   name: 'release',
@@ -182,7 +188,7 @@ async function openReader(values: Values, io: CommandIo): Promise<Reader> {
 /** The cluster's own secret goes before the file, which is for what it does not cover. */
 async function clientOf(values: Values, cluster: ClusterObjects, io: CommandIo): Promise<RegistryClient> {
   const own = ownPullSecret(cluster.management ?? cluster.objects, cluster.hostedCluster);
-  const given = values.authfile === undefined ? [] : [await authFile(values.authfile)];
+  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   if (values.check && own === undefined)
     io.stderr.write(
       `note: the pull secret of the cluster was not given; registries are asked ${given.length === 0 ? 'without a credential' : 'with --authfile alone'}\n`,
@@ -197,7 +203,7 @@ async function check(
   release: Release,
   { client, cluster, registryOverrides }: Reader,
   io: CommandIo,
-): Promise<CheckReport> {
+): Promise<ReleaseCheckReport> {
   const resolve = planeResolver({ cluster, parseToml, registryOverrides });
   const images = new Map([['release', byDigest(image, release.digest)], ...release.components]);
   const places = releasePlaces(images, resolve);

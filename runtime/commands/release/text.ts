@@ -6,7 +6,7 @@ import type { ReleaseDifference } from '../../registry-overrides/release-differe
 import type { Release } from '../../registry-overrides/release-image.ts';
 import type { FoundRelease } from '../../registry-overrides/release-lookup.ts';
 
-export interface CheckReport {
+export interface ReleaseCheckReport {
   readonly components: number;
   readonly places: number;
   readonly gaps: readonly CheckedPlace[];
@@ -17,7 +17,7 @@ export interface CheckReport {
 export interface ReleaseAnswer {
   readonly found: FoundRelease<Release>;
   readonly signature: SignatureVerdict;
-  readonly check?: CheckReport;
+  readonly check?: ReleaseCheckReport;
 }
 
 /** `value` as JSON or YAML. */
@@ -59,7 +59,7 @@ export function releaseText({ found, signature, check }: ReleaseAnswer, output: 
   ].join('\n');
 }
 
-function checkLines({ components, places, gaps, imageSet }: CheckReport): readonly string[] {
+function checkLines({ components, places, gaps, imageSet }: ReleaseCheckReport): readonly string[] {
   const whole = `${components} images at ${places} places`;
   if (gaps.length === 0) return [`checked       ${whole}: all are there`];
   return [

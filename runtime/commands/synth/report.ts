@@ -13,7 +13,7 @@ export interface SynthResult {
 }
 
 /** After writing. */
-export function report(result: SynthResult, format: string, io: CommandIo): void {
+export function printReport(result: SynthResult, format: string, io: CommandIo): void {
   printMissing(result, io);
   if (format === 'json') return printJson(result, io);
   const { added, changed, stale, unchanged } = result.difference;

@@ -10,7 +10,7 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
 import { type Flags, file, folder, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
-import { report, reportCheck, type SynthResult } from './report.ts';
+import { printReport, reportCheck, type SynthResult } from './report.ts';
 
 const TABLE = {
   name: 'synth',
@@ -62,7 +62,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
   const result: SynthResult = { fleet: name, to, clusters, difference, missing };
   if (values.check) return reportCheck(result, values.output, io);
-  report(result, values.output, io);
+  printReport(result, values.output, io);
   return 0;
 }
 

@@ -1,11 +1,11 @@
 /** Which images are in use, and by whom: pods, and the templates that pods are made from. */
 import type { ObjectStore } from '../../controller/store.ts';
 import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
-import { imagesOf, listedNames, type Puller, podSpecIn, WORKLOADS } from '../pod-spec.ts';
+import { imagesOf, listedNames, type PodPuller, podSpecIn, WORKLOADS } from '../pod-spec.ts';
 
 /** A user of images; several that pull alike are one. */
 export interface ImageUser {
-  readonly puller: Puller;
+  readonly puller: PodPuller;
   readonly images: readonly string[];
   /** `Deployment/web/shop` */
   readonly usedBy: string;
@@ -38,7 +38,7 @@ export function imageUsers(store: ObjectStore): readonly ImageUser[] {
 
 function userOf(store: ObjectStore, object: KubeObject): ImageUser {
   const { name, namespace = 'default' } = object.metadata;
-  const puller: Puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
   const spec = podSpecIn(object);
   return {
     puller,

@@ -32,7 +32,7 @@ export interface HostChange {
 }
 
 /** Changes in the order in which they would happen; none when the node is as it should be. */
-export function changesOf(
+export function nodeChanges(
   plan: InstallPlan & { readonly ok: true },
   present: PresentState,
   { unit, parseYaml }: { readonly unit: string; readonly parseYaml: YamlParser },

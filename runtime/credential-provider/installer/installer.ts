@@ -7,7 +7,7 @@ import type { NodeEvent, NodeState } from '../../node/events.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { runLoop } from '../../node/loop.ts';
 import { Wake } from '../../node/mount-watcher.ts';
-import { serveProbes } from '../../node/probes.ts';
+import { serveNodeProbes } from '../../node/probes.ts';
 import type { NodeReporter } from '../../node/reporter.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { KUBELET_HEALTHZ, unitHealth } from '../../node/unit-health.ts';
@@ -16,20 +16,20 @@ import type { Policy } from '../../rules/rollout/rollout.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { read } from './host.ts';
-import { logEvent } from './log.ts';
+import { logInstallerEvent } from './log.ts';
 import { InstallerMetrics } from './metrics.ts';
 import type { InstallPlan } from './plan.ts';
 import { previewInstaller } from './preview.ts';
 import { Proof } from './proof.ts';
 import { renderReport } from './render.ts';
-import { makeFolder, Source, type SourceOptions } from './source.ts';
+import { makeFolder, NodeSource, type SourceOptions } from './source.ts';
 import { type TrialFailure, tryOut } from './trial.ts';
 import { removeAll } from './uninstall.ts';
 import { FreshUnits } from './units.ts';
 import { dropInFile } from './wanted.ts';
 
 /** How the installer runs. Times are milliseconds. */
-export interface InstallerOptions extends SourceOptions {
+export interface InstallerSettings extends SourceOptions {
   readonly authDir: string;
   readonly windowMs: number;
   /** Changes that may restart the kubelet within ten minutes; 0: no limit. */
@@ -63,9 +63,9 @@ const UNINSTALLED: NodeState = {
 };
 
 /** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
-export async function runInstaller(options: InstallerOptions, io: InstallerIo): Promise<number> {
+export async function runInstaller(options: InstallerSettings, io: InstallerIo): Promise<number> {
   const log = createLogger({ write: (line) => io.stderr.write(line), format: 'json', level: () => 'info' });
-  const source = new Source(options, io.env, log);
+  const source = new NodeSource(options, io.env, log);
   const metrics = new InstallerMetrics(options, clock.now());
   const reporter = options.report ? await openReporter(options, source, io.env, log) : undefined;
   let state = STARTING;
@@ -86,7 +86,7 @@ export async function runInstaller(options: InstallerOptions, io: InstallerIo): 
   const report = (event: NodeEvent): void => {
     metrics.event(event);
     reporter?.event(event);
-    logEvent(log, event);
+    logInstallerEvent(log, event);
   };
   const page = (): string => metrics.text(source.plan, clock.now());
   const closeProbes = await probes(options, () => state, page);
@@ -110,8 +110,8 @@ function keyOf(plan: InstallPlan | undefined): string | undefined {
 }
 
 async function trial(
-  options: InstallerOptions,
-  { plan }: Source,
+  options: InstallerSettings,
+  { plan }: NodeSource,
   signal: AbortSignal,
 ): Promise<TrialFailure | undefined> {
   if (plan?.ok !== true) return undefined;
@@ -120,7 +120,7 @@ async function trial(
 
 /** Prints what would be done. 0: nothing. */
 export async function dryRunInstaller(
-  options: InstallerOptions,
+  options: InstallerSettings,
   io: Pick<InstallerIo, 'stdout' | 'env'>,
 ): Promise<number> {
   const report = await previewInstaller(options, policyOf(options), io.env);
@@ -129,14 +129,14 @@ export async function dryRunInstaller(
 }
 
 interface Parts {
-  readonly source: Source;
+  readonly source: NodeSource;
   readonly publish: (state: NodeState) => void;
   readonly report: (event: NodeEvent) => void;
   readonly log: Logger;
 }
 
 /** Until the signal; to take things back, and with `once`, until there is nothing to do. */
-async function work(options: InstallerOptions, parts: Parts, outer: AbortSignal): Promise<void> {
+async function work(options: InstallerSettings, parts: Parts, outer: AbortSignal): Promise<void> {
   const { source, publish, log } = parts;
   await source.refresh();
   const over = new AbortController();
@@ -157,7 +157,7 @@ async function work(options: InstallerOptions, parts: Parts, outer: AbortSignal)
 
 /** The kubelet runs without the drop-in, so the files can go; then there is nothing left to do but to say so. */
 async function finish(
-  options: InstallerOptions,
+  options: InstallerSettings,
   { log, publish }: { readonly log: Logger; readonly publish: Parts['publish'] },
   state: () => NodeState,
   signal: AbortSignal,
@@ -171,11 +171,11 @@ async function finish(
   if (!options.once) while (await clock.sleep(options.pollMs, signal));
 }
 
-function systemd({ busSocket }: InstallerOptions): ServiceSystemd {
+function systemd({ busSocket }: InstallerSettings): ServiceSystemd {
   return systemdOverBus({ socket: busSocket, jobMs: JOB_MS });
 }
 
-function policyOf({ nodeName, windowMs, maxRestarts }: InstallerOptions): Policy {
+function policyOf({ nodeName, windowMs, maxRestarts }: InstallerSettings): Policy {
   return {
     restart: 'on-change',
     delayMs: (digest) => spreadDelay(nodeName, digest, windowMs),
@@ -184,7 +184,7 @@ function policyOf({ nodeName, windowMs, maxRestarts }: InstallerOptions): Policy
 }
 
 function newEngine(
-  options: InstallerOptions,
+  options: InstallerSettings,
   folder: StateFolder,
   { source, publish, report }: Parts,
 ): NodeEngine {
@@ -219,8 +219,8 @@ function newEngine(
 
 /** Imported only here: most installers tell nobody. */
 async function openReporter(
-  options: InstallerOptions,
-  source: Source,
+  options: InstallerSettings,
+  source: NodeSource,
   env: InstallerIo['env'],
   log: Logger,
 ): Promise<NodeReporter> {
@@ -239,8 +239,8 @@ async function openReporter(
 }
 
 async function keepFresh(
-  source: Source,
-  options: InstallerOptions,
+  source: NodeSource,
+  options: InstallerSettings,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
@@ -252,7 +252,7 @@ async function keepFresh(
 }
 
 /** Files that no pull took, as when the image was there already. */
-function sweepAuthFiles({ root, authDir, uninstall }: InstallerOptions, log: Logger): void {
+function sweepAuthFiles({ root, authDir, uninstall }: InstallerSettings, log: Logger): void {
   if (uninstall) return;
   try {
     const files = removeStaleAuthFiles(root + authDir, AUTH_FILE_LIFE_MS, clock.now(), IN_USE_LIFE_MS);
@@ -263,12 +263,12 @@ function sweepAuthFiles({ root, authDir, uninstall }: InstallerOptions, log: Log
 }
 
 async function probes(
-  options: InstallerOptions,
+  options: InstallerSettings,
   state: () => NodeState,
   metrics: () => string,
 ): Promise<() => void> {
   if (options.healthPort === undefined || options.once) return () => undefined;
   const { healthAddress: host, healthPort: port } = options;
-  const server = await serveProbes({ host, port, state, alive: () => true, metrics });
+  const server = await serveNodeProbes({ host, port, state, alive: () => true, metrics });
   return () => server.close();
 }

@@ -15,7 +15,7 @@ const LEVELS: Readonly<Partial<Record<NodeEvent['event'], 'warn' | 'error'>>> = 
 };
 
 /** One line per event; errors by their text. */
-export function logEvent(log: Logger, event: NodeEvent): void {
+export function logInstallerEvent(log: Logger, event: NodeEvent): void {
   const fields = Object.entries(event).map(([name, value]): [string, unknown] => [
     name,
     value instanceof Error ? describeError(value) : value,

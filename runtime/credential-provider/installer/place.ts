@@ -29,7 +29,7 @@ export interface PlaceInput {
 }
 
 /** Why nothing is written. */
-export interface Refusal {
+export interface PlaceRefusal {
   readonly ok: false;
   readonly code: string;
   readonly message: string;
@@ -37,19 +37,19 @@ export interface Refusal {
 }
 
 /** The variable that takes the flags, or why there is none. */
-export function placeOf(input: PlaceInput): FlagVariable | Refusal {
+export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
   const { unit, environment = [], loaded } = input;
   const settings = serviceSettings(unit.map(({ text }) => text));
   const command = loaded?.command ?? kubeletCommand(settings);
   if (command === undefined || command.words.length === 0)
-    return refused(
+    return refusedPlace(
       'NoKubeletUnit',
       'there is no unit of the kubelet with an ExecStart line',
       'Set --unit and --unit-path to where it is',
     );
   const place = flagVariable(settings, environment, command);
   if (place === undefined)
-    return refused(
+    return refusedPlace(
       'NoPlaceForFlags',
       "the command of the kubelet's unit takes flags from no variable, and repeating it would leave a kubelet that does not start when the unit changes",
       'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or give the two flags by hand',
@@ -57,11 +57,11 @@ export function placeOf(input: PlaceInput): FlagVariable | Refusal {
   return lateDropIn(unit, place) ?? misread(input, place) ?? place;
 }
 
-function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): Refusal | undefined {
-  const ours = nameOf(CREDENTIAL_PROVIDER.dropIn);
-  const late = unit.slice(1).find(({ path, text }) => nameOf(path) > ours && setsVariable(text, name));
+function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefusal | undefined {
+  const ours = unitNameOf(CREDENTIAL_PROVIDER.dropIn);
+  const late = unit.slice(1).find(({ path, text }) => unitNameOf(path) > ours && setsVariable(text, name));
   if (late === undefined) return undefined;
-  return refused(
+  return refusedPlace(
     'DropInOverridden',
     `"${late.path}" sets ${name} after "${ours}" does`,
     'Rename that drop-in to a name before it',
@@ -69,17 +69,20 @@ function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): Refusal |
 }
 
 /** The variable is set again by us: if systemd reads another value than we do, flags of the kubelet would be lost. */
-function misread({ unit, loaded, presentDropIn }: PlaceInput, { name }: FlagVariable): Refusal | undefined {
+function misread(
+  { unit, loaded, presentDropIn }: PlaceInput,
+  { name }: FlagVariable,
+): PlaceRefusal | undefined {
   const texts = [...unit.map(({ text }) => text), ...(presentDropIn === undefined ? [] : [presentDropIn])];
   const read = unitValue(serviceSettings(texts), name);
   // A specifier is what systemd has put its value in for.
   if (loaded === undefined || read?.includes('%') === true) return undefined;
   const known = loaded.environment.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
   if ((known ?? '') === (read ?? '')) return undefined;
-  return refused(
+  return refusedPlace(
     'UnitNotUnderstood',
     `systemd has another value for ${name} than its files seem to say`,
-    `Look at "systemctl show -P Environment ${nameOf(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
+    `Look at "systemctl show -P Environment ${unitNameOf(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
   );
 }
 
@@ -92,11 +95,11 @@ function setsVariable(text: string, name: string): boolean {
 }
 
 /** The last part of a path. */
-export function nameOf(path: string): string {
+export function unitNameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** A plan that writes nothing. */
-export function refused(code: string, message: string, hint: string): Refusal {
+export function refusedPlace(code: string, message: string, hint: string): PlaceRefusal {
   return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
 }

@@ -22,7 +22,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { type NodeObject, tooOld } from '../pools.ts';
 import { configText } from '../render.ts';
 import { isOwnDropIn, managedBy, NEUTRAL } from './managed.ts';
-import { type LoadedUnit, nameOf, placeOf, type Refusal, refused } from './place.ts';
+import { type LoadedUnit, type PlaceRefusal, placeOf, refusedPlace, unitNameOf } from './place.ts';
 
 /** Where a kubelet looks for providers by its present command line. */
 export interface KubeletPointers {
@@ -75,7 +75,7 @@ export type InstallPlan =
       readonly pointedAt?: string;
       readonly verdicts: readonly MatchImageVerdict[];
     }
-  | Refusal;
+  | PlaceRefusal;
 
 /** The last value of each flag in the texts that make the kubelet's command line. */
 export function kubeletPointers(texts: readonly string[]): KubeletPointers {
@@ -90,7 +90,7 @@ function lastFlag(texts: readonly string[], name: string): string | undefined {
 }
 
 /** What takes everything back: a drop-in without effect, whatever the node runs. One of somebody else is not ours to take. */
-export function planUninstall(
+export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,
   takeOver = false,
@@ -104,17 +104,17 @@ export function planInstall(input: InstallInput): InstallPlan {
   const { presentDropIn, takeOver = false } = input;
   const manager = takeOver ? undefined : managedBy(input.node, input.marks ?? []);
   if (manager !== undefined)
-    return refused(
+    return refusedPlace(
       'ManagedElsewhere',
       manager,
       'Leave this node out of nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs all the same',
     );
   // Taking back must work on every node, also on one that could not be installed on.
-  if (input.matchImages.length === 0) return planUninstall(presentDropIn, binDirOf(input), takeOver);
+  if (input.matchImages.length === 0) return planNodeUninstall(presentDropIn, binDirOf(input), takeOver);
   if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
-    return refused(
+    return refusedPlace(
       'ForeignDropIn',
-      `somebody else wrote the drop-in "${nameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
+      `somebody else wrote the drop-in "${unitNameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
       'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
     );
   return planEntries(input);
@@ -123,7 +123,7 @@ export function planInstall(input: InstallInput): InstallPlan {
 function planEntries(input: InstallInput): InstallPlan {
   const [old] = tooOld(input.node as NodeObject);
   if (old !== undefined)
-    return refused(
+    return refusedPlace(
       'UnsupportedVersion',
       `kubelet and CRI-O 1.34 are needed, there is ${old}`,
       'Upgrade the node: an older kubelet refuses the file and does not start',
@@ -141,7 +141,7 @@ function planEntries(input: InstallInput): InstallPlan {
   const text = configText(config);
   const refusal = kubeletRefusal(text, input.parseYaml);
   if (refusal !== undefined)
-    return refused(
+    return refusedPlace(
       'ConfigRefused',
       `the kubelet would refuse the file: ${refusal}`,
       'Correct matchImages of the CRIOCredentialProviderConfig',
@@ -200,11 +200,13 @@ function presentConfig({
   pointers,
   present,
   parseYaml,
-}: InstallInput): { readonly ok: true; readonly config: CredentialProviderConfig | undefined } | Refusal {
+}: InstallInput):
+  | { readonly ok: true; readonly config: CredentialProviderConfig | undefined }
+  | PlaceRefusal {
   if (pointers.config === undefined) return { ok: true, config: undefined };
   const hint = 'Nothing is changed until the file is one that this kubelet takes';
   if (present === undefined)
-    return refused(
+    return refusedPlace(
       'ConfigMissing',
       `the kubelet is pointed at "${pointers.config}", which is not there`,
       hint,
@@ -212,7 +214,7 @@ function presentConfig({
   const refusal = kubeletRefusal(present, parseYaml);
   const decoded = decodeCredentialProviderConfig(present, parseYaml);
   if (refusal === undefined && decoded.ok) return { ok: true, config: decoded.config };
-  return refused(
+  return refusedPlace(
     'ConfigInvalid',
     `the kubelet would refuse its present file "${pointers.config}": ${refusal ?? ''}`,
     hint,

@@ -6,11 +6,11 @@ import { parseYaml } from '../../kube/yaml.ts';
 import { NodeEngine } from '../../node/engine.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import type { Policy } from '../../rules/rollout/rollout.ts';
-import { changesOf, executablePath, type HostChange, type PresentState } from './changes.ts';
+import { executablePath, type HostChange, nodeChanges, type PresentState } from './changes.ts';
 import { read } from './host.ts';
 import { OWN_FILE } from './managed.ts';
 import { type InstallPlan, ownPointers } from './plan.ts';
-import { digestOf, lookAt, type SourceOptions } from './source.ts';
+import { digestOf, lookAtNode, type SourceOptions } from './source.ts';
 import { askWanted, dropInFile, type Env } from './wanted.ts';
 
 /** What `--dry-run` and `--once` print. */
@@ -43,14 +43,14 @@ export async function previewInstaller(
     name: 'credential-provider',
     file,
     unit: options.unit,
-    look: (present: unknown) => lookAt(plan, present === undefined ? undefined : read('', file)?.text),
+    look: (present: unknown) => lookAtNode(plan, present === undefined ? undefined : read('', file)?.text),
   };
   const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, { journal, ledger });
   const resumes = journal.change === undefined ? {} : { resumes: journal.change.phase };
   const { ready, reason, message } = state;
   const node = options.nodeName;
   if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
-  const would = changesOf(plan, presentState(plan, options), {
+  const would = nodeChanges(plan, presentState(plan, options), {
     unit: options.unit,
     parseYaml,
   });

@@ -25,7 +25,7 @@ export interface SourceOptions extends WantedOptions {
 }
 
 /** What is wanted, from the API server and the host; the last good answer stays while there is none. */
-export class Source {
+export class NodeSource {
   readonly #options: SourceOptions;
   readonly #env: Env;
   readonly #log: Logger;
@@ -60,7 +60,7 @@ export class Source {
   }
 
   look(present: string | undefined): Look {
-    return lookAt(this.#plan, present);
+    return lookAtNode(this.#plan, present);
   }
 
   /** Removes what killed runs left. To be called while the lock is held: another installer may be writing until then. */
@@ -140,7 +140,10 @@ export class Source {
 }
 
 /** What the engine is told: the drop-in as it should be, or why nothing is wanted. */
-export function lookAt(plan: InstallPlan | PullwrightError | undefined, present: string | undefined): Look {
+export function lookAtNode(
+  plan: InstallPlan | PullwrightError | undefined,
+  present: string | undefined,
+): Look {
   const digest = present === undefined ? ABSENT : sha256Hex(present);
   if (plan === undefined || plan instanceof PullwrightError)
     return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };

@@ -22,7 +22,13 @@ import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import { read, readEnvironment, readLoadedUnit, readUnit } from './host.ts';
 import { withKubeconfig } from './kubeconfig-path.ts';
 import { MANAGED_MARKS } from './managed.ts';
-import { type InstallInput, type InstallPlan, kubeletPointers, planInstall, planUninstall } from './plan.ts';
+import {
+  type InstallInput,
+  type InstallPlan,
+  kubeletPointers,
+  planInstall,
+  planNodeUninstall,
+} from './plan.ts';
 
 /** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
 export interface HostPlaces {
@@ -66,7 +72,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   const { root, configDir, takeOver } = options;
   const presentDropIn = read('', dropInFile(options))?.text;
   if (options.uninstall)
-    return planUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
+    return planNodeUninstall(presentDropIn, options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
   const client = await connect(env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
   return planInstall({

@@ -40,11 +40,11 @@ export interface NodeView {
 }
 
 /** The name under which an account's files are known to be its own. */
-export function writerOf({ namespace, serviceAccount }: Puller): string {
+export function fileWriterOf({ namespace, serviceAccount }: Puller): string {
   return `${namespace}/${serviceAccount ?? ''}`;
 }
 
-export interface Decision {
+export interface PullAnswer {
   readonly request: ProviderRequest | undefined;
   readonly puller?: Puller;
   readonly sources: readonly PullSource[];
@@ -58,7 +58,7 @@ export interface Decision {
 }
 
 /** Decides. Throws for input that is wrong: the request, the token, the mirror configuration. */
-export async function decide(view: NodeView, options: ProviderOptions, log: Log): Promise<Decision> {
+export async function answerPull(view: NodeView, options: ProviderOptions, log: Log): Promise<PullAnswer> {
   const files = view.confFiles();
   if (files.length === 0) {
     log.info(`Registries conf path "${options.registriesConf}" does not exist, stopping`);
@@ -101,7 +101,7 @@ async function fromSecrets(
   view: NodeView,
   options: ProviderOptions,
   pull: Pull,
-): Promise<Pick<Decision, 'choice' | 'file' | 'failure' | 'covered'>> {
+): Promise<Pick<PullAnswer, 'choice' | 'file' | 'failure' | 'covered'>> {
   let choice: Choice;
   try {
     choice = await choose(view, options, pull);
@@ -114,7 +114,7 @@ async function fromSecrets(
     choice,
     sources: pull.sources,
     global: readGlobal(view, options, pull.log),
-    record: { by: writerOf(pull.puller), until },
+    record: { by: fileWriterOf(pull.puller), until },
   });
   return { choice, file };
 }

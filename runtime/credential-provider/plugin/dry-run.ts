@@ -3,7 +3,7 @@ import { UsageError } from '../../rules/errors.ts';
 import { redact, reveal } from '../../rules/redacted.ts';
 import type { ApiAnswer, ApiClient } from './api-client.ts';
 import { readConfFiles } from './conf-files.ts';
-import { type Decision, decide, type NodeView } from './decide.ts';
+import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './log.ts';
 import type { ParsedArguments, ProviderOptions } from './options.ts';
 import { authFilePath } from './provide.ts';
@@ -41,7 +41,7 @@ export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo)
   for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk));
   const text = Buffer.concat(chunks).toString('utf8');
   const real = nodeView(options, { env: io.env, signal: io.signal }, log);
-  const decision = await decide(
+  const decision = await answerPull(
     standIn(text, { ...real, stdin: () => Promise.resolve(text) }, options),
     options,
     log,
@@ -121,7 +121,7 @@ interface Report {
   readonly content: unknown;
 }
 
-function reportOf({ request, puller, sources, choice, file }: Decision, options: ProviderOptions): Report {
+function reportOf({ request, puller, sources, choice, file }: PullAnswer, options: ProviderOptions): Report {
   const secretOf = new Map(choice?.entries.map(({ key, secret }) => [key, secret]));
   const isWritten = request !== undefined && puller !== undefined && file !== undefined;
   return {

@@ -7,6 +7,7 @@ import {
   type ProviderSettings,
 } from '../../rules/credential-provider/provider-flags.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { isRecord } from '../../rules/record.ts';
 
 /** All options of a run; see {@link ProviderSettings} for what each is. */
 export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
@@ -155,7 +156,7 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
   } catch {
     throw new UsageError(`Cannot read the config file "${path}": it is no JSON`);
   }
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+  if (!isRecord(settings))
     throw new UsageError(
       `Cannot read the config file "${path}": wanted a JSON object of flag names and values`,
     );

@@ -7,7 +7,7 @@ import { recordIn } from '../../rules/credential-provider/namespace-auth-file.ts
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { trimEndOf } from '../../rules/text/trim.ts';
-import { type Decision, decide, type NodeView, writerOf } from './decide.ts';
+import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
 import type { Log } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { EMPTY_RESPONSE, responseText } from './request.ts';
@@ -49,7 +49,7 @@ function noPath(message: string): PullwrightError {
 export async function provide(view: NodeView, options: ProviderOptions, log: Log): Promise<ProvideResult> {
   log.info('Running credential provider');
   try {
-    return act(await decide(view, options, log), options, log);
+    return act(await answerPull(view, options, log), options, log);
   } catch (error) {
     log.error(`Failed to run credential provider: ${describeError(error)}`);
     return { stdout: '', exitCode: 1 };
@@ -59,7 +59,7 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
 /** Codes of failures that are answers of the API server about this pod: it has no right, or there is nothing. */
 const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
 
-function act(decision: Decision, options: ProviderOptions, log: Log): ProvideResult {
+function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideResult {
   const { request, puller, file, failure } = decision;
   if (request === undefined) return { stdout: EMPTY_RESPONSE, exitCode: 0 };
   const answer = (keepPrivate: boolean): ProvideResult => ({
@@ -74,7 +74,7 @@ function act(decision: Decision, options: ProviderOptions, log: Log): ProvideRes
     return answer(options.keepImagesPrivate);
   }
   if (failure === undefined) {
-    removeOwn(path, writerOf(puller));
+    removeOwn(path, fileWriterOf(puller));
     log.info(
       `Namespace ${puller.namespace} has no credential for any pull source, will not write any auth file`,
     );
@@ -92,7 +92,7 @@ function act(decision: Decision, options: ProviderOptions, log: Log): ProvideRes
  * must not be recorded as one without credentials, which would open the image to every pod on the node.
  */
 function withoutCredentials(
-  { covered }: Decision,
+  { covered }: PullAnswer,
   failure: unknown,
   { keepImagesPrivate }: ProviderOptions,
   {

@@ -1,5 +1,7 @@
 /** What the kubelet writes on stdin, and what it expects on stdout. */
+
 import { PullwrightError } from '../../rules/errors.ts';
+import { isRecord } from '../../rules/record.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
@@ -33,8 +35,7 @@ const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
  */
 export function parseRequest(text: string): ProviderRequest {
   const value = firstValue(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw unreadable('it is no JSON object');
+  if (!isRecord(value)) throw unreadable('it is no JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field as unknown]));
   const token = textField(fields, 'serviceAccountToken');
   // What names neither is taken for one: a person may write it by hand.

@@ -5,7 +5,7 @@
  * bring certificates and Helm releases along, and a list for each type would cost every pull two more requests.
  */
 
-import { BODY_KEY, type PullSecret } from '../../rules/credential-provider/namespace-credentials.ts';
+import { BODY_KEY, type NamespacePullSecret } from '../../rules/credential-provider/namespace-credentials.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import type { ApiAnswer, ApiClient } from './api-client.ts';
@@ -16,7 +16,7 @@ import type { Puller } from './token.ts';
 export const SECRETS_ANNOTATION = 'pullwright.dev/image-pull-secrets';
 
 export interface FoundSecrets {
-  readonly secrets: readonly PullSecret[];
+  readonly secrets: readonly NamespacePullSecret[];
   /** Set where the secrets were read by name: their order. */
   readonly order: readonly string[] | undefined;
 }
@@ -51,7 +51,10 @@ export async function readSecrets(
 }
 
 /** The namespace's secrets of the older types, which the usual list leaves out. */
-export async function readOtherTypes(client: ApiClient, puller: Puller): Promise<readonly PullSecret[]> {
+export async function readOtherTypes(
+  client: ApiClient,
+  puller: Puller,
+): Promise<readonly NamespacePullSecret[]> {
   const answer = await client.get(listPath(puller.namespace, OTHER_TYPES));
   return 'body' in answer ? secretsOf(answer.body).filter(({ type }) => Object.hasOwn(BODY_KEY, type)) : [];
 }
@@ -115,12 +118,12 @@ async function readNamed(
   };
 }
 
-function secretsOf(list: unknown): readonly PullSecret[] {
+function secretsOf(list: unknown): readonly NamespacePullSecret[] {
   const items = field(list, 'items');
   return Array.isArray(items) ? items.map(secretOf) : [];
 }
 
-function secretOf(item: unknown): PullSecret {
+function secretOf(item: unknown): NamespacePullSecret {
   const type = textField(item, 'type') || 'Opaque';
   const body = field(field(item, 'data'), BODY_KEY[type] ?? '');
   return {

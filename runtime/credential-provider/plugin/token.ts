@@ -2,7 +2,9 @@
  * Who pulls, from the claims of the ServiceAccount token. The signature is not checked here: the API server does that when the
  * token is used, and nothing is done before with what the claims say.
  */
+
 import { PullwrightError } from '../../rules/errors.ts';
+import { isRecord } from '../../rules/record.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 
 export interface Puller {
@@ -66,8 +68,7 @@ function nameIn(claim: unknown): string | undefined {
 }
 
 function objectOr(value: unknown, state: string): Readonly<Record<string, unknown>> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (isRecord(value)) return value as Record<string, unknown>;
   throw refused(state);
 }
 

@@ -1,4 +1,5 @@
 /** Options of the credential provider's reconciler, read from the configuration of `reconcile`. */
+
 import { IMAGE_NAME } from '../../../charts/credential-provider/executable.ts';
 import {
   flagFault,
@@ -6,6 +7,7 @@ import {
   type ProviderFlagKind,
 } from '../../rules/credential-provider/provider-flags.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { isRecord } from '../../rules/record.ts';
 import type { FollowedNamespace } from './namespace-roles.ts';
 import type { HostedExecutable } from './targets.ts';
 
@@ -27,7 +29,7 @@ export interface ReconcilerOptions {
 }
 
 /** The options for one cluster. */
-export function optionsFor(options: ReconcilerOptions, scope: string): ReconcilerOptions {
+export function providerOptionsFor(options: ReconcilerOptions, scope: string): ReconcilerOptions {
   return options.clusters?.get(scope) ?? options;
 }
 
@@ -37,13 +39,13 @@ export function optionsFor(options: ReconcilerOptions, scope: string): Reconcile
  * @throws UsageError that names every wrong field
  * @example
  * ```ts
- * import { optionsFor, parseReconcilerOptions } from './options.ts';
+ * import { providerOptionsFor, parseReconcilerOptions } from './options.ts';
  * import assert from 'node:assert/strict';
  *
  * const options = parseReconcilerOptions({ mode: 'own', clusters: { 'clusters/east': { secretAnnotation: true } } });
- * assert.equal(optionsFor(options, 'clusters/east').secretAnnotation, true);
- * assert.equal(optionsFor(options, 'clusters/east').mode, 'own');
- * assert.equal(optionsFor(options, 'clusters/west').secretAnnotation, false);
+ * assert.equal(providerOptionsFor(options, 'clusters/east').secretAnnotation, true);
+ * assert.equal(providerOptionsFor(options, 'clusters/east').mode, 'own');
+ * assert.equal(providerOptionsFor(options, 'clusters/west').secretAnnotation, false);
  * ```
  */
 export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>): ReconcilerOptions {
@@ -124,13 +126,13 @@ function executableProblems(executable: unknown, prefix: string): readonly strin
 }
 
 function isExecutable(value: unknown): boolean {
-  if (!isMap(value)) return false;
+  if (!isRecord(value)) return false;
   const { image, settings = {}, ...others } = value;
   return (
     Object.keys(others).length === 0 &&
     typeof image === 'string' &&
     IMAGE_NAME.test(image) &&
-    isMap(settings) &&
+    isRecord(settings) &&
     Object.entries(settings).every(([field, setting]) => {
       const flag = (PROVIDER_FLAGS as Readonly<Record<string, { kind: ProviderFlagKind } | undefined>>)[
         field
@@ -142,9 +144,9 @@ function isExecutable(value: unknown): boolean {
 
 function namespaceProblems(namespaces: unknown): readonly string[] {
   if (namespaces === undefined) return [];
-  if (!isMap(namespaces)) return ['namespaces: wanted a map by namespace'];
+  if (!isRecord(namespaces)) return ['namespaces: wanted a map by namespace'];
   return Object.entries(namespaces).flatMap(([name, one]) => {
-    const { serviceAccounts, readReferences } = isMap(one) ? one : {};
+    const { serviceAccounts, readReferences } = isRecord(one) ? one : {};
     const isList =
       Array.isArray(serviceAccounts) && serviceAccounts.every((account) => typeof account === 'string');
     return isList && typeof readReferences === 'boolean'
@@ -155,15 +157,13 @@ function namespaceProblems(namespaces: unknown): readonly string[] {
 
 function clusterProblems(clusters: unknown): readonly string[] {
   if (clusters === undefined) return [];
-  if (!isMap(clusters)) return ['clusters: wanted a map by <namespace>/<name> of HostedClusters'];
+  if (!isRecord(clusters)) return ['clusters: wanted a map by <namespace>/<name> of HostedClusters'];
   return Object.entries(clusters).flatMap(([scope, one]) => [
     ...(/^[^/]+\/[^/]+$/.test(scope)
       ? []
       : [`clusters: "${scope}" is no <namespace>/<name> of a HostedCluster`]),
-    ...(isMap(one) ? problemsOf(one, `clusters.${scope}.`) : [`clusters.${scope}: wanted a map of options`]),
+    ...(isRecord(one)
+      ? problemsOf(one, `clusters.${scope}.`)
+      : [`clusters.${scope}: wanted a map of options`]),
   ]);
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -14,11 +14,11 @@ import type { Rollout } from '../pools.ts';
 import { contestedCondition } from './contested.ts';
 import { sameFiles } from './managed.ts';
 import { howToRefer, type NodePool } from './node-pools.ts';
-import type { PoolState, ReportInput } from './report-input.ts';
+import type { NodesReportInput, PoolState } from './report-input.ts';
 
 /** The object to apply, its status, and what that is the status of. */
 export function pullReport(
-  { world, object, states, elsewhere, installer }: ReportInput,
+  { world, object, states, elsewhere, installer }: NodesReportInput,
   own: readonly ConditionInput[],
   entries: readonly MatchImageVerdict[],
 ): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>>; readonly ref: Ref } {

@@ -41,10 +41,17 @@ import { managerElsewhere } from './managed.ts';
 import { type MatchImagesInput, readMatchImages } from './match-images-input.ts';
 import { namespaceRolesReconciler } from './namespace-roles.ts';
 import { NODE_POOL_READ } from './node-pools.ts';
-import { optionsFor, parseReconcilerOptions, type ReconcilerOptions } from './options.ts';
-import { report } from './report.ts';
-import type { Hold, PoolState } from './report-input.ts';
-import { applyOf, INFRASTRUCTURE, MACHINE_CONFIG, type Target, targetsOf, unreachable } from './targets.ts';
+import { parseReconcilerOptions, providerOptionsFor, type ReconcilerOptions } from './options.ts';
+import { reportNodes } from './report.ts';
+import type { NodeHold, PoolState } from './report-input.ts';
+import {
+  applyOf,
+  INFRASTRUCTURE,
+  PROVIDER_MACHINE_CONFIG,
+  type Target,
+  targetsOf,
+  unreachable,
+} from './targets.ts';
 
 const NAME = 'credential-provider';
 const OBJECT = {
@@ -68,8 +75,8 @@ const READS: readonly Read[] = [
   ),
   { ...INFRASTRUCTURE, optional: true },
   { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
-  { ...MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
-  { ...MACHINE_CONFIG, optional: true },
+  { ...PROVIDER_MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
+  { ...PROVIDER_MACHINE_CONFIG, optional: true },
   NODE_POOL_READ,
   {
     role: 'management',
@@ -105,7 +112,7 @@ export function credentialProviderReconciler(options: ReconcilerOptions): Reconc
     reads: READS,
     keysFor: (_changed, world) => [{ scope: world.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
     reconcile: (world) => {
-      const outcome = reconcile(world, optionsFor(options, world.scope.name));
+      const outcome = reconcile(world, providerOptionsFor(options, world.scope.name));
       const refused = misnamed(world);
       return refused.length === 0
         ? outcome
@@ -152,7 +159,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
   const applies = states.flatMap(({ target, wanted, hold }) =>
     hold === undefined ? [applyOf(target, wanted, options.mode === 'own')] : [],
   );
-  return report({
+  return reportNodes({
     world,
     object,
     states,
@@ -219,7 +226,7 @@ function holdOf(
   { pool, platform, unclear }: Target,
   files: readonly NodeFile[],
   takenBy: string | undefined,
-): Hold | undefined {
+): NodeHold | undefined {
   if (files.length > 0 && unclear !== undefined) return { reason: 'PlatformUnclear', message: unclear };
   const refusal = refusalOf(files, platform);
   if (refusal !== undefined)

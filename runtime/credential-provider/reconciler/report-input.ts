@@ -13,7 +13,7 @@ export interface PoolState {
   /** Name of what is rendered. */
   readonly configName: string;
   readonly verdicts: readonly MatchImageVerdict[];
-  readonly hold?: Hold;
+  readonly hold?: NodeHold;
   /** Why nothing can be rendered: the kubelet of the pool cannot be pointed at a file. What was rendered goes. */
   readonly noPlace?: string;
   /** What may keep the file from its kubelets although it is rendered. */
@@ -25,7 +25,7 @@ export interface PoolState {
   readonly wanted: KubeObject;
 }
 
-export interface ReportInput {
+export interface NodesReportInput {
   readonly world: World;
   readonly object: KubeObject;
   readonly states: readonly PoolState[];
@@ -42,7 +42,7 @@ export interface ReportInput {
 }
 
 /** Why a pool is not rendered, and what is rendered stays. */
-export interface Hold {
+export interface NodeHold {
   readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
   readonly message: string;
 }

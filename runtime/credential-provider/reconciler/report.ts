@@ -8,10 +8,10 @@ import { conditionOf, validated } from './conditions.ts';
 import { statusWriter } from './managed.ts';
 import { howToRefer } from './node-pools.ts';
 import { BY_DAEMON_SET, listed, NO_POOL, pullReport } from './pull-report.ts';
-import type { PoolState, ReportInput } from './report-input.ts';
+import type { NodesReportInput, PoolState } from './report-input.ts';
 
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
-export function report(input: ReportInput): Outcome {
+export function reportNodes(input: NodesReportInput): Outcome {
   const { world, object, states, elsewhere } = input;
   const verdicts = [...verdictsOf(states), ...input.faults];
   const own = [validated(verdicts), renderedCondition(input)];
@@ -43,7 +43,7 @@ function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] 
   return [...worst.values()];
 }
 
-function renderedCondition({ states, isServed, installer }: ReportInput): ConditionInput {
+function renderedCondition({ states, isServed, installer }: NodesReportInput): ConditionInput {
   if (!isServed && installer) return conditionOf({ reason: NO_POOL, message: BY_DAEMON_SET });
   if (!isServed) {
     return conditionOf({

@@ -22,7 +22,7 @@ import { type Pool, type Rollout, readPools } from '../pools.ts';
 import { unitText } from './ignition-files.ts';
 import { type NodePool, readNodePools } from './node-pools.ts';
 
-export const MACHINE_CONFIG: Pick<Ref, 'apiVersion' | 'kind'> & { readonly role: 'hosted' } = {
+export const PROVIDER_MACHINE_CONFIG: Pick<Ref, 'apiVersion' | 'kind'> & { readonly role: 'hosted' } = {
   role: 'hosted',
   apiVersion: MACHINE_CONFIG_API_VERSION,
   kind: 'MachineConfig',
@@ -67,7 +67,7 @@ export function targetsOf(
   if (hostedCluster !== undefined)
     return [hostedTarget(world, hostedCluster, { platform, unclear }, executable)];
   return readPools(world).map((pool) => {
-    const ref: Ref = { ...MACHINE_CONFIG, name: machineConfigName(pool.name) };
+    const ref: Ref = { ...PROVIDER_MACHINE_CONFIG, name: machineConfigName(pool.name) };
     return {
       pool,
       ...fileOfUnit(pool, platform, unclear),

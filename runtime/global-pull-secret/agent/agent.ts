@@ -24,7 +24,7 @@ import { type ServingOptions, serveBeside } from './serving.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
-export interface AgentOptions extends Omit<AgentTaskOptions, 'monotonic' | 'watched'>, ServingOptions {
+export interface AgentSettings extends Omit<AgentTaskOptions, 'monotonic' | 'watched'>, ServingOptions {
   readonly stateDir: string;
   readonly busSocket: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
@@ -72,7 +72,7 @@ const KUBELET_CACHE_MS = 300_000;
 const LOOKS_PER_COLLECTION = 100;
 
 /** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
-export async function runAgent(options: AgentOptions, io: AgentIo): Promise<number> {
+export async function runAgent(options: AgentSettings, io: AgentIo): Promise<number> {
   const log = createLogger({
     write: (line) => io.stderr.write(line),
     format: options.logFormat,
@@ -113,7 +113,7 @@ interface Watched extends Heart {
   looks: number;
 }
 
-function shownOf(options: AgentOptions, watched: Watched): Parameters<typeof serveBeside>[1] {
+function shownOf(options: AgentSettings, watched: Watched): Parameters<typeof serveBeside>[1] {
   return {
     state: () => watched.state,
     alive: () => clock.monotonic() - watched.at < watched.patienceMs,
@@ -122,7 +122,7 @@ function shownOf(options: AgentOptions, watched: Watched): Parameters<typeof ser
 }
 
 async function startLoop(
-  options: AgentOptions,
+  options: AgentSettings,
   { log, watched, env }: { readonly log: Logger; readonly watched: Watched; readonly env: AgentIo['env'] },
   signal: AbortSignal,
 ): Promise<NodeState> {
@@ -171,7 +171,7 @@ async function startLoop(
   }
 }
 
-function sweepAuthFiles(options: AgentOptions, log: Logger): void {
+function sweepAuthFiles(options: AgentSettings, log: Logger): void {
   if (options.janitorFolder === undefined) return;
   const { janitorFolder, janitorAgeMs } = options;
   const inUse = Math.max(janitorAgeMs, IN_USE_LIFE_MS);
@@ -180,7 +180,7 @@ function sweepAuthFiles(options: AgentOptions, log: Logger): void {
 }
 
 /** Prints what would be done. 0: nothing. */
-export async function previewAgent(options: AgentOptions, io: Pick<AgentIo, 'stdout'>): Promise<number> {
+export async function previewAgent(options: AgentSettings, io: Pick<AgentIo, 'stdout'>): Promise<number> {
   const folder = new StateFolder(options.stateDir);
   const { journal, ledger } = folder.load();
   const engine = NodeEngine.preview(engineOptions(options, folder), { journal, ledger });
@@ -189,7 +189,7 @@ export async function previewAgent(options: AgentOptions, io: Pick<AgentIo, 'std
 }
 
 function engineOptions(
-  options: AgentOptions,
+  options: AgentSettings,
   folder: StateFolder,
   watch?: SecretWatch,
 ): Omit<EngineOptions, 'report' | 'publish'> {
@@ -221,12 +221,12 @@ function health(text: string): ReturnType<typeof unitHealth> {
   return unitHealth({ url: required ? text : KUBELET_HEALTHZ, required, withinMs: HEALTHY_WITHIN_MS, clock });
 }
 
-function authFileGauge({ janitorFolder }: AgentOptions): readonly Gauge[] {
+function authFileGauge({ janitorFolder }: AgentSettings): readonly Gauge[] {
   return janitorFolder === undefined ? [] : [authFileAge(oldestAuthFileMs(janitorFolder, clock.now()))];
 }
 
 /** What may pass until the next sign of life: a restart and its proof take their time, everything else is quick. */
-function patienceOf({ reason }: NodeState, options: AgentOptions): number {
+function patienceOf({ reason }: NodeState, options: AgentSettings): number {
   const restarts = reason === 'Restarting' || reason === 'Recovering';
   return options.pollMs + SLACK_MS + (restarts ? options.jobMs + options.settleMs + HEALTHY_WITHIN_MS : 0);
 }

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Clock } from '../../host/clock.ts';
-import { type ProbeOptions, type Serving, serveProbes } from '../../node/probes.ts';
+import { type ProbeOptions, type Serving, serveNodeProbes } from '../../node/probes.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { readPair, watchPair } from '../../webhook/certificate.ts';
@@ -36,7 +36,7 @@ export function serveBeside(
   const { healthAddress, healthPort, metricsAddress, metricsPort } = options;
   if (healthPort !== undefined) {
     const open = (): Promise<() => void> =>
-      serveProbes({ ...shown, host: healthAddress, port: healthPort }).then(closing);
+      serveNodeProbes({ ...shown, host: healthAddress, port: healthPort }).then(closing);
     void keepOpen(open, around, signal);
   }
   if (metricsAddress === undefined || metricsPort === undefined) return;
@@ -72,7 +72,7 @@ async function withTls(folder: string, log: Logger, shown: ProbeOptions): Promis
     key: join(folder, 'tls.key'),
   };
   const present = await readPair(files);
-  const serving = await serveProbes({ ...shown, tls: present });
+  const serving = await serveNodeProbes({ ...shown, tls: present });
   const stop = watchPair({
     files,
     present,

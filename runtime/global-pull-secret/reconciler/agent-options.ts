@@ -1,6 +1,8 @@
 /** The options of the node agent as they stand in the configuration of `reconcile`: each is checked before a DaemonSet has it. */
+
 import type { AgentOptions } from '../../../charts/global-pull-secret/objects.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
+import { isRecord } from '../../rules/record.ts';
 
 type Wanted = readonly [test: (value: unknown) => boolean, wanted: string];
 
@@ -14,10 +16,7 @@ const whole = (from: number, to: number): Wanted => [
 ];
 const TEXT: Wanted = [(value) => typeof value === 'string' && value !== '', 'a text'];
 const FLAG: Wanted = [(value) => typeof value === 'boolean', 'true or false'];
-const MAP: Wanted = [
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  'a map',
-];
+const MAP: Wanted = [(value) => isRecord(value), 'a map'];
 const NAMES: Wanted = [
   (value) => Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== ''),
   'a list of names',
@@ -96,7 +95,7 @@ const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
 };
 
 /** Takes the options that are as wanted; what is wrong with the others goes to `problems`. */
-export function agentOptions(raw: unknown, problems: string[]): Partial<AgentOptions> {
+export function readAgentOptions(raw: unknown, problems: string[]): Partial<AgentOptions> {
   if (!MAP[0](raw)) {
     problems.push('agent: wanted a map of options');
     return {};

@@ -5,8 +5,9 @@ import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/opt
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
 import { type LabelRequirement, readSelector } from '../../rules/kubernetes/label-selector.ts';
+import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
-import { agentOptions } from './agent-options.ts';
+import { readAgentOptions } from './agent-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 import type { RemovalOptions } from './removal-guard.ts';
 
@@ -61,7 +62,7 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
   if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
     problems.push('platforms: wanted a list of names');
-  const agent = agentOptions(raw['agent'] ?? {}, problems);
+  const agent = readAgentOptions(raw['agent'] ?? {}, problems);
   const options: GlobalPullSecretOptions = {
     delivery: choice('delivery', ['reconciler', 'gitops'], 'reconciler'),
     mode: choice('mode', ['auto', 'own', 'observe'], 'auto'),
@@ -96,7 +97,7 @@ function removals(
 ): { readonly removals?: RemovalOptions } {
   const value = raw['removals'];
   if (value === undefined) return {};
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     problems.push('removals: wanted a map of share and delay');
     return {};
   }
@@ -125,7 +126,7 @@ function parseClusters(
 ): ReadonlyMap<string, GlobalPullSecretOptions> | undefined {
   const { clusters, ...common } = raw;
   if (clusters === undefined) return undefined;
-  if (typeof clusters !== 'object' || clusters === null || Array.isArray(clusters))
+  if (!isRecord(clusters))
     throw new UsageError(
       'Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name',
     );

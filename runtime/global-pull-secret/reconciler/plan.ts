@@ -12,7 +12,7 @@ import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { addedEntries, addedKeys } from './added-entries.ts';
 import { type PlatformPlan, planPlatform, type RemovalContext, secretText, toBase64 } from './platform.ts';
-import type { HeldRemoval } from './removal-guard.ts';
+import type { HeldEntryRemoval } from './removal-guard.ts';
 
 /** The four Secrets, as they are, and what decides about removals. */
 export interface PullSecrets {
@@ -46,7 +46,7 @@ export interface PullSecretPlan {
   /** On the platform's own entries: only what is wrong with them. */
   readonly platformVerdicts: readonly Verdict[];
   /** A removal that waits for a confirmation. */
-  readonly held?: HeldRemoval;
+  readonly held?: HeldEntryRemoval;
   /** Of the platform's secret as a whole. */
   readonly problems: readonly Problem[];
 }

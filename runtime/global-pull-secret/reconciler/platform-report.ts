@@ -15,7 +15,7 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
-import { CONFIRM_ANNOTATION, type HeldRemoval } from './removal-guard.ts';
+import { CONFIRM_REMOVAL, type HeldEntryRemoval } from './removal-guard.ts';
 
 /** About `original-pull-secret`. */
 export const PLATFORM_STATUS: Ref = {
@@ -86,14 +86,14 @@ export function textOf({ message, hint }: Problem): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
-function heldText({ message, hash, keys, until }: HeldRemoval): string {
+function heldText({ message, hash, keys, until }: HeldEntryRemoval): string {
   const byItself = until === undefined ? '' : `, or until ${until}`;
   const names = keys
     .slice(0, 5)
     .map((key) => `"${key}"`)
     .join(', ');
   const more = keys.length > 5 ? ` and ${keys.length - 5} more` : '';
-  return `the platform's pull secret ${message}: ${names}${more} stay on nodes until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
+  return `the platform's pull secret ${message}: ${names}${more} stay on nodes until the annotation ${CONFIRM_REMOVAL}: "${hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
 }
 
 /** Reasons that a condition names; the verdicts have all. */

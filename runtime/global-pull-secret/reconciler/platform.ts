@@ -14,7 +14,7 @@ import type { JsonNode } from '../../rules/go/json.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
-import { type HeldRemoval, heldRemoval, type RemovalInput } from './removal-guard.ts';
+import { type HeldEntryRemoval, heldEntryRemoval, type RemovalInput } from './removal-guard.ts';
 
 /** What decides about a removal besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
@@ -39,7 +39,7 @@ export type PlatformPlan =
       readonly value: Redacted<string>;
       /** What the copy holds now. */
       readonly copyText?: Redacted<string>;
-      readonly held?: HeldRemoval;
+      readonly held?: HeldEntryRemoval;
       /** The entries that stay because of it. */
       readonly heldEntries: readonly DockerConfigEntry[];
     };
@@ -51,7 +51,7 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   const { text, config, verbatim } = read;
   const copyText = input.copy === undefined ? undefined : secretText(input.copy);
   const before = readableEntries(copyText);
-  const held = heldRemoval({ before, after: config.entries, ...input.removal });
+  const held = heldEntryRemoval({ before, after: config.entries, ...input.removal });
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
   const part = usablePart(config);
   const asItIs = part.whole && held === undefined;

@@ -27,7 +27,7 @@ import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
 import { platformOwner, REMOVAL_READS, removalContext, takeoverContext } from './removal-context.ts';
-import { report, STATUS_READS } from './report.ts';
+import { reportPullSecret, STATUS_READS } from './report.ts';
 import type { SystemSecrets } from './system-secrets.ts';
 import { isGivenToUs } from './takeover.ts';
 
@@ -79,7 +79,7 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const found = { world, plan, nodes, secrets, daemonSet };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
-  const reported = report({ world, plan, nodes, secrets, observed, problems });
+  const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
   const { held } = plan;
   return {
     ...reported,

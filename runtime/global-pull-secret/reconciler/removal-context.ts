@@ -11,7 +11,7 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { RemovalContext } from './platform.ts';
 import { PLATFORM_STATUS } from './platform-report.ts';
-import { CONFIRM_ANNOTATION, type RemovalOptions } from './removal-guard.ts';
+import { CONFIRM_REMOVAL, type RemovalOptions } from './removal-guard.ts';
 import { TAKEOVER_ANNOTATION, type TakeoverContext } from './takeover.ts';
 
 const HOSTED_CLUSTER = {
@@ -36,7 +36,7 @@ export function removalContext(world: World, options: RemovalOptions = {}): Remo
   const held = heldBefore(world.get(PLATFORM_STATUS));
   return {
     release: releaseRepository(hostedClusterOf(world), world.get(CLUSTER_VERSION)),
-    confirmed: confirmations(world, CONFIRM_ANNOTATION),
+    confirmed: confirmations(world, CONFIRM_REMOVAL),
     ...(held === undefined ? {} : { held }),
     options,
     now: world.now,

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { DockerConfigEntry } from '../../rules/docker-config/docker-config.ts';
 
 /** On the HostedCluster, or on the platform's Secret: the hash of the removal that may go on. */
-export const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
+export const CONFIRM_REMOVAL = 'pullwright.dev/confirm-removal';
 
 /** How much may go without a word. */
 export interface RemovalOptions {
@@ -18,7 +18,7 @@ export interface RemovalOptions {
 }
 
 /** A removal that is held. */
-export interface HeldRemoval {
+export interface HeldEntryRemoval {
   /** Names the removal in the annotation that confirms it. Says nothing of any credential. */
   readonly hash: string;
   readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share';
@@ -41,7 +41,7 @@ export interface RemovalInput {
   readonly after: readonly DockerConfigEntry[];
   /** Repository of the release payload, where it is known. */
   readonly release?: string | undefined;
-  /** Values of {@link CONFIRM_ANNOTATION}. */
+  /** Values of {@link CONFIRM_REMOVAL}. */
   readonly confirmed: readonly string[];
   /** What the last pass held. */
   readonly held?: { readonly hash: string; readonly since: string } | undefined;
@@ -52,7 +52,7 @@ export interface RemovalInput {
 const DEFAULT_SHARE = 0.5;
 
 /** Judges a change; undefined when it may go on as it is. */
-export function heldRemoval(input: RemovalInput): HeldRemoval | undefined {
+export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefined {
   const kept = new Set(input.after.flatMap(({ key }) => key.identities));
   const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
   if (gone.length === 0) return undefined;
@@ -73,7 +73,7 @@ export function heldRemoval(input: RemovalInput): HeldRemoval | undefined {
 function judge(
   { before, after, release, options }: RemovalInput,
   gone: readonly DockerConfigEntry[],
-): Pick<HeldRemoval, 'reason' | 'message'> | undefined {
+): Pick<HeldEntryRemoval, 'reason' | 'message'> | undefined {
   if (after.length === 0) return { reason: 'Everything', message: `removes all ${count(gone.length)}` };
   if (release !== undefined && covers(gone, release) && !covers(after, release))
     return { reason: 'ReleaseRegistry', message: `removes the registry of the release payload, ${release}` };
@@ -83,7 +83,7 @@ function judge(
 function ofShare(
   before: readonly DockerConfigEntry[],
   gone: readonly DockerConfigEntry[],
-): Pick<HeldRemoval, 'reason' | 'message'> {
+): Pick<HeldEntryRemoval, 'reason' | 'message'> {
   return { reason: 'Share', message: `removes ${gone.length} of ${count(before.length)}` };
 }
 

@@ -54,7 +54,7 @@ export const STATUS_READS: readonly Read[] = [STATUS, PLATFORM_STATUS].map((ref)
   optional: true,
 }));
 
-export interface ReportInput {
+export interface PullSecretReportInput {
   readonly world: World;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
@@ -67,7 +67,7 @@ export interface ReportInput {
 type Reported = Required<Pick<Outcome, 'apply' | 'status' | 'events' | 'metrics'>>;
 
 /** Builds the reporting part of the outcome. */
-export function report(input: ReportInput): Reported {
+export function reportPullSecret(input: PullSecretReportInput): Reported {
   const { secrets, plan, nodes, problems, world } = input;
   const trouble = input.observed === undefined ? [...problems, ...noEligibleNodes(world, nodes)] : problems;
   const { additional } = secrets;
@@ -96,7 +96,10 @@ function managedBy(elsewhere: Elsewhere | undefined): readonly ConditionInput[] 
   return elsewhere === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True', ...elsewhere }];
 }
 
-function tenantStatus(input: ReportInput, managed: readonly ConditionInput[]): ReturnType<typeof pullStatus> {
+function tenantStatus(
+  input: PullSecretReportInput,
+  managed: readonly ConditionInput[],
+): ReturnType<typeof pullStatus> {
   const { world, plan } = input;
   return pullStatus({
     reporter: 'global-pull-secret',
@@ -113,7 +116,7 @@ function tenantStatus(input: ReportInput, managed: readonly ConditionInput[]): R
  * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
  * from nodes, it waits: that is nothing that it could fix.
  */
-function tenantConditions({ plan, problems }: ReportInput): readonly ConditionInput[] {
+function tenantConditions({ plan, problems }: PullSecretReportInput): readonly ConditionInput[] {
   const rejected = rejectedOf(plan.verdicts);
   const shadowed = plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
   const [problem] = problems;
@@ -161,7 +164,7 @@ function countsOf(verdicts: readonly Verdict[]): Readonly<Record<string, number>
   return { accepted: count('Accepted'), shadowed: count('Shadowed'), rejected: count('Rejected') };
 }
 
-function metricsOf({ world, plan, nodes }: ReportInput): readonly Sample[] {
+function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Sample[] {
   const labels = { scope: world.scope.name };
   const daemonSet = world.get({
     role: 'hosted',

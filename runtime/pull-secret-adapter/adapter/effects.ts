@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { immutableText } from '../../rules/kubernetes/immutable-field.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import type { Cluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import { CLUSTER_LABEL, dataSecretName, recordName } from '../names.ts';
 import { jobIdentity, type RecordView, type SecretView } from './observe.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
@@ -24,8 +24,8 @@ export interface EffectContext {
 }
 
 /** What an effect is on, as it was seen when it was decided. */
-export interface Target {
-  readonly cluster: Cluster;
+export interface EffectTarget {
+  readonly cluster: HyperfleetCluster;
   readonly secret: SecretView | undefined;
   readonly record: RecordView | undefined;
 }
@@ -38,7 +38,7 @@ export class Overtaken extends PullwrightError {
 }
 
 /** @throws Overtaken when another replica has written meanwhile; PullwrightError when the cluster refuses or does not answer */
-export async function runEffect(effect: Effect, target: Target, context: EffectContext): Promise<void> {
+export async function runEffect(effect: Effect, target: EffectTarget, context: EffectContext): Promise<void> {
   const { cluster, secret } = target;
   switch (effect.do) {
     case 'record':
@@ -72,7 +72,7 @@ export async function runEffect(effect: Effect, target: Target, context: EffectC
 
 async function start(
   effect: Extract<Effect, { do: 'start' }>,
-  { cluster, secret, record }: Target,
+  { cluster, secret, record }: EffectTarget,
   context: EffectContext,
 ): Promise<void> {
   const { settings } = context;
@@ -160,7 +160,7 @@ async function writeExactly(
 }
 
 /** The namespace may come later; the Job says so if it is still missing then. */
-async function bind(cluster: Cluster, namespace: string, context: EffectContext): Promise<void> {
+async function bind(cluster: HyperfleetCluster, namespace: string, context: EffectContext): Promise<void> {
   const binding = bindingObject(cluster, context.settings, namespace);
   const present = await context.kube.get(refOf(binding));
   // By the same name it gives the same right, whichever cluster's it is.
@@ -211,7 +211,7 @@ export async function removeJob(
 }
 
 async function removeBinding(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   namespace: string,
   { kube, settings }: EffectContext,
 ): Promise<void> {

@@ -4,15 +4,15 @@
  */
 import { isApiError } from '../../kube/api-error.ts';
 import { describeError } from '../../rules/errors.ts';
-import type { AdapterStatus, Cluster } from '../cluster.ts';
+import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import type { AdapterSettings } from './settings.ts';
 import { contentHash } from './situation.ts';
-import { type StatusReport, statusReport, type Verdict } from './status-report.ts';
+import { type AvailabilityVerdict, type StatusReport, statusReport } from './status-report.ts';
 
 /** @param own our report as the API holds it, of whatever generation */
 export function faultReport(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   own: AdapterStatus | undefined,
   settings: Pick<AdapterSettings, 'adapterName'>,
   error: unknown,
@@ -20,9 +20,9 @@ export function faultReport(
   const reason: OutcomeReason = isApiError(error, 401, 403)
     ? 'ManagementPermissionDenied'
     : 'ManagementClusterUnavailable';
-  const fault: Verdict = [false, reason, describeError(error)];
+  const fault: AvailabilityVerdict = [false, reason, describeError(error)];
   const current = own !== undefined && speaksOf(own, cluster) ? own : undefined;
-  const stands = (type: string): Verdict => {
+  const stands = (type: string): AvailabilityVerdict => {
     const found = current?.conditions.find((condition) => condition.type === type);
     if (found === undefined) return fault;
     return [found.status === 'True', found.reason ?? 'Reported', found.message ?? ''];
@@ -41,6 +41,6 @@ export function faultReport(
   });
 }
 
-function speaksOf(own: AdapterStatus, cluster: Cluster): boolean {
+function speaksOf(own: AdapterStatus, cluster: HyperfleetCluster): boolean {
   return own.observed_generation === cluster.generation && own.data?.['content'] === contentHash(cluster);
 }

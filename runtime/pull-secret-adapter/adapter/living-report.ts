@@ -1,22 +1,22 @@
 /** How the reports of a cluster that lives are made: what is stored, what was tried, where. */
 import { type OutcomeReason, outcomeClass } from '../outcome.ts';
 import { wantedPlaces } from '../places.ts';
-import { attemptOf, currentStored, type Stored, storedOf } from './memory.ts';
+import { attemptOf, currentStored, type StoredState, storedOf } from './memory.ts';
 import type { JobView } from './observe.ts';
-import { contentHash, type Outcome, recordedPlaces, type Situation, targetHash } from './situation.ts';
-import { statusReport, type Verdict } from './status-report.ts';
+import { type ClusterOutcome, contentHash, recordedPlaces, type Situation, targetHash } from './situation.ts';
+import { type AvailabilityVerdict, statusReport } from './status-report.ts';
 
 /** What is known in every report of a cluster that lives. */
 export interface Told {
-  readonly available: Verdict;
-  readonly applied: Verdict;
-  readonly health?: Verdict;
-  readonly stored: Stored | undefined;
+  readonly available: AvailabilityVerdict;
+  readonly applied: AvailabilityVerdict;
+  readonly health?: AvailabilityVerdict;
+  readonly stored: StoredState | undefined;
   readonly data?: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, string | number>>;
 }
 
-export function report(situation: Situation, told: Told, started: boolean): Outcome['report'] {
+export function livingReport(situation: Situation, told: Told, started: boolean): ClusterOutcome['report'] {
   const { cluster, settings } = situation;
   const places = started
     ? [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort()
@@ -37,7 +37,10 @@ export function report(situation: Situation, told: Told, started: boolean): Outc
 }
 
 /** `Available` speaks of what is stored, whatever is being done. */
-export function availability(stored: Stored | undefined, otherwise: Verdict): Verdict {
+export function availability(
+  stored: StoredState | undefined,
+  otherwise: AvailabilityVerdict,
+): AvailabilityVerdict {
   return stored === undefined ? otherwise : [true, 'SecretAvailable', stored.message];
 }
 
@@ -74,7 +77,7 @@ export function failureVerdicts(
   const kind = outcomeClass(reason, undefined);
   const contradicted = kind === 'terminal' || CONTRADICTS.some((one) => one === reason);
   const stored = contradicted ? undefined : currentStored(situation);
-  const verdict: Verdict = [false, reason, message];
+  const verdict: AvailabilityVerdict = [false, reason, message];
   return {
     available: availability(stored, verdict),
     ...(kind === 'retry' || stored !== undefined ? { health: verdict } : {}),

@@ -2,11 +2,12 @@
  * What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these
  * say otherwise, and across generations: labels of a cluster may change without anything changing for its pull secret.
  */
+import { isRecord } from '../../rules/record.ts';
 import type { AdapterStatus } from '../cluster.ts';
 import { contentHash, ownStatus, type Situation, targetHash } from './situation.ts';
 
 /** What a Job stored, and proved by reading it back. */
-export interface Stored {
+export interface StoredState {
   readonly content: string;
   readonly target: string;
   readonly message: string;
@@ -33,14 +34,14 @@ export interface Attempt {
 type Data = Readonly<Record<string, unknown>>;
 
 /** Whatever was stored last, for this cluster's content and places or for others. */
-export function storedOf(situation: Situation): Stored | undefined {
+export function storedOf(situation: Situation): StoredState | undefined {
   const own = ownStatus(situation);
   const { stored } = own?.data ?? {};
   return isRecord(stored) ? readStored(stored) : storedBefore(situation, own);
 }
 
 /** What is stored, if it is what the cluster wants now. */
-export function currentStored(situation: Situation): Stored | undefined {
+export function currentStored(situation: Situation): StoredState | undefined {
   const stored = storedOf(situation);
   const { cluster, settings } = situation;
   const isCurrent =
@@ -48,7 +49,7 @@ export function currentStored(situation: Situation): Stored | undefined {
   return isCurrent && stored.content !== '' ? stored : undefined;
 }
 
-function readStored(stored: Data): Stored {
+function readStored(stored: Data): StoredState {
   const text = (name: string): string => {
     const { [name]: value } = stored;
     return typeof value === 'string' ? value : '';
@@ -65,7 +66,10 @@ function readStored(stored: Data): Stored {
 }
 
 /** A report from before that was remembered says it for its own generation. */
-function storedBefore({ cluster, settings }: Situation, own: AdapterStatus | undefined): Stored | undefined {
+function storedBefore(
+  { cluster, settings }: Situation,
+  own: AdapterStatus | undefined,
+): StoredState | undefined {
   const available = own?.conditions.find((condition) => condition.type === 'Available');
   if (own === undefined || available?.status !== 'True') return undefined;
   if (own.observed_generation !== cluster.generation || own.data?.['content'] !== contentHash(cluster))
@@ -113,8 +117,4 @@ function speaksOfThis(own: AdapterStatus, { cluster, settings }: Situation): boo
 function endOf(own: AdapterStatus): number {
   const finished = own.metadata?.['completed_time'] ?? own.last_report_time;
   return typeof finished === 'string' ? Date.parse(finished) : 0;
-}
-
-function isRecord(value: unknown): value is Data {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -11,15 +11,15 @@ import { planCluster } from '../plan.ts';
 import { reconcile } from './reconcile.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 import type { AdapterSettings } from './settings.ts';
-import { contentHash, type Outcome, recordedPlaces } from './situation.ts';
+import { type ClusterOutcome, contentHash, recordedPlaces } from './situation.ts';
 import { type IngestAnswer, ingestStatus } from './status-ingest.ts';
 import type { StatusBody } from './status-report.ts';
 
-export interface OfflineResult {
+export interface OfflineEventResult {
   readonly cluster: string;
   readonly plan: ReturnType<typeof planCluster>;
-  readonly phase: Outcome['phase'];
-  readonly effects: Outcome['effects'];
+  readonly phase: ClusterOutcome['phase'];
+  readonly effects: ClusterOutcome['effects'];
   /** Values of secrets are redacted. */
   readonly resources: readonly KubeObject[];
   readonly status: StatusBody;
@@ -35,12 +35,12 @@ export interface OfflineResult {
  * @param clock the time for an event without one
  * @throws PullwrightError when a file is missing or is not what it should be
  */
-export async function runOffline(
+export async function runOfflineEvent(
   eventFile: string,
   folder: string,
   settings: AdapterSettings,
   clock: Date,
-): Promise<OfflineResult> {
+): Promise<OfflineEventResult> {
   const { id, time } = await clusterOf(eventFile);
   const now = time ?? clock;
   const read = readCluster(await json(folder, `${id}.json`, 'cluster.json'));

@@ -14,7 +14,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { serveProbes } from '../../telemetry/probes.ts';
-import type { Cluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import { CLUSTER_ID } from '../cluster-event.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
@@ -268,15 +268,18 @@ async function goOver(
 }
 
 function ownCondition(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: Pick<AdapterSettings, 'adapterName'>,
-): Cluster['conditions'][number] | undefined {
+): HyperfleetCluster['conditions'][number] | undefined {
   const type = mirroredType(settings.adapterName);
   return cluster.conditions.find((condition) => condition.type === type);
 }
 
 /** Whatever is not known to be in order; what is in order has its time in the queue. @param cluster an item of the list */
-export function wantsPass(cluster: Cluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
+export function wantsPass(
+  cluster: HyperfleetCluster,
+  settings: Pick<AdapterSettings, 'adapterName'>,
+): boolean {
   if (cluster.deleting) return true;
   const own = ownCondition(cluster, settings);
   return own?.status !== 'True' || own.observed_generation !== cluster.generation;

@@ -6,7 +6,7 @@
  * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
  * seconds later, so that a slow clock cannot hide the end of a Job.
  */
-import type { AdapterStatus, Cluster } from '../cluster.ts';
+import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { clusterSelector, dataSecretName, recordName } from '../names.ts';
 import { readPlace, wantedPlaces } from '../places.ts';
@@ -25,7 +25,7 @@ import {
 } from './observe.ts';
 import { reconcile } from './reconcile.ts';
 import type { AdapterSettings } from './settings.ts';
-import { type Outcome, recordedPlaces } from './situation.ts';
+import { type ClusterOutcome, recordedPlaces } from './situation.ts';
 import { type StatusReport, sameReport } from './status-report.ts';
 
 export interface PassContext extends EffectContext {
@@ -34,7 +34,7 @@ export interface PassContext extends EffectContext {
 }
 
 export interface PassResult {
-  readonly phase: Outcome['phase'] | 'gone' | 'fault';
+  readonly phase: ClusterOutcome['phase'] | 'gone' | 'fault';
   readonly reported: boolean;
   readonly reason: string;
   /** The `data` of the report. */
@@ -89,7 +89,7 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
       ? 'same'
       : api.report(id, { ...body, observed_time: lookedAt.toISOString() });
   if (seen.status === 'fulfilled') await assertNewest(cluster, seen.value, context);
-  let outcome: Outcome;
+  let outcome: ClusterOutcome;
   try {
     if (seen.status === 'rejected') throw seen.reason;
     outcome = await work(cluster, told.value, seen.value, { ...context, now: () => lookedAt });
@@ -107,11 +107,11 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
 
 /** @throws whatever the cluster of the Jobs refuses */
 async function work(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   statuses: readonly AdapterStatus[],
   seen: Observed,
   context: PassContext,
-): Promise<Outcome> {
+): Promise<ClusterOutcome> {
   const { settings } = context;
   const situation = { cluster, statuses, ...seen, settings, namespaces: {}, now: context.now() };
   const places = [...recordedPlaces(situation), ...wantedPlaces(cluster, settings)];
@@ -143,7 +143,7 @@ async function fault(
   };
 }
 
-function resultOf(outcome: Outcome, answer: Reported): PassResult {
+function resultOf(outcome: ClusterOutcome, answer: Reported): PassResult {
   const again =
     outcome.afterReport.some((effect) => effect.do === 'remove-job') && outcome.phase !== 'deleted';
   const requeueAfterMs =
@@ -163,7 +163,7 @@ function isOld(own: AdapterStatus | undefined, now: Date, { repeatSeconds }: Ada
 }
 
 /** What is there may be for a newer generation than the one that was read, by a replica that read later. */
-async function assertNewest(cluster: Cluster, seen: Observed, { api }: PassContext): Promise<void> {
+async function assertNewest(cluster: HyperfleetCluster, seen: Observed, { api }: PassContext): Promise<void> {
   const newest = Math.max(seen.secret?.generation ?? 0, ...seen.jobs.map((job) => job.generation));
   if (newest <= cluster.generation) return;
   const now = await api.cluster(cluster.id);

@@ -7,9 +7,9 @@ import { type OutcomeClass, readReceipt } from '../outcome.ts';
 import { type Place, readPlace, wantedPlaces } from '../places.ts';
 import type { JobView } from './observe.ts';
 import {
+  type ClusterOutcome,
   type Effect,
   failureOf,
-  type Outcome,
   ownStatus,
   pauseLeftMs,
   recordedPlaces,
@@ -17,7 +17,7 @@ import {
   retryPauseMs,
   type Situation,
 } from './situation.ts';
-import { statusReport, type Verdict } from './status-report.ts';
+import { type AvailabilityVerdict, statusReport } from './status-report.ts';
 import { tenancyFault } from './store-gate.ts';
 
 type Receipt = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ type Receipt = Readonly<Record<string, string>>;
 const PLACES_PER_JOB = 10;
 
 /** Reconciles a cluster that is being deleted. */
-export function reconcileDeletion(situation: Situation): Outcome {
+export function reconcileDeletion(situation: Situation): ClusterOutcome {
   const { jobs, secret } = situation;
   const clean: readonly Effect[] = secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
   const own = ownStatus(situation);
@@ -87,7 +87,7 @@ function startDeletion(
   clean: readonly Effect[],
   receipt: Receipt,
   left: readonly string[],
-): Outcome {
+): ClusterOutcome {
   const { cluster } = situation;
   const own = ownStatus(situation);
   const name = jobName(cluster.id, cluster.generation);
@@ -109,7 +109,12 @@ function startDeletion(
   return pending(situation, `Job "${name}" removes the pull secret`, receipt, { effects, attempt });
 }
 
-function byJob(situation: Situation, clean: readonly Effect[], receipt: Receipt, job: JobView): Outcome {
+function byJob(
+  situation: Situation,
+  clean: readonly Effect[],
+  receipt: Receipt,
+  job: JobView,
+): ClusterOutcome {
   if (job.phase === 'running')
     return pending(situation, `Job "${job.name}" removes the pull secret`, receipt, {
       effects: clean,
@@ -128,7 +133,7 @@ interface Pending {
   readonly requeueAfterMs?: number;
 }
 
-function pending(situation: Situation, message: string, receipt: Receipt, next: Pending): Outcome {
+function pending(situation: Situation, message: string, receipt: Receipt, next: Pending): ClusterOutcome {
   const { attempt } = next;
   return {
     phase: 'deleting',
@@ -146,7 +151,7 @@ function pending(situation: Situation, message: string, receipt: Receipt, next: 
   };
 }
 
-function gone(situation: Situation, effects: readonly Effect[], receipt: Receipt): Outcome {
+function gone(situation: Situation, effects: readonly Effect[], receipt: Receipt): ClusterOutcome {
   const { jobs, namespaces, record } = situation;
   const message = receiptText(receipt);
   const bindings = Object.entries(namespaces)
@@ -178,7 +183,7 @@ function failedDeletion(
   effects: readonly Effect[],
   receipt: Receipt,
   job: JobView,
-): Outcome {
+): ClusterOutcome {
   const { settings, now } = situation;
   const { reason, message, kind } = failureOf(job);
   // A deletion is never given up by itself: the cluster would stay for ever. What is terminal is tried as rarely as what is denied.
@@ -206,12 +211,12 @@ function report(
   situation: Situation,
   receipt: Receipt,
   input: {
-    readonly available: Verdict;
-    readonly finalized: Verdict;
+    readonly available: AvailabilityVerdict;
+    readonly finalized: AvailabilityVerdict;
     readonly data?: Readonly<Record<string, unknown>>;
     readonly metadata?: Readonly<Record<string, string | number>>;
   },
-): Outcome['report'] {
+): ClusterOutcome['report'] {
   const { cluster, settings } = situation;
   const places = placesToRemove(situation);
   return statusReport({

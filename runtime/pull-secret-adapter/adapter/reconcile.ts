@@ -10,33 +10,33 @@ import { outcomeClass } from '../outcome.ts';
 import { wantedPlaces } from '../places.ts';
 import { type Plan, planCluster } from '../plan.ts';
 import { labelRepairs } from './label-repairs.ts';
-import { availability, failureVerdicts, metadata, report, times, work } from './living-report.ts';
-import { type Attempt, attemptOf, currentStored, type Stored, storedOf } from './memory.ts';
+import { availability, failureVerdicts, livingReport, metadata, times, work } from './living-report.ts';
+import { type Attempt, attemptOf, currentStored, type StoredState, storedOf } from './memory.ts';
 import type { JobView } from './observe.ts';
 import { reconcileDeletion } from './reconcile-deletion.ts';
 import { failedBefore, gated, standing } from './resting.ts';
 import {
+  type ClusterOutcome,
   contentHash,
   type Effect,
   failureOf,
-  type Outcome,
   pauseLeftMs,
   recordedPlaces,
   removal,
-  removeSecret,
   retryPauseMs,
   type Situation,
+  secretRemoval,
   targetHash,
 } from './situation.ts';
 import { storeGate } from './store-gate.ts';
 
 /** Reconciles one cluster. */
-export function reconcile(situation: Situation): Outcome {
+export function reconcile(situation: Situation): ClusterOutcome {
   const outcome = reconcileWork(situation);
   return { ...outcome, effects: [...labelRepairs(situation, outcome.effects), ...outcome.effects] };
 }
 
-function reconcileWork(situation: Situation): Outcome {
+function reconcileWork(situation: Situation): ClusterOutcome {
   const { cluster, statuses, settings } = situation;
   const plan = planCluster(cluster, statuses, settings.dependencies);
   if (plan.verdict === 'deleting') return reconcileDeletion(situation);
@@ -70,7 +70,7 @@ function isCurrent({ cluster, settings }: Situation, job: JobView): boolean {
 
 /** The temporary Secret, when no Job of this content reads it. */
 function orphan(situation: Situation, plan: Plan): readonly Effect[] {
-  return plan.verdict === 'ready' ? [] : removeSecret(situation);
+  return plan.verdict === 'ready' ? [] : secretRemoval(situation);
 }
 
 function secretIsRight({ cluster, secret }: Situation, job: JobView): boolean {
@@ -78,7 +78,7 @@ function secretIsRight({ cluster, secret }: Situation, job: JobView): boolean {
 }
 
 /** The Job has gone, or there was none: what was reported last says which. */
-function withoutJob(situation: Situation, plan: Plan): Outcome {
+function withoutJob(situation: Situation, plan: Plan): ClusterOutcome {
   const stored = currentStored(situation);
   const due = stored === undefined ? 0 : verifyInMs(situation, stored);
   if (stored !== undefined && due > 0) return standing(situation, stored, due);
@@ -89,7 +89,7 @@ function withoutJob(situation: Situation, plan: Plan): Outcome {
   return start(situation, Math.max(1, attempt?.number ?? 1), plan);
 }
 
-function afterFailure(situation: Situation, attempt: Attempt, plan: Plan): Outcome {
+function afterFailure(situation: Situation, attempt: Attempt, plan: Plan): ClusterOutcome {
   const kind = outcomeClass(attempt.reason, undefined);
   const pause = retryPauseMs(kind, attempt.number, situation.settings);
   const isAsked = isNewRequest(situation, attempt.verifyRequest);
@@ -106,14 +106,14 @@ function isNewRequest({ record }: Pick<Situation, 'record'>, answered: string): 
 }
 
 /** When what is stored has to be proved again; zero or less: now. */
-function verifyInMs({ settings, record, now }: Situation, stored: Stored): number {
+function verifyInMs({ settings, record, now }: Situation, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
   if (settings.verifyEverySeconds === 0) return Number.POSITIVE_INFINITY;
   const age = now.getTime() - Date.parse(stored.verifiedTime);
   return Number.isNaN(age) ? 0 : settings.verifyEverySeconds * 1000 - age;
 }
 
-function start(situation: Situation, attempt: number, plan: Plan): Outcome {
+function start(situation: Situation, attempt: number, plan: Plan): ClusterOutcome {
   const { cluster, settings } = situation;
   const job = jobName(cluster.id, cluster.generation);
   const wanted = wantedPlaces(cluster, settings);
@@ -133,7 +133,7 @@ interface Progress {
   readonly requeueAfterMs?: number;
 }
 
-function inProgress(situation: Situation, attempt: number, progress: Progress, plan: Plan): Outcome {
+function inProgress(situation: Situation, attempt: number, progress: Progress, plan: Plan): ClusterOutcome {
   const { cluster, settings } = situation;
   const name = progress.job?.name ?? jobName(cluster.id, cluster.generation);
   const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
@@ -142,7 +142,7 @@ function inProgress(situation: Situation, attempt: number, progress: Progress, p
     phase: 'running',
     effects: progress.effects,
     afterReport: [],
-    report: report(
+    report: livingReport(
       situation,
       {
         available: availability(currentStored(situation), [false, 'JobInProgress', message]),
@@ -157,10 +157,10 @@ function inProgress(situation: Situation, attempt: number, progress: Progress, p
   };
 }
 
-function succeeded(situation: Situation, job: JobView): Outcome {
+function succeeded(situation: Situation, job: JobView): ClusterOutcome {
   const { now, settings } = situation;
   const message = job.result?.message ?? `Job "${job.name}" has ended well`;
-  const stored: Stored = {
+  const stored: StoredState = {
     content: contentHash(situation.cluster),
     target: targetHash(situation.cluster, settings),
     message,
@@ -172,9 +172,9 @@ function succeeded(situation: Situation, job: JobView): Outcome {
   const due = verifyInMs(situation, stored);
   return {
     phase: 'stored',
-    effects: removeSecret(situation),
+    effects: secretRemoval(situation),
     afterReport: due > 0 ? [] : [removal(job)],
-    report: report(
+    report: livingReport(
       situation,
       {
         available: [true, 'SecretAvailable', message],
@@ -189,16 +189,16 @@ function succeeded(situation: Situation, job: JobView): Outcome {
   };
 }
 
-function failed(situation: Situation, job: JobView): Outcome {
+function failed(situation: Situation, job: JobView): ClusterOutcome {
   const { settings, now } = situation;
   const { reason, message, kind } = failureOf(job);
   const left = pauseLeftMs(retryPauseMs(kind, job.attempt, settings), job, now);
   const isDue = isNewRequest(situation, job.verifyRequest) || (left !== undefined && !(left > 0));
   return {
     phase: 'failed',
-    effects: removeSecret(situation),
+    effects: secretRemoval(situation),
     afterReport: isDue ? [removal(job)] : [],
-    report: report(
+    report: livingReport(
       situation,
       {
         ...failureVerdicts(situation, reason, message),

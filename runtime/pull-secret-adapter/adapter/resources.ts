@@ -7,7 +7,7 @@ import {
 } from '../../../charts/pull-secret-adapter/objects.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { redact, reveal } from '../../rules/redacted.ts';
-import type { Cluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
   clusterLabels,
@@ -31,7 +31,7 @@ import { contentHash, targetHash } from './situation.ts';
 
 /** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */
 export function dataSecret(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: AdapterSettings,
   owner: { readonly name: string; readonly uid: string } | undefined,
 ): KubeObject {
@@ -55,7 +55,7 @@ export function dataSecret(
 
 /** The record of every place that the pull secret of a cluster was ever written to. */
 export function recordObject(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: AdapterSettings,
   places: readonly string[],
 ): KubeObject {
@@ -72,7 +72,7 @@ export function recordObject(
 }
 
 /** What a Job is to do. */
-export interface JobTask {
+export interface JobRequest {
   readonly job: string;
   readonly purpose: Purpose;
   readonly attempt: number;
@@ -83,7 +83,11 @@ export interface JobTask {
 }
 
 /** The Job of one generation. */
-export function jobObject(cluster: Cluster, settings: AdapterSettings, step: JobTask): KubeObject {
+export function jobObject(
+  cluster: HyperfleetCluster,
+  settings: AdapterSettings,
+  step: JobRequest,
+): KubeObject {
   const job = pullSecretJob({
     name: step.job,
     namespace: settings.namespace,
@@ -119,9 +123,9 @@ export function jobObject(cluster: Cluster, settings: AdapterSettings, step: Job
 }
 
 function needsApiServer(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: AdapterSettings,
-  { purpose, places }: Pick<JobTask, 'purpose' | 'places'>,
+  { purpose, places }: Pick<JobRequest, 'purpose' | 'places'>,
 ): boolean {
   return purpose === 'store'
     ? managementNamespace(cluster, settings) !== ''
@@ -129,7 +133,11 @@ function needsApiServer(
 }
 
 /** The binding in a management namespace. */
-export function bindingObject(cluster: Cluster, settings: AdapterSettings, namespace: string): KubeObject {
+export function bindingObject(
+  cluster: HyperfleetCluster,
+  settings: AdapterSettings,
+  namespace: string,
+): KubeObject {
   return pullSecretBinding({
     namespace,
     labels: clusterLabels(cluster, 'role-binding'),
@@ -140,9 +148,9 @@ export function bindingObject(cluster: Cluster, settings: AdapterSettings, names
 
 /** Namespaces in which a Job needs a binding. */
 export function boundNamespaces(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: AdapterSettings,
-  { purpose, places }: Pick<JobTask, 'purpose' | 'places'>,
+  { purpose, places }: Pick<JobRequest, 'purpose' | 'places'>,
 ): readonly string[] {
   if (purpose === 'store') {
     const namespace = managementNamespace(cluster, settings);
@@ -154,7 +162,10 @@ export function boundNamespaces(
   return [...new Set(found)];
 }
 
-function annotations(cluster: Cluster, settings: AdapterSettings): Readonly<Record<string, string>> {
+function annotations(
+  cluster: HyperfleetCluster,
+  settings: AdapterSettings,
+): Readonly<Record<string, string>> {
   return {
     [GENERATION_ANNOTATION]: String(cluster.generation),
     [HASH_ANNOTATION]: contentHash(cluster),
@@ -165,7 +176,7 @@ function annotations(cluster: Cluster, settings: AdapterSettings): Readonly<Reco
 }
 
 /** What both kinds of Job are told. */
-function commonEnvironment(cluster: Cluster): Readonly<Record<string, string>> {
+function commonEnvironment(cluster: HyperfleetCluster): Readonly<Record<string, string>> {
   return {
     CLUSTER_ID: cluster.id,
     CLUSTER_NAME: cluster.name,
@@ -177,7 +188,10 @@ function commonEnvironment(cluster: Cluster): Readonly<Record<string, string>> {
 }
 
 /** Names as the existing job reads them, and ours; nothing secret. */
-function storeEnvironment(cluster: Cluster, settings: AdapterSettings): Readonly<Record<string, string>> {
+function storeEnvironment(
+  cluster: HyperfleetCluster,
+  settings: AdapterSettings,
+): Readonly<Record<string, string>> {
   const project = cluster.projectId ?? '';
   const region = cluster.region ?? '';
   return {
@@ -197,7 +211,7 @@ function storeEnvironment(cluster: Cluster, settings: AdapterSettings): Readonly
 }
 
 function deleteEnvironment(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: AdapterSettings,
   places: readonly string[],
 ): Readonly<Record<string, string>> {

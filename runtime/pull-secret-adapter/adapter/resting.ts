@@ -1,21 +1,24 @@
 /** What a pass comes to that starts nothing: the work is gated, or done, or has failed and waits. */
 import { outcomeClass } from '../outcome.ts';
 import type { Plan } from '../plan.ts';
-import { attemptData, availability, failureVerdicts, report, work } from './living-report.ts';
-import { type Attempt, attemptOf, currentStored, type Stored, storedOf } from './memory.ts';
-import { type Outcome, removeSecret, type Situation } from './situation.ts';
-import type { Verdict } from './status-report.ts';
+import { attemptData, availability, failureVerdicts, livingReport, work } from './living-report.ts';
+import { type Attempt, attemptOf, currentStored, type StoredState, storedOf } from './memory.ts';
+import { type ClusterOutcome, type Situation, secretRemoval } from './situation.ts';
+import type { AvailabilityVerdict } from './status-report.ts';
 
 /** Nothing may start now. */
-export function gated(situation: Situation, plan: Exclude<Plan, { verdict: 'ready' | 'deleting' }>): Outcome {
-  const unmet: Verdict = [false, plan.reason, plan.message];
+export function gated(
+  situation: Situation,
+  plan: Exclude<Plan, { verdict: 'ready' | 'deleting' }>,
+): ClusterOutcome {
+  const unmet: AvailabilityVerdict = [false, plan.reason, plan.message];
   const stored = currentStored(situation);
   const own = situation.statuses.find((status) => status.adapter === situation.settings.adapterName);
   return {
     phase: plan.verdict,
-    effects: removeSecret(situation),
+    effects: secretRemoval(situation),
     afterReport: [],
-    report: report(
+    report: livingReport(
       situation,
       {
         available: availability(stored, unmet),
@@ -37,13 +40,13 @@ export function gated(situation: Situation, plan: Exclude<Plan, { verdict: 'read
 }
 
 /** It is stored, and nothing is to be done until it is proved again. */
-export function standing(situation: Situation, stored: Stored, dueMs: number): Outcome {
+export function standing(situation: Situation, stored: StoredState, dueMs: number): ClusterOutcome {
   const { details } = stored;
   return {
     phase: 'stored',
-    effects: removeSecret(situation),
+    effects: secretRemoval(situation),
     afterReport: [],
-    report: report(
+    report: livingReport(
       situation,
       {
         available: availability(stored, [false, '', '']),
@@ -63,14 +66,14 @@ function ownMetadata({ statuses, settings }: Situation): Readonly<Record<string,
   return (own?.metadata ?? {}) as Readonly<Record<string, string | number>>;
 }
 
-export function failedBefore(situation: Situation, attempt: Attempt): Outcome {
+export function failedBefore(situation: Situation, attempt: Attempt): ClusterOutcome {
   const { reason, message, verifyRequest } = attempt;
   const kind = outcomeClass(reason, undefined);
   return {
     phase: 'failed',
-    effects: removeSecret(situation),
+    effects: secretRemoval(situation),
     afterReport: [],
-    report: report(
+    report: livingReport(
       situation,
       {
         ...failureVerdicts(situation, reason, message),

@@ -7,7 +7,7 @@
 
 import { createHash } from 'node:crypto';
 import { exponentialMs } from '../../rules/back-off.ts';
-import type { AdapterStatus, Cluster } from '../cluster.ts';
+import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import { type OutcomeClass, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
 import { pullSecretHash } from '../pull-secret.ts';
@@ -17,7 +17,7 @@ import type { StatusReport } from './status-report.ts';
 
 /** All that is known. */
 export interface Situation {
-  readonly cluster: Cluster;
+  readonly cluster: HyperfleetCluster;
   readonly statuses: readonly AdapterStatus[];
   readonly jobs: readonly JobView[];
   readonly secret: SecretView | undefined;
@@ -57,7 +57,7 @@ export type Effect =
   | { readonly do: 'remove-record'; readonly uid: string };
 
 /** What a pass comes to. */
-export interface Outcome {
+export interface ClusterOutcome {
   readonly effects: readonly Effect[];
   readonly report: StatusReport;
   /** Only once the report is stored: what the report must remember first. */
@@ -80,12 +80,12 @@ export const FIRST_RETRY_MS = 30_000;
 export const MAX_RETRY_MS = 900_000;
 
 /** Sixteen hex digits are enough to tell one secret from the next; nothing can be guessed from them. */
-export function contentHash(cluster: Cluster): string {
+export function contentHash(cluster: HyperfleetCluster): string {
   return cluster.pullSecret === undefined ? '' : pullSecretHash(cluster.pullSecret).slice(0, 16);
 }
 
 /** What the places of a cluster's pull secret are now, in short. */
-export function targetHash(cluster: Cluster, settings: AdapterSettings): string {
+export function targetHash(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   const text = wantedPlaces(cluster, settings).join('\n');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
@@ -140,7 +140,7 @@ function failureText(job: JobView): string {
 }
 
 /** The temporary Secret goes. */
-export function removeSecret({ secret }: Situation): readonly Effect[] {
+export function secretRemoval({ secret }: Situation): readonly Effect[] {
   return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
 }
 

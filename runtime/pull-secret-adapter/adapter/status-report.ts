@@ -1,4 +1,5 @@
 /** What is reported to `/clusters/{id}/statuses`. */
+import { isRecord } from '../../rules/record.ts';
 import type { AdapterStatus } from '../cluster.ts';
 
 /** A condition of a report. */
@@ -22,22 +23,22 @@ export interface StatusReport {
 export type StatusBody = StatusReport & { readonly observed_time: string };
 
 /** True, False, with a reason and a message, per condition. */
-export interface ReportInput {
+export interface StatusReportInput {
   readonly adapter: string;
   readonly generation: number;
-  readonly available: Verdict;
-  readonly applied: Verdict;
-  readonly health?: Verdict;
-  readonly finalized?: Verdict;
+  readonly available: AvailabilityVerdict;
+  readonly applied: AvailabilityVerdict;
+  readonly health?: AvailabilityVerdict;
+  readonly finalized?: AvailabilityVerdict;
   readonly data?: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, string | number>>;
 }
 
 /** Status, reason, message. */
-export type Verdict = readonly [boolean, string, string];
+export type AvailabilityVerdict = readonly [boolean, string, string];
 
-const HEALTHY: Verdict = [true, 'Healthy', 'The adapter works'];
-const IN_USE: Verdict = [false, 'InUse', 'The cluster is not being deleted'];
+const HEALTHY: AvailabilityVerdict = [true, 'Healthy', 'The adapter works'];
+const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being deleted'];
 
 /**
  * The report: always all four conditions, since the API refuses a report without the first three and never removes a cluster whose
@@ -54,7 +55,7 @@ const IN_USE: Verdict = [false, 'InUse', 'The cluster is not being deleted'];
  * assert.deepEqual(report.conditions.map((one) => `${one.type}=${one.status}`), ['Available=True', 'Applied=True', 'Health=True', 'Finalized=False']);
  * ```
  */
-export function statusReport(input: ReportInput): StatusReport {
+export function statusReport(input: StatusReportInput): StatusReport {
   return {
     adapter: input.adapter,
     observed_generation: input.generation,
@@ -71,7 +72,10 @@ export function statusReport(input: ReportInput): StatusReport {
   };
 }
 
-function condition(type: ReportCondition['type'], [holds, reason, message]: Verdict): ReportCondition {
+function condition(
+  type: ReportCondition['type'],
+  [holds, reason, message]: AvailabilityVerdict,
+): ReportCondition {
   return { type, status: holds ? 'True' : 'False', reason, message: message.slice(0, 1024) };
 }
 
@@ -92,8 +96,6 @@ export function sameReport(report: StatusReport, stored: AdapterStatus | undefin
 /** JSON with sorted keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
+    isRecord(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
   );
 }

@@ -1,5 +1,5 @@
 /** What keeps the work on a pull secret from starting, beside the preconditions of the requirement: names, tenancy, a namespace that ends. */
-import type { Cluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import { managementNamespace, nameFaults } from '../places.ts';
 import type { Plan, PlanProblem } from '../plan.ts';
 import type { AdapterSettings } from './settings.ts';
@@ -55,7 +55,7 @@ export function storeGate(
  * ```
  */
 export function tenancyFault(
-  { tenantFields, projectId = '' }: Pick<Cluster, 'tenantFields' | 'projectId'>,
+  { tenantFields, projectId = '' }: Pick<HyperfleetCluster, 'tenantFields' | 'projectId'>,
   { tenants, tenantKey }: Pick<AdapterSettings, 'tenants' | 'tenantKey'>,
 ): string | undefined {
   if (tenants === undefined) return undefined;

@@ -40,7 +40,7 @@ export interface JobConfig extends JobTask {
   readonly terminationLog: string;
 }
 
-export type Env = Readonly<Record<string, string | undefined>>;
+export type JobEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The checks of the existing job, in its order and words.
@@ -66,7 +66,7 @@ export function missingVariable(task: {
 }
 
 /** `SECRET_NAME`, or the name made from the cluster. */
-export function secretNameOf(env: Env): string {
+export function secretNameOf(env: JobEnvironment): string {
   const given = env['SECRET_NAME'] ?? '';
   if (given !== '') return given;
   const id = env['CLUSTER_ID'] ?? '';
@@ -80,7 +80,7 @@ export function secretNameOf(env: Env): string {
  * @param file text of the file that `PULL_SECRET_FILE` names, if it names one
  * @throws JobError InvalidConfiguration, naming the variable
  */
-export function readJobConfig(env: Env, file: Redacted<string> | undefined): JobConfig {
+export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
   const mode = choice(env, 'JOB_MODE', ['store', 'delete'], 'store');
   const places = mode === 'delete' ? placesOf(env) : [];
   const { pullSecret, ...task } = readTask(env, file, mode, places);
@@ -88,7 +88,7 @@ export function readJobConfig(env: Env, file: Redacted<string> | undefined): Job
 }
 
 /** `PLACES`, or the one place that the other variables name. */
-function placesOf(env: Env): readonly Place[] {
+function placesOf(env: JobEnvironment): readonly Place[] {
   const given = (env['PLACES'] ?? '').split(' ').filter((text) => text !== '');
   const project = env['GCP_PROJECT_ID'] ?? '';
   const namespace = env['MANAGEMENT_NAMESPACE'] ?? '';
@@ -107,7 +107,7 @@ function placesOf(env: Env): readonly Place[] {
 
 /** Who and where; the part that the existing job has. */
 function readTask(
-  env: Env,
+  env: JobEnvironment,
   file: Redacted<string> | undefined,
   mode: 'store' | 'delete',
   places: readonly Place[],
@@ -132,7 +132,7 @@ function readTask(
 }
 
 /** A deletion may name its places alone. */
-function taskOf(env: Env, places: readonly Place[]): Omit<JobTask, 'pullSecret'> {
+function taskOf(env: JobEnvironment, places: readonly Place[]): Omit<JobTask, 'pullSecret'> {
   const google = places.find((place) => place.kind === 'google');
   return {
     gcpProjectId: env['GCP_PROJECT_ID'] ?? google?.project ?? (places.length > 0 ? 'none' : ''),
@@ -141,7 +141,7 @@ function taskOf(env: Env, places: readonly Place[]): Omit<JobTask, 'pullSecret'>
   };
 }
 
-function readOptions(env: Env): Omit<JobConfig, keyof JobTask | 'mode' | 'places'> {
+function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode' | 'places'> {
   const text = (name: string, otherwise = ''): string => env[name] ?? otherwise;
   return {
     clusterName: text('CLUSTER_NAME'),
@@ -176,7 +176,7 @@ function wrong(message: string): JobError {
   return new JobError('InvalidConfiguration', message);
 }
 
-function choice<T extends string>(env: Env, name: string, values: readonly T[], otherwise: T): T {
+function choice<T extends string>(env: JobEnvironment, name: string, values: readonly T[], otherwise: T): T {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const found = values.find((value) => value === given);
@@ -184,14 +184,14 @@ function choice<T extends string>(env: Env, name: string, values: readonly T[], 
   return found;
 }
 
-function wholeNumber(env: Env, name: string, otherwise: number): number {
+function wholeNumber(env: JobEnvironment, name: string, otherwise: number): number {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   if (!/^\d{1,9}$/.test(given)) throw wrong(`${name} is not a whole number`);
   return Number(given);
 }
 
-function durationMs(env: Env, name: string, otherwise: number): number {
+function durationMs(env: JobEnvironment, name: string, otherwise: number): number {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
@@ -200,7 +200,7 @@ function durationMs(env: Env, name: string, otherwise: number): number {
 }
 
 /** Credentials go there: only TLS, or this very machine. */
-function endpoint(env: Env, name: string, otherwise: string): string {
+function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const url = URL.canParse(given) ? new URL(given) : undefined;
@@ -212,7 +212,7 @@ function endpoint(env: Env, name: string, otherwise: string): string {
 }
 
 /** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
-function replicationOf(env: Env): Replication | undefined {
+function replicationOf(env: JobEnvironment): Replication | undefined {
   const policy = env['REPLICATION_POLICY'] ?? '';
   const key = env['KMS_KEY_NAME'] ?? '';
   const encryption = key === '' ? {} : { customerManagedEncryption: { kmsKeyName: key } };

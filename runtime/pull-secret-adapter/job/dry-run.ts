@@ -7,7 +7,7 @@ import { assertPullSecret } from './job.ts';
 import { tryManagementSecret } from './management-secret.ts';
 import { readNewest } from './read-version.ts';
 import { assertOurs } from './secret-ownership.ts';
-import type { JobEnd, JobShell } from './shell.ts';
+import type { JobExit, JobShell } from './shell.ts';
 
 /** Storing fails without one of these. */
 const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];
@@ -29,7 +29,7 @@ interface Plan {
 }
 
 /** @throws JobError, GcpError: what a run would end with */
-export async function dryRun(config: JobConfig, shell: JobShell): Promise<JobEnd> {
+export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log, management } = shell;
   if (config.mode === 'store') assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation (DRY RUN MODE)');

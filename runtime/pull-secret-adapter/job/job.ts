@@ -11,11 +11,11 @@ import { JobError, permissionOf } from './gcp-error.ts';
 import { writeManagementSecret } from './management-secret.ts';
 import { versionNumber } from './read-version.ts';
 import { removePlaces } from './remove-places.ts';
-import { done, explained, type JobEnd, type JobLog, type JobShell, retried } from './shell.ts';
+import { done, explained, type JobExit, type JobLog, type JobShell, retried } from './shell.ts';
 import { type StoreResult, storeSecret } from './store-secret.ts';
 
 /** Runs to an end; never throws. */
-export async function runJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
+export async function runJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
   try {
     return config.mode === 'delete' ? await removePlaces(config, shell) : await storeAll(config, shell);
   } catch (error) {
@@ -28,7 +28,7 @@ export function failedEnd(
   config: Pick<JobConfig, 'gcpProjectId' | 'secretName'>,
   log: JobLog,
   error: unknown,
-): JobEnd {
+): JobExit {
   const known = explained(config.gcpProjectId, error);
   log(
     'error',
@@ -62,7 +62,7 @@ export function assertPullSecret(secret: Redacted<string>): void {
   }
 }
 
-async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
+async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log } = shell;
   assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation');

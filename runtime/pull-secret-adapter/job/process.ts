@@ -9,17 +9,17 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import type { GooglePlace, KubernetesPlace } from '../places.ts';
 import { accountDomain } from '../templates.ts';
-import { type Env, type JobConfig, readJobConfig, secretNameOf } from './config.ts';
-import { dryRun } from './dry-run.ts';
+import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
+import { dryRunJob } from './dry-run.ts';
 import { JobError } from './gcp-error.ts';
 import { gcpIdentity } from './gcp-identity.ts';
 import { failedEnd, runJob } from './job.ts';
 import type { ManagementSecretInput } from './management-secret.ts';
 import { SecretManager } from './secret-manager.ts';
-import type { JobEnd, JobLog } from './shell.ts';
+import type { JobExit, JobLog } from './shell.ts';
 
 export interface JobProcess {
-  readonly env: Env;
+  readonly env: JobEnvironment;
   readonly signal: AbortSignal;
   readonly dryRun: boolean;
   /** Takes one line. */
@@ -34,7 +34,7 @@ export interface JobProcess {
 export async function runJobProcess(options: JobProcess): Promise<number> {
   const { env } = options;
   const log = jobLog(env, options.write);
-  let end: JobEnd;
+  let end: JobExit;
   let config: JobConfig | undefined;
   try {
     config = readJobConfig(env, await pullSecretFile(env));
@@ -51,7 +51,7 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
 }
 
 /** Everything that the run needs, and the run. */
-async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobEnd> {
+async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobExit> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
   const { secretManagerEndpoint, resourceManagerEndpoint, iamCredentialsEndpoint } = config;
@@ -82,7 +82,7 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
       pause: (ms: number) => (options.pause ?? wait)(ms, signal),
       log,
     };
-    return options.dryRun ? await dryRun(config, shell) : await runJob(config, shell);
+    return options.dryRun ? await dryRunJob(config, shell) : await runJob(config, shell);
   } finally {
     limit.clear();
     client?.close();
@@ -156,7 +156,7 @@ function openManager(
   });
 }
 
-async function pullSecretFile(env: Env): Promise<Redacted<string> | undefined> {
+async function pullSecretFile(env: JobEnvironment): Promise<Redacted<string> | undefined> {
   const file = env['PULL_SECRET_FILE'] ?? '';
   if (file === '' || env['JOB_MODE'] === 'delete') return undefined;
   const bytes = await readFile(file).catch((error: unknown) => {
@@ -170,7 +170,7 @@ async function pullSecretFile(env: Env): Promise<Redacted<string> | undefined> {
 }
 
 /** The lines of the existing job: same names, one JSON object a line. */
-function jobLog(env: Env, write: (line: string) => unknown): JobLog {
+function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
   return (level, operation, message, version) => {
     const line = {
       timestamp: `${new Date().toISOString().slice(0, 19)}Z`,
@@ -186,7 +186,7 @@ function jobLog(env: Env, write: (line: string) => unknown): JobLog {
 }
 
 /** For the side-car of the sibling adapters, and for the adapter by way of the kubelet. Neither must fail the run. */
-async function handOver(env: Env, end: JobEnd): Promise<void> {
+async function handOver(env: JobEnvironment, end: JobExit): Promise<void> {
   const text = JSON.stringify(end.result);
   const files = [env['RESULT_FILE'] ?? '', env['TERMINATION_LOG'] ?? '/dev/termination-log'];
   for (const file of files.filter((name) => name !== '')) {

@@ -8,10 +8,10 @@ import { type GooglePlace, type Place, placeText } from '../places.ts';
 import type { JobConfig } from './config.ts';
 import { GcpError, type JobError } from './gcp-error.ts';
 import { removeManagementSecret } from './management-secret.ts';
-import { done, explained, type JobEnd, type JobShell, retried } from './shell.ts';
+import { done, explained, type JobExit, type JobShell, retried } from './shell.ts';
 
 /** Never throws for a place: the first that failed is what the run ends with, after all were tried. */
-export async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobEnd> {
+export async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const receipt: Record<string, string> = {};
   let failure: JobError | undefined;
   for (const place of config.places) {
@@ -37,8 +37,8 @@ export async function removePlaces(config: JobConfig, shell: JobShell): Promise<
 function failedPart(
   { reason, message, exitCode }: JobError,
   receipt: Readonly<Record<string, string>>,
-  details: JobEnd['result']['details'],
-): JobEnd {
+  details: JobExit['result']['details'],
+): JobExit {
   const retriable = OUTCOMES[reason].class !== 'terminal';
   return {
     exitCode,

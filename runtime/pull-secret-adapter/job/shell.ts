@@ -25,7 +25,7 @@ export interface JobShell {
 /** A line of the existing job's log: operation, message, and where it fits the full name of a version. */
 export type JobLog = (level: 'info' | 'error', operation: string, message: string, version?: string) => void;
 
-export interface JobEnd {
+export interface JobExit {
   readonly exitCode: number;
   readonly result: JobResult;
 }
@@ -48,7 +48,7 @@ export function explained(project: string, error: unknown): JobError {
 }
 
 /** A good end. */
-export function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobEnd {
+export function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
   return { exitCode: 0, result: { status: 'success', reason, message, details } };
 }
 

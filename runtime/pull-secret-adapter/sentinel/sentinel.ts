@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Publisher } from '../../brokers/broker.ts';
 import { encodeCloudEvent } from '../../brokers/cloud-event.ts';
 import { inParallel } from '../../controller/parallel.ts';
-import type { Cluster } from '../cluster.ts';
+import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { planCluster } from '../plan.ts';
 import { buildEventData, decideToPublish, type SentinelAges, searchByLabels } from './decision.ts';
@@ -89,7 +89,7 @@ export class Sentinel {
     return count;
   }
 
-  async #handle(cluster: Cluster, now: Date): Promise<'not due' | 'published' | 'held' | 'failed'> {
+  async #handle(cluster: HyperfleetCluster, now: Date): Promise<'not due' | 'published' | 'held' | 'failed'> {
     if (!(await this.#isDue(cluster, now))) return 'not due';
     const next = this.#next(cluster, now);
     if (next === undefined) return 'held';
@@ -103,7 +103,7 @@ export class Sentinel {
     return 'published';
   }
 
-  async #isDue(cluster: Cluster, now: Date): Promise<boolean> {
+  async #isDue(cluster: HyperfleetCluster, now: Date): Promise<boolean> {
     const { rule, ages, dependencies } = this.#settings;
     const { publish } = decideToPublish(cluster, now, ages);
     if (!publish || rule === 'reconcile') return publish;
@@ -115,7 +115,7 @@ export class Sentinel {
   }
 
   /** Undefined: the same was said a moment ago. */
-  #next(cluster: Cluster, now: Date): Sent | undefined {
+  #next(cluster: HyperfleetCluster, now: Date): Sent | undefined {
     const { ages, repeatLimitSeconds } = this.#settings;
     const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
     const { generation, deleting } = cluster;
@@ -135,9 +135,9 @@ export class Sentinel {
 
 /** So many at a time that neither the documents pile up nor each is waited for alone. */
 async function* groups(
-  clusters: AsyncIterable<Cluster>,
-): AsyncGenerator<readonly Cluster[], void, undefined> {
-  let group: Cluster[] = [];
+  clusters: AsyncIterable<HyperfleetCluster>,
+): AsyncGenerator<readonly HyperfleetCluster[], void, undefined> {
+  let group: HyperfleetCluster[] = [];
   for await (const cluster of clusters) {
     group.push(cluster);
     if (group.length < PARALLEL) continue;
@@ -148,7 +148,7 @@ async function* groups(
 }
 /** The event, as the running system writes it. */
 export function eventFor(
-  cluster: Cluster,
+  cluster: HyperfleetCluster,
   settings: Pick<SentinelSettings, 'eventType' | 'source'>,
 ): { id: string; body: string } {
   const id = randomUUID();

@@ -8,7 +8,7 @@
 import type { ProfileSecret } from '../../rules/injection/profile.ts';
 import { compareProfiles } from '../../rules/injection/profile.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { type CopyContext, type Decision, decide, isRevoked } from './decide.ts';
+import { type CopiesDecision, type CopyContext, decideCopies, isRevoked } from './decide.ts';
 import { PROFILE_ANNOTATION } from './names.ts';
 import { type Distributor, namespaceLabels, serves, unreadableIn } from './view.ts';
 
@@ -20,7 +20,7 @@ export interface Claim {
 
 /** Who has the name. `unreadable`: a profile that holds the copy and cannot be read now. */
 export type Holder =
-  | { readonly is: 'claim'; readonly claim: Claim; readonly decision: Decision }
+  | { readonly is: 'claim'; readonly claim: Claim; readonly decision: CopiesDecision }
   | { readonly is: 'unreadable'; readonly profile: string }
   | { readonly is: 'nobody' };
 
@@ -52,9 +52,9 @@ export function decideClaim(
   where: CopyContext,
   { one, secret }: Claim,
   present: SecretObject | undefined,
-): Decision {
+): CopiesDecision {
   const isMine = writerOf(present) === one.name || (present !== undefined && writerOf(present) === undefined);
-  return decide(where, one, secret, isMine ? present : undefined);
+  return decideCopies(where, one, secret, isMine ? present : undefined);
 }
 
 /** Who has the name. `present` is our copy, if there is one. */
@@ -97,7 +97,7 @@ function successorOf(where: CopyContext, { one }: Claim, claims: readonly Claim[
 }
 
 function writing(where: CopyContext, claim: Claim): Held | undefined {
-  const decision = decide(where, claim.one, claim.secret, undefined);
+  const decision = decideCopies(where, claim.one, claim.secret, undefined);
   return decision.action === 'write' ? { is: 'claim', claim, decision } : undefined;
 }
 

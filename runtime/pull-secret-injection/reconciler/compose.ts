@@ -7,7 +7,7 @@
  */
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
-import type { SecretSource } from '../../rules/injection/profile.ts';
+import type { ProfileSource } from '../../rules/injection/profile.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.ts';
 
@@ -16,7 +16,7 @@ const DATA_KEY = '.dockerconfigjson';
 
 /** A source and the Secret that was found for it. */
 export interface SourceSecret {
-  readonly source: SecretSource;
+  readonly source: ProfileSource;
   readonly object: SecretObject | undefined;
 }
 
@@ -186,6 +186,6 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
   return { name, body, text, entries: parsed.config.entries };
 }
 
-function nameOf(source: SecretSource): string {
+function nameOf(source: ProfileSource): string {
   return `${source.namespace}/${source.name}`;
 }

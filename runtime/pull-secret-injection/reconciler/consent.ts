@@ -4,7 +4,7 @@
  * one that was lost with its Secret does not.
  */
 import type { World } from '../../controller/contract.ts';
-import type { SecretSource } from '../../rules/injection/profile.ts';
+import type { ProfileSource } from '../../rules/injection/profile.ts';
 import { GRANT_ANNOTATION, type Grant, grants, readGrant } from '../../rules/injection/profile-grant.ts';
 import {
   GRANT_API_VERSION,
@@ -63,7 +63,7 @@ export function grantRecordText(record: GrantRecord): string {
  * @param held what the copy that stands there was granted by: an empty text when it does not say, undefined when it does not hold
  * the source
  */
-export function consentTo(request: ConsentRequest, source: SecretSource, held: string | undefined): Consent {
+export function consentTo(request: ConsentRequest, source: ProfileSource, held: string | undefined): Consent {
   const object = request.world.get(secretRef(source.namespace, source.name));
   const by = grantFor(request, source) ?? annotationGrant(request, object);
   if (by !== undefined) return { is: 'granted', by };
@@ -78,7 +78,7 @@ function annotationOf({ metadata }: KubeObject): string {
   return `annotation/${metadata.uid ?? ''}`;
 }
 
-function grantFor(request: ConsentRequest, source: SecretSource): string | undefined {
+function grantFor(request: ConsentRequest, source: ProfileSource): string | undefined {
   const { world, options, namespace, profile } = request;
   const labels = { ...namespace.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace.metadata.name };
   const asked = { secret: source.name, profile, namespace: namespace.metadata.name, labels };

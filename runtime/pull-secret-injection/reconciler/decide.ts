@@ -1,6 +1,6 @@
 /** What one profile makes of one Secret in one namespace, as if no other profile asked for the name. */
 import type { World } from '../../controller/contract.ts';
-import type { ProfileSecret, SecretSource } from '../../rules/injection/profile.ts';
+import type { ProfileSecret, ProfileSource } from '../../rules/injection/profile.ts';
 import { GRANT_ANNOTATION } from '../../rules/injection/profile-grant.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -39,7 +39,7 @@ export interface Trouble {
 }
 
 /** `write`: as in `object`; `keep`: what stands there stays; `drop`: nothing of ours may stand there. */
-export interface Decision {
+export interface CopiesDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject;
   readonly trouble?: Trouble;
@@ -50,12 +50,12 @@ export interface Decision {
  *
  * @param present the copy that the profile holds; undefined when there is none, or it is not its own
  */
-export function decide(
+export function decideCopies(
   context: CopyContext,
   one: Distributor,
   secret: ProfileSecret,
   present: SecretObject | undefined,
-): Decision {
+): CopiesDecision {
   const consents = consentsOf(context, one, secret, present);
   const expired = expiryOf(context.world, one).sources;
   const held = heldSources(present);
@@ -104,7 +104,7 @@ function consentsOf(
   const record = grantRecordOf(present);
   const held = heldSources(present);
   const request = { ...context, profile: one.name };
-  const former = held.map((text): SecretSource => {
+  const former = held.map((text): ProfileSource => {
     const [namespace = '', name = ''] = text.split('/');
     return { namespace, name };
   });
@@ -116,7 +116,7 @@ function consentsOf(
   );
 }
 
-function sourceObject(world: World, source: SecretSource): SecretObject | undefined {
+function sourceObject(world: World, source: ProfileSource): SecretObject | undefined {
   return world.get(secretRef(source.namespace, source.name)) as SecretObject | undefined;
 }
 
@@ -130,7 +130,7 @@ function troubleOf(
   { world, namespace }: CopyContext,
   secret: ProfileSecret,
   { composed, consents, expired }: Found,
-): Pick<Decision, 'trouble'> {
+): Pick<CopiesDecision, 'trouble'> {
   const [bad] = composed.bad;
   if (bad !== undefined) return { trouble: { reason: bad.reason, message: bad.message } };
   const named = secret.sources.map(sourceName);

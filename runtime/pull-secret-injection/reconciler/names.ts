@@ -1,6 +1,6 @@
 /** How copies and sources are named, and what is written on a copy. */
 import type { Ref } from '../../controller/contract.ts';
-import type { SecretSource } from '../../rules/injection/profile.ts';
+import type { ProfileSource } from '../../rules/injection/profile.ts';
 
 export const SOURCES_ANNOTATION = 'pullwright.dev/sources';
 export const PROFILE_ANNOTATION = 'pullwright.dev/profile';
@@ -13,6 +13,6 @@ export function secretRef(namespace: string, name: string): Ref {
 }
 
 /** `platform/quay-robot` */
-export function sourceName(source: SecretSource): string {
+export function sourceName(source: ProfileSource): string {
   return `${source.namespace}/${source.name}`;
 }

@@ -13,7 +13,7 @@ import { missingSources } from './missing-sources.ts';
 import { profileConditions, REMOVAL_HELD } from './profile-conditions.ts';
 import { type Count, countNamespaces } from './profile-count.ts';
 import { type HeldRemoval, heldRemoval, heldSince } from './removals.ts';
-import { tryOut } from './tried.ts';
+import { tryPods } from './tried.ts';
 import { profileOf, profilesIn } from './view.ts';
 
 /** Copies are on their way: counted again after this long. */
@@ -42,7 +42,7 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const count = countNamespaces(world, profile, options);
   const removal = heldRemoval(world, object, options);
   const isTried = isLive(object) && profile.injects && !profile.suspended;
-  const { tried, trials } = isTried ? tryOut(world, { profile, object, options }) : NOT_TRIED;
+  const { tried, trials } = isTried ? tryPods(world, { profile, object, options }) : NOT_TRIED;
   const conditions = profileConditions(world, profile, count, { options, generation, removal, tried });
   const summary = conditions.find(({ type }) => type === 'Ready');
   return {

@@ -8,7 +8,7 @@ import { type InjectionState, injectionState } from './injecting.ts';
 import { trialOf } from './trial.ts';
 
 /** What is asked, and what is known of the answer. */
-export interface Tried {
+export interface TriedPod {
   readonly tried: InjectionState | undefined;
   readonly trials: NonNullable<Outcome['trials']>;
 }
@@ -21,7 +21,7 @@ interface Subject {
 }
 
 /** Only while everything that can be looked at says that names are injected: else there is nothing to try. */
-export function tryOut(world: World, { profile, object, options }: Subject): Tried {
+export function tryPods(world: World, { profile, object, options }: Subject): TriedPod {
   const state = injectionState(world, options);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
   const trial = trialOf(world, profile, options);

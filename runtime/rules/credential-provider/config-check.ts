@@ -11,10 +11,10 @@ import { formatGoDuration, parseGoDuration } from '../go/duration.ts';
 import { encodeGoText } from '../go/json-encode.ts';
 import { goQuote } from '../go/quote.ts';
 import {
-  type CredentialProvider,
   type CredentialProviderConfig,
   decodeCredentialProviderConfig,
   PLUGIN_API_VERSION,
+  type ProviderEntry,
   type TokenAttributes,
   type YamlParser,
 } from './config.ts';
@@ -51,7 +51,7 @@ export function kubeletRefusal(text: string, parseYaml: YamlParser): string | un
   return `[${[...new Set(faults)].join(', ')}]`;
 }
 
-function providerFaults(provider: CredentialProvider): readonly string[] {
+function providerFaults(provider: ProviderEntry): readonly string[] {
   return [
     ...nameFaults(provider.name ?? ''),
     ...versionFaults(provider.apiVersion ?? ''),

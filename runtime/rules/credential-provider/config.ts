@@ -5,7 +5,9 @@
  * Source of the rule: k8s.io/kubernetes `pkg/credentialprovider/plugin`, whose answers are recorded in
  * test/conformance/cases/kubelet-match/config-validation.json. The YAML parser is an argument.
  */
+
 import { parseGoDuration } from '../go/duration.ts';
+import { isRecord } from '../record.ts';
 
 export const CONFIG_API_VERSION = 'kubelet.config.k8s.io/v1';
 export const CONFIG_KIND = 'CredentialProviderConfig';
@@ -19,7 +21,7 @@ export interface TokenAttributes {
   readonly optionalServiceAccountAnnotationKeys?: readonly string[];
 }
 
-export interface CredentialProvider {
+export interface ProviderEntry {
   readonly name?: string;
   readonly matchImages?: readonly string[];
   /** Go duration, such as `12h`. */
@@ -33,10 +35,10 @@ export interface CredentialProvider {
 export interface CredentialProviderConfig {
   readonly apiVersion: string;
   readonly kind: typeof CONFIG_KIND;
-  readonly providers?: readonly CredentialProvider[];
+  readonly providers?: readonly ProviderEntry[];
 }
 
-export type Decoded =
+export type DecodedConfig =
   | { readonly ok: true; readonly config: CredentialProviderConfig }
   /** What the kubelet says before it exits. */
   | { readonly ok: false; readonly problem: string };
@@ -82,17 +84,17 @@ const PROVIDER_OF_VERSION: Readonly<Record<string, Shape>> = {
  * assert.ok(!decoded.ok && decoded.problem.includes('unknown field "foo"'));
  * ```
  */
-export function decodeCredentialProviderConfig(text: string, parseYaml: YamlParser): Decoded {
+export function decodeCredentialProviderConfig(text: string, parseYaml: YamlParser): DecodedConfig {
   let value: unknown;
   try {
     value = parseYaml(text) ?? {};
   } catch (error) {
     return fails(`yaml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not YAML'}`);
   }
-  return isObject(value) ? decodeObject(value, text) : fails('it is no object');
+  return isRecord(value) ? decodeObject(value, text) : fails('it is no object');
 }
 
-function decodeObject(value: Record<string, unknown>, text: string): Decoded {
+function decodeObject(value: Record<string, unknown>, text: string): DecodedConfig {
   // Which kind it is, is read in any case of the names; what is in it is not.
   const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
   if (typeof kind !== 'string' || kind === '')
@@ -119,7 +121,7 @@ function contentFault(value: Record<string, unknown>, provider: Shape, text: str
   return faults.unknown.length > 0 ? `strict decoding error: ${faults.unknown.join(', ')}` : undefined;
 }
 
-function fails(problem: string): Decoded {
+function fails(problem: string): DecodedConfig {
   return { ok: false, problem: `error decoding config "<path>": ${problem}` };
 }
 
@@ -148,7 +150,7 @@ function findFaults(value: unknown, shape: Shape, path: string, faults: Faults):
   } else if (Array.isArray(shape)) {
     if (!Array.isArray(value)) faults.types.push(wrongType(value, path, 'list'));
     else for (const [index, item] of value.entries()) findFaults(item, shape[0], `${path}[${index}]`, faults);
-  } else if (isObject(value)) findFieldFaults(value, shape as Readonly<Record<string, Shape>>, path, faults);
+  } else if (isRecord(value)) findFieldFaults(value, shape as Readonly<Record<string, Shape>>, path, faults);
   else faults.types.push(wrongType(value, path, 'object'));
 }
 
@@ -181,11 +183,7 @@ function wrongType(value: unknown, path: string, wanted: string): string {
 
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item) ?? '');
-  if (!isObject(value)) return value ?? undefined;
+  if (!isRecord(value)) return value ?? undefined;
   const fields = Object.entries(value).map(([name, field]) => [name, withoutNulls(field)] as const);
   return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -12,9 +12,9 @@ import { formatGoDuration, parseGoDuration } from '../go/duration.ts';
 import {
   CONFIG_API_VERSION,
   CONFIG_KIND,
-  type CredentialProvider,
   type CredentialProviderConfig,
   PLUGIN_API_VERSION,
+  type ProviderEntry,
 } from './config.ts';
 import { patternsMeet } from './glob-algebra.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
@@ -34,7 +34,7 @@ export interface MergeOptions {
   readonly args?: readonly string[];
 }
 
-export interface Merged {
+export interface MergedAuthFile {
   /** The file to write; absent when no entry is left, and then the platform's own file stays as it is. */
   readonly config: CredentialProviderConfig | undefined;
   /** In the order of `matchImages`. */
@@ -59,7 +59,7 @@ export function mergeCredentialProviderConfig(
   template: CredentialProviderConfig | undefined,
   matchImages: readonly string[],
   options: MergeOptions = {},
-): Merged {
+): MergedAuthFile {
   const present = template?.providers ?? [];
   const others = present.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name);
   const verdicts = matchImages.map((pattern) => judge(pattern, others));
@@ -67,7 +67,7 @@ export function mergeCredentialProviderConfig(
   if (kept.length === 0) return { config: undefined, verdicts };
   const own = present.find(({ name }) => name === CREDENTIAL_PROVIDER.name) ?? ownProvider(options);
   const { args } = options;
-  const rendered: CredentialProvider = {
+  const rendered: ProviderEntry = {
     ...own,
     ...(args === undefined || args.length === 0 ? {} : { args }),
     matchImages: [...new Set(kept)].sort(),
@@ -85,7 +85,7 @@ export function mergeCredentialProviderConfig(
   };
 }
 
-function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): CredentialProvider {
+function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): ProviderEntry {
   return {
     name: CREDENTIAL_PROVIDER.name,
     apiVersion: PLUGIN_API_VERSION,
@@ -103,14 +103,14 @@ function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): CredentialP
 }
 
 /** As the Machine Config Operator writes them, so that taking over from it changes no byte and restarts no kubelet. */
-function withGoDuration(provider: CredentialProvider): CredentialProvider {
+function withGoDuration(provider: ProviderEntry): ProviderEntry {
   const duration = parseGoDuration(provider.defaultCacheDuration ?? '');
   return duration === undefined
     ? provider
     : { ...provider, defaultCacheDuration: formatGoDuration(duration) };
 }
 
-function judge(pattern: string, others: readonly CredentialProvider[]): MatchImageVerdict {
+function judge(pattern: string, others: readonly ProviderEntry[]): MatchImageVerdict {
   const fault = unusable(pattern);
   if (fault !== undefined) return { pattern, verdict: 'Unusable', message: fault };
   for (const { name = '', matchImages = [] } of others) {

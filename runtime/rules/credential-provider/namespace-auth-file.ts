@@ -7,6 +7,7 @@
  */
 
 import type { PullSource } from '../mirrors/pull-sources.ts';
+import { isRecord } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { canonicalKey, firstLookupKey, type RegistryCredential } from './auth-file-entry.ts';
 import type { Choice } from './namespace-credentials.ts';
@@ -27,9 +28,9 @@ export const NO_GLOBAL_AUTH: GlobalAuth = { rest: redact({}), auths: redact({}) 
 export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
   try {
     const whole: unknown = JSON.parse(reveal(text));
-    if (!isObject(whole)) return undefined;
+    if (!isRecord(whole)) return undefined;
     const { auths = {}, ...rest } = whole;
-    if (auths !== null && !isObject(auths)) return undefined;
+    if (auths !== null && !isRecord(auths)) return undefined;
     return { rest: redact(rest), auths: redact(auths ?? {}) };
   } catch {
     return undefined;
@@ -43,7 +44,7 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   return sources.some(
     ({ repository }) =>
       firstLookupKey(repository, (key) => keys.has(key)) !== undefined ||
-      (isObject(helpers) && Object.hasOwn(helpers, hostOf(repository))),
+      (isRecord(helpers) && Object.hasOwn(helpers, hostOf(repository))),
   );
 }
 
@@ -118,8 +119,8 @@ export function authFile({ choice, sources, global, record }: AuthFileParts): Au
 export function recordIn(text: Redacted<string>): AuthFileRecord | undefined {
   try {
     const whole: unknown = JSON.parse(reveal(text));
-    const record = isObject(whole) ? whole[RECORD] : undefined;
-    if (!isObject(record)) return undefined;
+    const record = isRecord(whole) ? whole[RECORD] : undefined;
+    if (!isRecord(record)) return undefined;
     const { by, until } = record;
     return typeof by === 'string' && typeof until === 'string' ? { by, until } : undefined;
   } catch {
@@ -148,7 +149,7 @@ function neededHelpers(
   unserved: readonly PullSource[],
   choice: Choice,
 ): readonly (readonly [string, unknown])[] {
-  if (!isObject(helpers)) return [];
+  if (!isRecord(helpers)) return [];
   const served = new Set([...choice.keyBySource.keys()].map(hostOf));
   const wanted = new Set(unserved.map(({ repository }) => hostOf(repository)));
   return Object.entries(helpers).filter(([host]) => wanted.has(host) && !served.has(host));
@@ -172,8 +173,4 @@ function sorted(entries: readonly (readonly [string, unknown])[]): Entries {
 
 function escaped(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

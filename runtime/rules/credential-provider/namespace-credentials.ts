@@ -9,6 +9,7 @@
  */
 
 import type { PullSource } from '../mirrors/pull-sources.ts';
+import { isRecord } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import {
   canonicalKey,
@@ -19,7 +20,7 @@ import {
 } from './auth-file-entry.ts';
 
 /** A Secret that may hold registry credentials. */
-export interface PullSecret {
+export interface NamespacePullSecret {
   readonly name: string;
   readonly type: string;
   /** Base64 of the value under the key that belongs to the type; absent when the Secret lacks it. */
@@ -66,7 +67,7 @@ export const BODY_KEY: Readonly<Record<string, string>> = {
 };
 
 /** Reads the secrets: each key's offers in the order of `secrets`. */
-export function collectOffers(secrets: readonly PullSecret[]): Offers {
+export function collectOffers(secrets: readonly NamespacePullSecret[]): Offers {
   const byKey = new Map<string, Offer[]>();
   const skipped: string[] = [];
   for (const secret of secrets) {
@@ -89,7 +90,7 @@ function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
 }
 
 /** The entries of a Secret, or why there are none. */
-function entriesOf(secret: PullSecret): Readonly<Record<string, unknown>> | string {
+function entriesOf(secret: NamespacePullSecret): Readonly<Record<string, unknown>> | string {
   const name = BODY_KEY[secret.type];
   if (name === undefined) return `type "${secret.type}" holds no registry credentials`;
   if (secret.body === undefined) return `it has no key "${name}"`;
@@ -98,9 +99,7 @@ function entriesOf(secret: PullSecret): Readonly<Record<string, unknown>> | stri
     // Bytes beyond ASCII need decoding; most bodies have none.
     const body: unknown = JSON.parse(isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8'));
     const entries = secret.type === 'kubernetes.io/dockercfg' ? body : member(body, 'auths');
-    return typeof entries === 'object' && entries !== null && !Array.isArray(entries)
-      ? (entries as Readonly<Record<string, unknown>>)
-      : 'it has no entries';
+    return isRecord(entries) ? (entries as Readonly<Record<string, unknown>>) : 'it has no entries';
   } catch {
     return `"${name}" is no JSON`;
   }

@@ -2,6 +2,7 @@
  * Expectations about pull credentials: read from a document, and judged against an explanation. They make unit tests for pull
  * credentials that run in any pipeline.
  */
+import { isRecord } from '../record.ts';
 import type { Explanation } from './explain.ts';
 import type { EntryPlace } from './explain-types.ts';
 
@@ -107,8 +108,7 @@ function textOr(value: unknown, other: string): string {
 }
 
 function record(value: unknown, path: string, problems: string[]): Readonly<Record<string, unknown>> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (isRecord(value)) return value as Record<string, unknown>;
   problems.push(`${path === '' ? 'the document' : path}: wanted an object`);
   return {};
 }

@@ -8,7 +8,9 @@
  * An import carries names and never a value or an annotation: profiles need the consent of the owner of the source, which an
  * annotation of years ago is not. What would mean something else as a profile is dropped with its reason.
  */
+
 import type { KubeObject } from '../kubernetes/object.ts';
+import { recordOf } from '../record.ts';
 import { dropped, together } from './copies.ts';
 import type { ImportedPart, ImportedProfile, ImportNote } from './types.ts';
 import { subjectOf } from './types.ts';
@@ -53,16 +55,16 @@ function mentions({ metadata, spec }: KubeObject): boolean {
 }
 
 function importKyverno(object: KubeObject): ImportedPart {
-  const rules = list(record(object.spec)['rules']).map(record);
+  const rules = list(recordOf(object.spec)['rules']).map(recordOf);
   const prefix = subjectOf(object);
   return together(
     rules.map((rule, at) => {
       const name = text(rule['name']) ?? String(at);
       const subject = `${prefix} rule ${name}`;
-      const generate = record(rule['generate']);
+      const generate = recordOf(rule['generate']);
       if (generate['kind'] === 'Secret' || generate['cloneList'] !== undefined)
         return generated(rule, generate, subject);
-      const names = injectedBy(record(rule['mutate']));
+      const names = injectedBy(recordOf(rule['mutate']));
       return names === undefined
         ? NOTHING
         : mutated(rule, { names, subject, profile: `${object.metadata.name}-${name}` });
@@ -75,7 +77,7 @@ function generated(rule: Raw, generate: Raw, subject: string): ImportedPart {
     return note(
       dropped(subject, 'holds its Secret in clear: make it a Secret, and name it as the source of a profile'),
     );
-  const clone = record(generate['clone']);
+  const clone = recordOf(generate['clone']);
   const [name, namespace] = [text(clone['name']), text(clone['namespace'])];
   if (name === undefined || namespace === undefined)
     return note(dropped(subject, 'clones a list of Secrets: write a profile with each as a source'));
@@ -112,8 +114,8 @@ function generated(rule: Raw, generate: Raw, subject: string): ImportedPart {
 /** Names that a mutation adds to pods; undefined when it does not concern pull secrets. */
 function injectedBy(mutate: Raw): readonly string[] | undefined {
   if (!JSON.stringify(mutate).includes('imagePullSecrets')) return undefined;
-  const references = list(record(record(mutate['patchStrategicMerge'])['spec'])['imagePullSecrets']);
-  return references.flatMap((one) => text(record(one)['name']) ?? []);
+  const references = list(recordOf(recordOf(mutate['patchStrategicMerge'])['spec'])['imagePullSecrets']);
+  return references.flatMap((one) => text(recordOf(one)['name']) ?? []);
 }
 
 function mutated(
@@ -155,10 +157,10 @@ function mutated(
 function namespacesOf(rule: Raw, kind: 'Namespace' | 'Pod'): object | string {
   if (rule['preconditions'] !== undefined) return 'has preconditions';
   if (rule['exclude'] !== undefined) return 'excludes some';
-  const match = record(rule['match']);
-  const blocks = [...list(match['any']), ...list(match['all'])].map(record);
-  const resources = blocks.map((one) => record(one['resources']));
-  const [only = record(match['resources']), ...more] = resources;
+  const match = recordOf(rule['match']);
+  const blocks = [...list(match['any']), ...list(match['all'])].map(recordOf);
+  const resources = blocks.map((one) => recordOf(one['resources']));
+  const [only = recordOf(match['resources']), ...more] = resources;
   return more.length > 0 ? 'matches by several blocks' : selectorOf(only, kind);
 }
 
@@ -173,15 +175,15 @@ function selectorOf(resources: Raw, kind: 'Namespace' | 'Pod'): object | string 
   const strange = Object.keys(resources).find((key) => !known.includes(key));
   if (strange !== undefined) return `matches by "${strange}"`;
   if (names.length > 0) return { matchExpressions: [{ key: NAME_LABEL, operator: 'In', values: names }] };
-  return record(resources[selectorKey]);
+  return recordOf(resources[selectorKey]);
 }
 
 function importExternal(object: KubeObject): ImportedPart {
-  const spec = record(record(object.spec)['externalSecretSpec']);
-  const target = record(spec['target']);
-  const isPull = record(target['template'])['type'] === PULL_SECRET;
+  const spec = recordOf(recordOf(object.spec)['externalSecretSpec']);
+  const target = recordOf(spec['target']);
+  const isPull = recordOf(target['template'])['type'] === PULL_SECRET;
   const name =
-    text(target['name']) ?? text(record(object.spec)['externalSecretName']) ?? object.metadata.name;
+    text(target['name']) ?? text(recordOf(object.spec)['externalSecretName']) ?? object.metadata.name;
   const message = isPull
     ? `External Secrets goes on making Secret ${name}: write a profile with mode Inject, so that pods list it`
     : 'makes no pull secret, as far as its template says';
@@ -189,7 +191,7 @@ function importExternal(object: KubeObject): ImportedPart {
 }
 
 function importRegistryCreds(object: KubeObject): ImportedPart {
-  const source = record(record(object.spec)['secretRef']);
+  const source = recordOf(recordOf(object.spec)['secretRef']);
   const [name, namespace] = [text(source['name']), text(source['namespace'])];
   const subject = subjectOf(object);
   if (name === undefined || namespace === undefined)
@@ -221,14 +223,14 @@ function everywhere(
 
 /** A Deployment of imagepullsecret-patcher, told by its image. */
 function importPatcher(object: KubeObject): ImportedPart {
-  const pod = record(record(record(object.spec)['template'])['spec']);
+  const pod = recordOf(recordOf(recordOf(object.spec)['template'])['spec']);
   const container = list(pod['containers'])
-    .map(record)
+    .map(recordOf)
     .find((one) => text(one['image'])?.includes('imagepullsecret-patcher') === true);
   if (container === undefined) return NOTHING;
   const { namespace = 'default' } = object.metadata;
   const subject = subjectOf(object);
-  const env = list(container['env']).map(record);
+  const env = list(container['env']).map(recordOf);
   const valueOf = (key: string): string | undefined =>
     text(env.find((one) => one['name'] === key)?.['value']);
   const source = sourceOf(env, pod);
@@ -254,17 +256,13 @@ function importPatcher(object: KubeObject): ImportedPart {
 
 function sourceOf(env: readonly Raw[], pod: Raw): string | undefined {
   const given = env.find((one) => one['name'] === 'CONFIG_DOCKERCONFIGJSON');
-  const byEnv = text(record(record(given?.['valueFrom'])['secretKeyRef'])['name']);
-  const volumes = list(pod['volumes']).map((one) => text(record(record(one)['secret'])['secretName']));
+  const byEnv = text(recordOf(recordOf(given?.['valueFrom'])['secretKeyRef'])['name']);
+  const volumes = list(pod['volumes']).map((one) => text(recordOf(recordOf(one)['secret'])['secretName']));
   return byEnv ?? volumes.find((name) => name !== undefined);
 }
 
 function note(one: ImportNote): ImportedPart {
   return { notes: [one] };
-}
-
-function record(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }
 
 function list(value: unknown): readonly unknown[] {

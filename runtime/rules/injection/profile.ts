@@ -7,6 +7,7 @@
 import type { LabelRequirement } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
+import { recordOf } from '../record.ts';
 import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
 import { COPIES_SHAPE, type ProfileCopies, readCopies } from './profile-copies.ts';
 
@@ -29,7 +30,7 @@ export const MAX_SOURCES = 8;
 export const MAX_SOURCES_IN_ALL = 16;
 
 /** Where a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg is. */
-export interface SecretSource {
+export interface ProfileSource {
   readonly namespace: string;
   readonly name: string;
 }
@@ -39,7 +40,7 @@ export interface ProfileSecret {
   /** Name of the Secret in the pod's namespace. */
   readonly name: string;
   /** Merged in this order, the first one wins; empty: the Secret is there already. */
-  readonly sources: readonly SecretSource[];
+  readonly sources: readonly ProfileSource[];
   /** Two sources name one registry with different credentials: the first one counts, or nothing is written. */
   readonly onCollision: 'FirstWins' | 'Fail';
 }
@@ -115,7 +116,7 @@ export function readProfile(object: KubeObject): ReadProfile {
   const problems: string[] = [...ownObjectProblems(object, PROFILE_SHAPE)];
   // What has the wrong shape would be told twice, and a wrong type must not look like a field that was left out.
   if (problems.length > 0) return { ok: false, problems };
-  const spec = record(object.spec);
+  const spec = recordOf(object.spec);
   const mode = choice(spec['mode'], PROFILE_MODES, 'spec.mode', problems);
   const profile: PullSecretProfile = {
     name: object.metadata.name,
@@ -207,7 +208,7 @@ function requirementsOf(
 function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[] {
   const entries = listOf(value, 'spec.secrets', MAX_SECRETS, problems);
   if (entries.length === 0) problems.push('spec.secrets: wanted at least one');
-  const secrets = entries.map((entry, at) => secretOf(record(entry), `spec.secrets[${at}]`, problems));
+  const secrets = entries.map((entry, at) => secretOf(recordOf(entry), `spec.secrets[${at}]`, problems));
   for (const name of repeated(secrets.map((secret) => secret.name).filter((one) => one !== '')))
     problems.push(`spec.secrets: "${name}" is there twice`);
   const sources = secrets.reduce((sum, secret) => sum + secret.sources.length, 0);
@@ -218,7 +219,7 @@ function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[]
 
 function secretOf(entry: Raw, path: string, problems: string[]): ProfileSecret {
   const sources = listOf(entry['sources'], `${path}.sources`, MAX_SOURCES, problems).map((source, at) =>
-    sourceOf(record(source), `${path}.sources[${at}]`, problems),
+    sourceOf(recordOf(source), `${path}.sources[${at}]`, problems),
   );
   return {
     name: nameOf(entry['name'], `${path}.name`, problems),
@@ -227,7 +228,7 @@ function secretOf(entry: Raw, path: string, problems: string[]): ProfileSecret {
   };
 }
 
-function sourceOf(source: Raw, path: string, problems: string[]): SecretSource {
+function sourceOf(source: Raw, path: string, problems: string[]): ProfileSource {
   const namespace = source['namespace'];
   const valid = typeof namespace === 'string' && NAMESPACE_NAME.test(namespace);
   if (!valid) problems.push(`${path}.namespace: ${shown(namespace)} is not the name of a namespace`);
@@ -267,8 +268,4 @@ function choice<T extends string>(
 
 function shown(value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `a value of type ${typeof value}`;
-}
-
-function record(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }

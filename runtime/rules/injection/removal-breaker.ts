@@ -2,7 +2,9 @@
  * Holds a change that would take many copies of a profile away at once, until somebody confirms it. What its owner takes back,
  * and what goes with a profile or a grant that is deleted, is never counted here.
  */
+
 import { createHash } from 'node:crypto';
+import { isRecord } from '../record.ts';
 
 /** On the profile: the hash of the removal that may go on. */
 export const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
@@ -57,8 +59,7 @@ export function removalHash({ uid, spec, since }: RemovalIdentity): string {
 export function readRemovalLimits(
   value: unknown,
 ): { readonly ok: true; readonly limits: RemovalLimits } | { readonly ok: false; readonly problem: string } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { ok: false, problem: 'wanted a map of share and copies' };
+  if (!isRecord(value)) return { ok: false, problem: 'wanted a map of share and copies' };
   const { share, copies, ...rest } = { ...DEFAULT_REMOVALS, ...value } as Readonly<Record<string, unknown>>;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined)

@@ -14,6 +14,7 @@ import {
   selects,
 } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { recordOf } from '../record.ts';
 
 export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1beta1',
@@ -66,13 +67,13 @@ type Raw = Readonly<Record<string, unknown>>;
 
 /** Reads a SidecarSet object. Total: what has the wrong shape counts as absent. */
 export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): SidecarSet {
-  const spec = record(object.spec);
-  const strategy = record(spec['injectionStrategy']);
-  const update = record(spec['updateStrategy']);
+  const spec = recordOf(object.spec);
+  const strategy = recordOf(spec['injectionStrategy']);
+  const update = recordOf(spec['updateStrategy']);
   const annotations = object.metadata.annotations ?? {};
   const namespaceSelector = namespaceSelectorOf(spec);
   const base = annotations['apps.kruise.io/sidecarset-base'];
-  const pin = pinOf(record(strategy['revision']));
+  const pin = pinOf(recordOf(strategy['revision']));
   return {
     name: object.metadata.name,
     paused: strategy['paused'] === true,
@@ -95,9 +96,9 @@ export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): S
 
 /** Reads what a revision or a spec injects. */
 export function readContent(spec: unknown): SidecarSetContent {
-  const { imagePullSecrets, containers, initContainers } = record(spec);
+  const { imagePullSecrets, containers, initContainers } = recordOf(spec);
   return {
-    imagePullSecrets: list(imagePullSecrets).map((reference) => text(record(reference)['name']) ?? ''),
+    imagePullSecrets: list(imagePullSecrets).map((reference) => text(recordOf(reference)['name']) ?? ''),
     containers: list(containers).length + list(initContainers).length,
   };
 }
@@ -113,7 +114,7 @@ export function readRevision(object: KubeObject): SidecarSetRevision | undefined
     sidecarSet,
     ...(customVersion === undefined ? {} : { customVersion }),
     revision: typeof object['revision'] === 'number' ? object['revision'] : 0,
-    ...readContent(record(object['data'])['spec']),
+    ...readContent(recordOf(object['data'])['spec']),
   };
 }
 
@@ -194,10 +195,6 @@ function pinOf(revision: Raw): RevisionPin | undefined {
 function percentOf(partition: unknown): number {
   const found = /^(\d+)%$/.exec(typeof partition === 'string' ? partition : '')?.[1];
   return found === undefined ? 0 : Math.min(100, Number(found));
-}
-
-function record(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -5,6 +5,8 @@
  * is missing; `In` and `NotIn` want values, `Exists` and `DoesNotExist` want none).
  */
 
+import { isRecord } from '../record.ts';
+
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
 /** Set by the API server on every namespace; nobody can set it to another value. */
@@ -193,8 +195,4 @@ function equality(term: string): LabelRequirement | undefined {
   const value = term.slice(term[at + 1] === '=' ? at + 2 : at + 1).trim();
   if (!WORD.test(key) || /\s/.test(value)) return undefined;
   return { key, operator: isNot ? 'NotIn' : 'In', values: [value] };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

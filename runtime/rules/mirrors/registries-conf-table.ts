@@ -3,7 +3,9 @@
  *
  * Source of the rule: BurntSushi/toml, with which containers/image reads the file. It does not mind the case of a key.
  */
+
 import { PullwrightError } from '../errors.ts';
+import { isRecord } from '../record.ts';
 
 /** A table as a TOML parser gives it. */
 export type Table = Readonly<Record<string, unknown>>;
@@ -40,8 +42,7 @@ export function tablesOf(table: Table, key: string): readonly Table[] {
 
 /** A table with the keys that mean something in lower case; of two spellings of one key the lower one counts. */
 export function asTable(value: unknown, key: string): Table {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Date)
-    throw mismatch(key, 'table', value);
+  if (!isRecord(value) || value instanceof Date) throw mismatch(key, 'table', value);
   for (const name in value) if (CAPITAL.test(name)) return lowered(value as Table);
   return value as Table;
 }

@@ -7,6 +7,7 @@
 
 import { parseWrittenReference } from '../auth-lookup/image-reference.ts';
 import { goQuote } from '../go/quote.ts';
+import { isRecord } from '../record.ts';
 import { mismatch, refuse, type Table } from './registries-conf-table.ts';
 
 /**
@@ -25,8 +26,7 @@ import { mismatch, refuse, type Table } from './registries-conf-table.ts';
 export function checkAliases(file: Table): void {
   const aliases = file['aliases'];
   if (aliases === undefined) return;
-  if (typeof aliases !== 'object' || aliases === null || Array.isArray(aliases))
-    throw mismatch('aliases', 'table', aliases);
+  if (!isRecord(aliases)) throw mismatch('aliases', 'table', aliases);
   for (const [name, value] of Object.entries(aliases as Table)) {
     if (typeof value !== 'string') throw mismatch(`aliases.${name}`, 'string', value);
     const fault = nameFault(name) ?? valueFault(value);

@@ -5,10 +5,12 @@
  * Source of the rule: the CRDs of ImageDigestMirrorSet, ImageTagMirrorSet, ImageContentSourcePolicy (types only) and Image
  * (`spec.registrySources`), recorded as `admitted` in test/conformance/cases/mco-registries.
  */
+
 import type { KubeObject } from '../kubernetes/object.ts';
 import { MIRROR_SET_KINDS, type MirrorProblem, type MirrorSetKind } from '../mirrors/collect.ts';
 import type { RuleOrigin } from '../mirrors/mirrors.ts';
 import { mirrorProblem, sourceProblem } from '../mirrors/syntax.ts';
+import { isRecord } from '../record.ts';
 import { IMAGE_CONFIG, isOf, record } from './input.ts';
 
 export interface SchemaFault {
@@ -196,8 +198,4 @@ function searchFaults(list: readonly unknown[], path: string, fault: Place): rea
     }
     return [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be there once`)];
   });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -8,7 +8,7 @@
 import type { MirrorRule, RuleMirror, RuleOrigin } from '../mirrors/mirrors.ts';
 import { mergeOrders } from '../mirrors/order.ts';
 import type { PullFrom } from '../mirrors/registries-conf.ts';
-import { type Fault, imageOrigin, wildcardFault } from './faults.ts';
+import { imageOrigin, type RegistriesFault, wildcardFault } from './faults.ts';
 import type { SetEntry } from './input.ts';
 import { scopesAround } from './scopes.ts';
 
@@ -19,10 +19,10 @@ export interface EntriesInput {
   readonly blocked: readonly string[];
 }
 
-export interface Entries {
+export interface RegistryEntries {
   readonly rules: readonly MirrorRule[];
   /** A wildcard source over a scope without mirrors of its own, which the operator cannot write. */
-  readonly faults: readonly Fault[];
+  readonly faults: readonly RegistriesFault[];
 }
 
 interface Draft {
@@ -47,7 +47,7 @@ interface Draft {
  * assert.equal(rules[1]?.mirrors[0]?.location, 'mirror.example.com/bad');
  * ```
  */
-export function editEntries(input: EntriesInput): Entries {
+export function editEntries(input: EntriesInput): RegistryEntries {
   const drafts = new Map<string, Draft>();
   const digest = bySource(input.digest);
   const tag = bySource(input.tag);
@@ -130,8 +130,8 @@ function rankOf(sources: readonly string[]): ReadonlyMap<string, number> {
 function handDown(
   drafts: ReadonlyMap<string, Draft>,
   sources: ReadonlyMap<string, number>,
-): readonly Fault[] {
-  const faults: (readonly [rank: number, fault: Fault])[] = [];
+): readonly RegistriesFault[] {
+  const faults: (readonly [rank: number, fault: RegistriesFault])[] = [];
   for (const draft of drafts.values()) {
     if (sources.has(draft.scope)) continue;
     const above = scopesAround(draft.scope).flatMap((scope) => {

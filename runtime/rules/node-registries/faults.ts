@@ -22,7 +22,7 @@ export type FaultCode =
   | 'AllowedAndBlocked';
 
 /** One reason for the refusal. */
-export interface Fault {
+export interface RegistriesFault {
   readonly code: FaultCode;
   /** Where it is written. */
   readonly origin: RuleOrigin;
@@ -36,7 +36,7 @@ const CONF = 'could not update registries config with new changes: ';
 const POLICY = 'could not update policy json with new changes: ';
 
 /** Faults of the scopes and entries that go into `registries.conf`. `blocked` is the derived list (payload.ts). */
-export function confFaults(input: NodeInput, blocked: readonly string[]): readonly Fault[] {
+export function confFaults(input: NodeInput, blocked: readonly string[]): readonly RegistriesFault[] {
   return [
     ...scopeFaults('insecure', input.sources.insecure ?? [], CONF),
     ...scopeFaults('blocked', blocked, CONF),
@@ -49,7 +49,7 @@ export function policyFaults(
   blocked: readonly string[],
   allowed: readonly string[],
   payload: string | undefined,
-): readonly Fault[] {
+): readonly RegistriesFault[] {
   const both = blocked.length > 0 && allowed.length > 0;
   if (both && !(allowed.length === 1 && allowed[0] === payload)) {
     const text = 'invalid images config: only one of AllowedRegistries or BlockedRegistries may be specified';
@@ -68,13 +68,13 @@ export function imageOrigin(list: string): RuleOrigin {
 }
 
 /** A wildcard source cannot hand its mirrors down to a scope below it. */
-export function wildcardFault(source: string, scope: string, origin: RuleOrigin): Fault {
+export function wildcardFault(source: string, scope: string, origin: RuleOrigin): RegistriesFault {
   const text = `internal error: mirrorsAdjustedForNestedScope for a wildcard scope ${goQuote(source)}`;
   const message = `has the wildcard source "${source}", and Image/cluster names "${scope}" below it as insecure or blocked: give "${scope}" mirrors of its own, or take it out`;
   return { code: 'WildcardOverScope', origin, text: CONF + text, message };
 }
 
-export function releaseFault(image: string): Fault {
+export function releaseFault(image: string): RegistriesFault {
   const origin: RuleOrigin = { kind: 'ClusterVersion', name: 'version', path: 'status.desired.image' };
   const message = `has the release image "${image}": wanted a reference with host, repository and tag or digest`;
   return { code: 'ReleaseImageInvalid', origin, text: 'error parsing reference of release image', message };
@@ -84,7 +84,7 @@ function scopeFaults(
   list: 'insecure' | 'blocked' | 'allowed',
   scopes: readonly string[],
   head: string,
-): readonly Fault[] {
+): readonly RegistriesFault[] {
   return scopes
     .filter((scope) => !isScope(scope))
     .map((scope) => ({
@@ -95,7 +95,7 @@ function scopeFaults(
     }));
 }
 
-function entryFaults(entries: readonly SetEntry[]): readonly Fault[] {
+function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFault[] {
   const policies = new Map<string, SetEntry>();
   return entries.flatMap((entry) => {
     const wrong = sourceProblem(entry.source);
@@ -115,14 +115,14 @@ function sourceText(entry: SetEntry): string {
   return `invalid format for source ${goQuote(entry.source)}`;
 }
 
-function conflictOf(first: SetEntry, entry: SetEntry): Fault {
+function conflictOf(first: SetEntry, entry: SetEntry): RegistriesFault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(entry.source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
   const { kind, name, path } = first.origin;
   const message = `says ${entry.policy} for "${entry.source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, entry.origin])}`;
   return fault(entry, 'PolicyConflict', text, message);
 }
 
-function mirrorFaults(entry: SetEntry): readonly Fault[] {
+function mirrorFaults(entry: SetEntry): readonly RegistriesFault[] {
   return entry.mirrors.flatMap((mirror, at) => {
     const wrong = mirrorProblem(mirror);
     const place = { ...entry, origin: { ...entry.origin, path: `${entry.origin.path}.mirrors[${at}]` } };
@@ -137,6 +137,6 @@ function mirrorFaults(entry: SetEntry): readonly Fault[] {
   });
 }
 
-function fault({ origin }: SetEntry, code: FaultCode, text: string, message: string): Fault {
+function fault({ origin }: SetEntry, code: FaultCode, text: string, message: string): RegistriesFault {
   return { code, origin, text: CONF + text, message };
 }

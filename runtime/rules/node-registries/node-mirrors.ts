@@ -10,7 +10,7 @@ import { collectMirrors, type MirrorProblem } from '../mirrors/collect.ts';
 import type { MirrorRule } from '../mirrors/mirrors.ts';
 import { parseRegistriesConf, type Registry, type TomlParser } from '../mirrors/registries-conf.ts';
 import { admit } from './admission.ts';
-import type { Fault } from './faults.ts';
+import type { RegistriesFault } from './faults.ts';
 import { ignitionText } from './ignition-text.ts';
 import { type NodeRendering, REGISTRIES_CONF, renderNodeFiles } from './render.ts';
 
@@ -101,7 +101,7 @@ function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'r
   return { state: 'kept', rules: conf.rules, summary };
 }
 
-function refusalOf(faults: readonly Fault[]): string {
+function refusalOf(faults: readonly RegistriesFault[]): string {
   const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
   return `the Machine Config Operator refuses all mirror sets because of ${someOf(names)}`;
 }

@@ -7,7 +7,7 @@
 import type { KubeObject } from '../kubernetes/object.ts';
 import type { MirrorRule } from '../mirrors/mirrors.ts';
 import { editEntries } from './entries.ts';
-import { confFaults, type Fault, policyFaults, releaseFault } from './faults.ts';
+import { confFaults, policyFaults, type RegistriesFault, releaseFault } from './faults.ts';
 import { type NodeInput, readNodeInput } from './input.ts';
 import { loadedRules, loadProblem } from './load.ts';
 import { type DerivedLists, derivedLists, payloadRepository } from './payload.ts';
@@ -41,7 +41,7 @@ export interface NodeFiles {
 export interface NodeRefusal {
   readonly refused: true;
   /** The operator names the first only. Never empty. */
-  readonly faults: readonly Fault[];
+  readonly faults: readonly RegistriesFault[];
   readonly lists: DerivedLists;
 }
 

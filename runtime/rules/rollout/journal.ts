@@ -2,6 +2,7 @@
  * The journal of a rollout: what survives a kill, and how it is read back. A journal that this version does not understand
  * is no journal: the file itself and the sources say what is to be done, only a restart may happen once too often.
  */
+import { isRecord } from '../record.ts';
 import type { Breaker, Breakers, FailureKind } from './breaker.ts';
 
 /** Raised when the shape changes in a way that an older program would misread. */
@@ -11,7 +12,7 @@ export const JOURNAL_VERSION = 1;
 export const ABSENT = 'absent';
 
 /** How the file became what it is, as far as it is not finished. */
-export interface Change {
+export interface FileChange {
   readonly phase: 'writing' | 'restarting' | 'rolling-back' | 'recovering';
   /** Digest of the content that is being rolled out. */
   readonly wanted: string;
@@ -37,7 +38,7 @@ export interface Change {
 /** What survives a kill. */
 export interface Journal {
   readonly version: typeof JOURNAL_VERSION;
-  readonly change?: Change;
+  readonly change?: FileChange;
   readonly breakers: Breakers;
   /** When the unit was restarted, newest last (milliseconds since 1970). */
   readonly restarts: readonly number[];
@@ -74,7 +75,7 @@ export function parseJournal(document: unknown): Journal | undefined {
 const PHASES: readonly unknown[] = ['writing', 'restarting', 'rolling-back', 'recovering'];
 const KINDS: readonly unknown[] = ['bus', 'unit'];
 
-function isChange(value: unknown): value is Change {
+function isChange(value: unknown): value is FileChange {
   if (!isRecord(value) || !PHASES.includes(value['phase'])) return false;
   const texts = ['wanted', 'source', 'invocation'].every((name) => typeof value[name] === 'string');
   const numbers = ['failures', 'notBefore', 'waitMs'].every((name) => Number.isFinite(value[name]));
@@ -92,8 +93,4 @@ function isChange(value: unknown): value is Change {
 function isBreaker(value: unknown): value is Breaker {
   if (!isRecord(value) || !Number.isFinite(value['rounds']) || !KINDS.includes(value['kind'])) return false;
   return [value['retryAt'], value['coolMs']].every((one) => one === undefined || Number.isFinite(one));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,21 @@
+/** Values of unknown shape, such as parsed JSON or YAML, as maps. */
+
+/** A map: an object that is neither null nor a list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The map that a value is; anything else counts as an empty one.
+ *
+ * @example
+ * ```ts
+ * import { recordOf } from './record.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual([{ a: 1 }, [1], null, 'text'].map(recordOf), [{ a: 1 }, {}, {}, {}]);
+ * ```
+ */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
