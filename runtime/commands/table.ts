@@ -72,7 +72,7 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     load: async () => (await import('./reconcile/reconcile.ts')).command,
   },
   release: {
-    summary: 'Read a release image through the mirrors and print or translate its components',
+    summary: 'Read a release image through the mirrors, and check that its components are there',
     group: 'ask',
     load: async () => (await import('./release/release.ts')).command,
   },

@@ -21,7 +21,7 @@ import {
 import type { ObjectStore } from './store.ts';
 
 /** One object, and what happens to it. */
-export type Change =
+export type Delta =
   | {
       readonly verb: 'created' | 'configured' | 'unchanged';
       readonly ref: Ref;
@@ -62,7 +62,7 @@ export function changesOf(
   outcome: Outcome,
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): readonly Change[] {
+): readonly Delta[] {
   const applies = (outcome.apply ?? []).map((apply) => changeOf(apply, author, stores));
   const wanted = new Set(applies.map((change) => refText(change.ref, stores)));
   const kept = new Set(outcome.keep === 'all' ? [] : (outcome.keep ?? []).map((ref) => refText(ref, stores)));
@@ -81,7 +81,7 @@ export function changesOf(
   ];
 }
 
-function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Change {
+function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
   return 'part' in apply ? partChange(apply, author, stores) : objectChange(apply, author, stores);
 }
 
@@ -89,7 +89,7 @@ function objectChange(
   apply: ApplyObject,
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Change {
+): Delta {
   const { object, role } = apply;
   const plain = apply.plain === true ? { plain: true } : {};
   const ref = refOf(role, object);
@@ -121,7 +121,7 @@ function objectChange(
   return { verb, ref: seen, desired, before, differences, ...plain };
 }
 
-function refused(ref: Ref, code: string, state: string, hint: string): Change {
+function refused(ref: Ref, code: string, state: string, hint: string): Delta {
   const waiting = code === 'Terminating';
   return {
     verb: 'refused',
@@ -137,7 +137,7 @@ function refused(ref: Ref, code: string, state: string, hint: string): Change {
   };
 }
 
-function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Change {
+function partChange(apply: ApplyPart, author: Author, stores: Readonly<Record<Role, ObjectStore>>): Delta {
   const ref = apply.part;
   const before = stores[ref.role].get(ref);
   if (before === undefined || before.metadata.uid !== ref.uid) {
@@ -173,7 +173,7 @@ export function partObject(apply: ApplyPart): KubeObject {
 function explicitRemovals(
   outcome: Outcome,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<Change, { verb: 'removed' }>[] {
+): Extract<Delta, { verb: 'removed' }>[] {
   return (outcome.remove ?? []).flatMap((ref) => {
     const before = stores[ref.role].get(ref);
     return before === undefined || before.metadata.uid !== ref.uid
@@ -185,7 +185,7 @@ function explicitRemovals(
 function prunable(
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<Change, { verb: 'removed' }>[] {
+): Extract<Delta, { verb: 'removed' }>[] {
   const roles: readonly Role[] = stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
   return roles.flatMap((role) =>
     stores[role].owned(author.reconciler, keyText(author.key)).map((before) => ({
@@ -241,7 +241,7 @@ function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string 
 
 /** What the object is after the change: for engines without a server. */
 export function resultOf(
-  change: Extract<Change, { verb: 'created' | 'configured' | 'unchanged' }>,
+  change: Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>,
   author: Author,
 ): KubeObject {
   return applied(change.desired, change.before, fieldManager(author.reconciler));

@@ -8,7 +8,7 @@ import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord } from '../rules/record.ts';
-import { type Author, authorText, type Change, fieldManager, isOurs } from './changes.ts';
+import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
@@ -21,10 +21,10 @@ export type Committed =
     }
   | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: Problem };
 
-type Applying = Extract<Change, { verb: 'created' | 'configured' | 'unchanged' }>;
+type Applying = Extract<Delta, { verb: 'created' | 'configured' | 'unchanged' }>;
 
 /** Carries out `change`. Never rejects. */
-export async function commit(change: Change, author: Author, cluster: Cluster): Promise<Committed> {
+export async function commit(change: Delta, author: Author, cluster: Cluster): Promise<Committed> {
   if (change.verb === 'refused') return { verb: 'failed', ref: change.ref, problem: change.problem };
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
@@ -70,7 +70,7 @@ function assertNoFight({ desired, before, ref }: Applying, cluster: Cluster): vo
 }
 
 async function removeObject(
-  { ref, before }: Extract<Change, { verb: 'removed' }>,
+  { ref, before }: Extract<Delta, { verb: 'removed' }>,
   cluster: Cluster,
 ): Promise<Committed> {
   // Already on its way; a finalizer of somebody else is in no hurry.

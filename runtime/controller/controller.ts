@@ -4,7 +4,7 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { ActionRunner } from './actions.ts';
-import { type Author, authorText, type Change, changesOf, keyText, leftBehind, refOf } from './changes.ts';
+import { type Author, authorText, changesOf, type Delta, keyText, leftBehind, refOf } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { type Committed, commit, commitStatus, problemOf } from './commit.ts';
 import {
@@ -244,7 +244,7 @@ export class Controller {
   }
 
   /** In order; neighbours of one kind together. */
-  async #commitAll(changes: readonly Change[], author: Author): Promise<readonly Committed[]> {
+  async #commitAll(changes: readonly Delta[], author: Author): Promise<readonly Committed[]> {
     const { clusters } = this.#options;
     const committed: Committed[] = [];
     for (const group of neighbours(changes, (change) => `${change.verb} ${change.ref.kind}`))

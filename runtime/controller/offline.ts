@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { withManager } from '../kube/managed-fields.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
-import { type Author, type Change, changesOf, fieldManager, keyText, refOf, resultOf } from './changes.ts';
+import { type Author, changesOf, type Delta, fieldManager, keyText, refOf, resultOf } from './changes.ts';
 import {
   type Action,
   type EventNote,
@@ -173,7 +173,7 @@ class OfflineRun {
   }
 
   /** Puts a change into the stores; gives the object when it really changed. */
-  #commit(change: Change, author: Author): Ref[] {
+  #commit(change: Delta, author: Author): Ref[] {
     if (change.verb === 'refused') return [];
     this.#remember(change.ref, author);
     const store = this.#input.stores[change.ref.role];

@@ -119,6 +119,7 @@ const rows: readonly Row[] = [
     flags: { '--from': join(FLEET, 'management/mirror-sets.yaml') },
     positionals: ['quay.io/openshift-release-dev/ocp-release:4.20.6-x86_64'],
   },
+  { command: 'migrate-icsp', flags: { '--from': join(FLEET, 'management/mirror-sets.yaml') } },
   {
     command: 'explain',
     flags: { '--from': join(FLEET, 'hosted/clusters/prod') },

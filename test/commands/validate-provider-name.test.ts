@@ -19,7 +19,7 @@ test('validate names the path', async () => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /provider\.yaml:1: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", wanted "cluster".*\[RefusedByDefinition\]/,
+    /provider\.yaml:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", wanted "cluster".*\[RefusedByDefinition\]/,
   );
 });
 

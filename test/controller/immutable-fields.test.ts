@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { openKubeconfig } from '../../runtime/commands/reconcile/live-clusters.ts';
-import { type Change, fieldManager, marked } from '../../runtime/controller/changes.ts';
+import { type Delta, fieldManager, marked } from '../../runtime/controller/changes.ts';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { type Committed, commit } from '../../runtime/controller/commit.ts';
 import type { Ref } from '../../runtime/controller/contract.ts';
@@ -146,7 +146,7 @@ else {
     await by.client.apply(there, { manager, force: true });
     return (await cluster.client.get(refOf(there))) as KubeObject;
   };
-  const changing = (row: Row, before: KubeObject): Change & { readonly desired: KubeObject } => ({
+  const changing = (row: Row, before: KubeObject): Delta & { readonly desired: KubeObject } => ({
     verb: 'configured',
     ref: refOf(row.wanted),
     desired: marked(row.wanted, AUTHOR),
@@ -210,7 +210,7 @@ else {
       'somebody',
     );
     const { ref, desired } = changing(row, before);
-    const made: Change = { verb: 'created', ref, desired, differences: [] };
+    const made: Delta = { verb: 'created', ref, desired, differences: [] };
     assert.equal((await commit(made, AUTHOR, cluster)).verb, 'created');
     await empty(row);
   });

@@ -83,7 +83,7 @@ else {
     );
     await plane.apply(hostedCluster('prod'));
     await plane.apply(hostedControlPlane('prod'));
-    const wanted = 'quay.io/a=m.example.com,quay.io/b=m1.example.com,quay.io/b=m2.example.com';
+    const wanted = 'quay.io/a=m.example.com,quay.io/b=m2.example.com,quay.io/b=m1.example.com';
     await eventually(
       async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
       { withinMs: 30_000 },

@@ -12,7 +12,7 @@ export const JOURNAL_VERSION = 1;
 export const ABSENT = 'absent';
 
 /** How the file became what it is, as far as it is not finished. */
-export interface FileChange {
+export interface Change {
   readonly phase: 'writing' | 'restarting' | 'rolling-back' | 'recovering';
   /** Digest of the content that is being rolled out. */
   readonly wanted: string;
@@ -38,7 +38,7 @@ export interface FileChange {
 /** What survives a kill. */
 export interface Journal {
   readonly version: typeof JOURNAL_VERSION;
-  readonly change?: FileChange;
+  readonly change?: Change;
   readonly breakers: Breakers;
   /** When the unit was restarted, newest last (milliseconds since 1970). */
   readonly restarts: readonly number[];
@@ -75,7 +75,7 @@ export function parseJournal(document: unknown): Journal | undefined {
 const PHASES: readonly unknown[] = ['writing', 'restarting', 'rolling-back', 'recovering'];
 const KINDS: readonly unknown[] = ['bus', 'unit'];
 
-function isChange(value: unknown): value is FileChange {
+function isChange(value: unknown): value is Change {
   if (!isRecord(value) || !PHASES.includes(value['phase'])) return false;
   const texts = ['wanted', 'source', 'invocation'].every((name) => typeof value[name] === 'string');
   const numbers = ['failures', 'notBefore', 'waitMs'].every((name) => Number.isFinite(value[name]));

@@ -8,7 +8,7 @@
  */
 import { exponentialMs } from '../back-off.ts';
 import { type FailureKind, isOpen, opened, retryInMs, withoutBreaker } from './breaker.ts';
-import type { FileChange, Journal } from './journal.ts';
+import type { Change, Journal } from './journal.ts';
 
 /** What the file should be. */
 export interface Wanted {
@@ -101,7 +101,7 @@ function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
   if (wanted.digest === seen.present)
     return { journal, step: { do: 'rest', ready: true, reason: 'Settled' } };
   if (isOpen(journal.breakers, wanted.source, seen.now)) return broken(journal, wanted.source, seen.now);
-  const change: FileChange = {
+  const change: Change = {
     phase: 'writing',
     wanted: wanted.digest,
     source: wanted.source,
@@ -116,17 +116,17 @@ function fromRest(journal: Journal, seen: Seen, policy: Policy): Decision {
 }
 
 /** The wanted content changed under way, and the newer content is not known to be bad. A rollback is always finished first. */
-function supersedes(journal: Journal, change: FileChange, seen: Seen): boolean {
+function supersedes(journal: Journal, change: Change, seen: Seen): boolean {
   if (seen.wanted === undefined || seen.wanted.digest === change.wanted) return false;
   if (change.phase === 'rolling-back') return false;
   return !isOpen(journal.breakers, seen.wanted.source, seen.now);
 }
 
 /** Goes on with the newer content. What was saved stays saved: it is the last content that is known to be good. */
-function supersede(journal: Journal, change: FileChange, seen: Seen, policy: Policy): Decision {
+function supersede(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
   const wanted = seen.wanted as Wanted;
   const recovered = change.phase === 'recovering';
-  const next: FileChange = {
+  const next: Change = {
     ...change,
     phase: 'writing',
     wanted: wanted.digest,
@@ -144,7 +144,7 @@ function supersede(journal: Journal, change: FileChange, seen: Seen, policy: Pol
   };
 }
 
-function forward(journal: Journal, change: FileChange, seen: Seen, policy: Policy): Decision {
+function forward(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
   if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
   if (!change.restart)
     return { journal: settled(journal, change), step: { do: 'rest', ready: true, reason: 'Settled' } };
@@ -167,7 +167,7 @@ function forward(journal: Journal, change: FileChange, seen: Seen, policy: Polic
 }
 
 /** When the unit has read the file anew by itself; never where that does not do: something was removed, or the unit was touched. */
-function rereadInMs({ removes, writtenAt, failures }: FileChange, now: number, policy: Policy): number {
+function rereadInMs({ removes, writtenAt, failures }: Change, now: number, policy: Policy): number {
   const { rereadMs } = policy;
   if (rereadMs === undefined || writtenAt === undefined || removes !== false || failures > 0)
     return Number.POSITIVE_INFINITY;
@@ -183,20 +183,14 @@ function limitedMs(restarts: readonly number[], now: number, policy: Policy): nu
 }
 
 /** The write did not happen yet, or somebody undid it. */
-function rewrite(journal: Journal, change: FileChange, seen: Seen, policy: Policy): Decision {
+function rewrite(journal: Journal, change: Change, seen: Seen, policy: Policy): Decision {
   // Other content is wanted by now, but it is held back by its breaker: there is nothing to write either.
   if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
     // Nothing to write with, and the unit may not have read what is there: that is what it is brought up with. The source that
     // was on its way is not to blame if it fails: its content was never in the file.
     const { present } = seen;
-    const there: FileChange = {
-      ...change,
-      phase: 'writing',
-      wanted: present,
-      source: present,
-      removes: true,
-    };
+    const there: Change = { ...change, phase: 'writing', wanted: present, source: present, removes: true };
     return forward(journal, there, seen, policy);
   }
   const waitMs = remaining(change, seen.now);
@@ -208,9 +202,9 @@ function rewrite(journal: Journal, change: FileChange, seen: Seen, policy: Polic
   };
 }
 
-function giveUp(journal: Journal, change: FileChange, now: number): Decision {
+function giveUp(journal: Journal, change: Change, now: number): Decision {
   const breakers = opened(journal.breakers, { source: change.source, kind: change.failedBy ?? 'unit', now });
-  const next: FileChange = { ...change, phase: 'rolling-back', failures: 0, notBefore: now, waitMs: 0 };
+  const next: Change = { ...change, phase: 'rolling-back', failures: 0, notBefore: now, waitMs: 0 };
   return { journal: { ...journal, breakers, change: next }, step: { do: 'roll-back' } };
 }
 
@@ -253,7 +247,7 @@ export function after(journal: Journal, ended: Ended, now: number, policy: Polic
   }
 }
 
-function written(change: FileChange, invocation: string, now: number, policy: Policy): FileChange {
+function written(change: Change, invocation: string, now: number, policy: Policy): Change {
   // A change that already waits for its turn keeps its place.
   const next = { ...change, phase: 'restarting', invocation, writtenAt: now } as const;
   if (change.waitMs > 0 && change.failures === 0) return next;
@@ -264,7 +258,7 @@ function written(change: FileChange, invocation: string, now: number, policy: Po
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 const MAX_RESTARTS = 32;
 
-function failed(change: FileChange, kind: FailureKind, now: number): FileChange {
+function failed(change: Change, kind: FailureKind, now: number): Change {
   const failures = change.failures + 1;
   // Attempts at a restart wait 1 s, then 2 s. Everything else is retried until it works, ever more slowly.
   const waitMs = change.phase === 'restarting' ? failures * 1000 : exponentialMs(BACK_OFF, failures - 1);
@@ -277,7 +271,7 @@ function failed(change: FileChange, kind: FailureKind, now: number): FileChange 
   };
 }
 
-function settled(journal: Journal, change: FileChange): Journal {
+function settled(journal: Journal, change: Change): Journal {
   return without({ ...journal, breakers: withoutBreaker(journal.breakers, change.source) });
 }
 
@@ -289,7 +283,7 @@ function wantsRestart(policy: Policy, wanted: Wanted): boolean {
   return policy.restart === 'on-change' || (policy.restart === 'on-removal' && wanted.removes);
 }
 
-function recovery({ invocation, failedBy }: FileChange): Step {
+function recovery({ invocation, failedBy }: Change): Step {
   return { do: 'recover', invocation, touched: failedBy === 'unit' };
 }
 
@@ -298,6 +292,6 @@ function backOff(ms: number): Step {
 }
 
 /** Never more than the wait was meant to be, however the clock was set. */
-function remaining(change: FileChange, now: number): number {
+function remaining(change: Change, now: number): number {
   return Math.min(change.notBefore - now, change.waitMs);
 }
