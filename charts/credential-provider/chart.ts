@@ -9,7 +9,12 @@ import { credentialProviderAlerts } from './alerts.ts';
 import { credentialProviderConfig, credentialProviderCrd } from './crd.ts';
 import { executableMachineConfigs } from './executable.ts';
 import { installerObjects } from './installer.ts';
-import { clusterAccess, followedAccess, hostedClusterAccess } from './reconciler-access.ts';
+import {
+  clusterAccess,
+  followedAccess,
+  hostedClusterAccess,
+  hostedNodesAccess,
+} from './reconciler-access.ts';
 import { type CredentialProviderInput, mistakes, schema } from './section.ts';
 
 /** Where a stand-alone cluster keeps the platform's pull secret; the reconciler reports there. */
@@ -53,6 +58,7 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
           ],
         }
       : undefined,
+  hostedAccess: hostedNodesAccess,
   managementReconciler: (_management, hosted) =>
     hosted.length === 0
       ? undefined

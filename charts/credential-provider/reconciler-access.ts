@@ -18,29 +18,40 @@ const EVENTS: PolicyRule = {
 
 /** In a stand-alone cluster; `namespace` is where it reports. */
 export function clusterAccess(namespace: string): readonly Access[] {
-  const { group, plural, objectName } = CREDENTIAL_PROVIDER;
   return [
     {
       rules: [
-        { apiGroups: [group], resources: [plural, 'infrastructures'], verbs: READ },
-        {
-          apiGroups: [group],
-          resources: [`${plural}/status`],
-          resourceNames: [objectName],
-          verbs: ['get', 'patch'],
-        },
-        { apiGroups: [''], resources: ['nodes'], verbs: READ },
-        // The rendered configs of the pools have names that nobody knows in advance.
-        {
-          apiGroups: ['machineconfiguration.openshift.io'],
-          resources: ['machineconfigpools', 'machineconfigs'],
-          verbs: READ,
-        },
+        ...nodeRules(),
         applyByName('machineconfiguration.openshift.io', 'machineconfigs', POOLS.map(machineConfigName)),
         EVENTS,
       ],
     },
     statusAccess(namespace),
+  ];
+}
+
+/** In a hosted cluster: what its nodes are told is looked at there, and comes to them by the management cluster. */
+export function hostedNodesAccess(): readonly Access[] {
+  return [{ rules: [...nodeRules(), EVENTS] }];
+}
+
+function nodeRules(): readonly PolicyRule[] {
+  const { group, plural, objectName } = CREDENTIAL_PROVIDER;
+  return [
+    { apiGroups: [group], resources: [plural, 'infrastructures'], verbs: READ },
+    {
+      apiGroups: [group],
+      resources: [`${plural}/status`],
+      resourceNames: [objectName],
+      verbs: ['get', 'patch'],
+    },
+    { apiGroups: [''], resources: ['nodes'], verbs: READ },
+    // The rendered configs of the pools have names that nobody knows in advance.
+    {
+      apiGroups: ['machineconfiguration.openshift.io'],
+      resources: ['machineconfigpools', 'machineconfigs'],
+      verbs: READ,
+    },
   ];
 }
 
