@@ -192,7 +192,7 @@ function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<
 
 function faultOf(value: unknown): string | undefined {
   if (!isRecord(value)) return 'not a Kubernetes object: wanted a map with apiVersion, kind and metadata';
-  const object = value as Readonly<Record<string, unknown>>;
+  const object = value;
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
   if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;

@@ -67,7 +67,7 @@ test('the account and its rights are rendered into the hosted cluster, and nobod
   );
   const bindings = made.filter(({ kind }) => String(kind).endsWith('RoleBinding'));
   assert.deepEqual(
-    [...new Set(bindings.map(({ metadata }) => metadata.name))].sort(),
+    [...new Set(bindings.map(({ metadata }) => String(metadata.name)))].sort(),
     ['global-pull-secret', 'pull-secret-injection', 'reconciler-identity', 'registry-overrides'].map(
       (name) => `pullwright-${name}`,
     ),

@@ -46,7 +46,7 @@ export class HostedClusterConfigOperator {
     if (merged === undefined) await this.#hosted.remove(global);
     else await this.#upsert({ ...global, type: 'kubernetes.io/dockerconfigjson', data: dataOf(merged) });
     const state = { merged: merged !== undefined, configHash: configHash(redact(merged ?? original)) };
-    await this.#upsert(upstreamDaemonSet({ image: OPERATOR_IMAGE }, state) as unknown as TestObject);
+    await this.#upsert(upstreamDaemonSet({ image: OPERATOR_IMAGE }, state));
   }
 
   /** As `CreateOrUpdate`: an update is sent only when it would change something. */

@@ -36,7 +36,7 @@ const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 export function parseRequest(text: string): ProviderRequest {
   const value = firstValue(text);
   if (!isRecord(value)) throw unreadable('it is no JSON object');
-  const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field as unknown]));
+  const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
   const token = textField(fields, 'serviceAccountToken');
   // What names neither is taken for one: a person may write it by hand.
   const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;

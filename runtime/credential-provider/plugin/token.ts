@@ -68,7 +68,7 @@ function nameIn(claim: unknown): string | undefined {
 }
 
 function objectOr(value: unknown, state: string): Readonly<Record<string, unknown>> {
-  if (isRecord(value)) return value as Record<string, unknown>;
+  if (isRecord(value)) return value;
   throw refused(state);
 }
 

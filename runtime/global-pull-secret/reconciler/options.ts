@@ -101,7 +101,7 @@ function removals(
     problems.push('removals: wanted a map of share and delay');
     return {};
   }
-  const { share, delay, ...rest } = value as Readonly<Record<string, unknown>>;
+  const { share, delay, ...rest } = value;
   for (const unknown of Object.keys(rest))
     problems.push(`removals.${unknown}: no such option, wanted share or delay`);
   return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };

@@ -99,7 +99,7 @@ function entriesOf(secret: NamespacePullSecret): Readonly<Record<string, unknown
     // Bytes beyond ASCII need decoding; most bodies have none.
     const body: unknown = JSON.parse(isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8'));
     const entries = secret.type === 'kubernetes.io/dockercfg' ? body : member(body, 'auths');
-    return isRecord(entries) ? (entries as Readonly<Record<string, unknown>>) : 'it has no entries';
+    return isRecord(entries) ? entries : 'it has no entries';
   } catch {
     return `"${name}" is no JSON`;
   }

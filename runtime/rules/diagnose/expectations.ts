@@ -108,7 +108,7 @@ function textOr(value: unknown, other: string): string {
 }
 
 function record(value: unknown, path: string, problems: string[]): Readonly<Record<string, unknown>> {
-  if (isRecord(value)) return value as Record<string, unknown>;
+  if (isRecord(value)) return value;
   problems.push(`${path === '' ? 'the document' : path}: wanted an object`);
   return {};
 }

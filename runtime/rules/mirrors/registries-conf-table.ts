@@ -43,8 +43,8 @@ export function tablesOf(table: Table, key: string): readonly Table[] {
 /** A table with the keys that mean something in lower case; of two spellings of one key the lower one counts. */
 export function asTable(value: unknown, key: string): Table {
   if (!isRecord(value) || value instanceof Date) throw mismatch(key, 'table', value);
-  for (const name in value) if (CAPITAL.test(name)) return lowered(value as Table);
-  return value as Table;
+  for (const name in value) if (CAPITAL.test(name)) return lowered(value);
+  return value;
 }
 
 const CAPITAL = /[A-Z]/;

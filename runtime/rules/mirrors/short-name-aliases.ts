@@ -27,7 +27,7 @@ export function checkAliases(file: Table): void {
   const aliases = file['aliases'];
   if (aliases === undefined) return;
   if (!isRecord(aliases)) throw mismatch('aliases', 'table', aliases);
-  for (const [name, value] of Object.entries(aliases as Table)) {
+  for (const [name, value] of Object.entries(aliases)) {
     if (typeof value !== 'string') throw mismatch(`aliases.${name}`, 'string', value);
     const fault = nameFault(name) ?? valueFault(value);
     if (fault !== undefined) throw refuse(`validating short-name aliases: ${fault}`);
