@@ -23,8 +23,8 @@ export const suite: ConformanceSuite<Part> = {
   loosens: ['recorded'],
   mutation: {
     file: 'charts/credential-provider/access.ts',
-    replace: "verbs: ['get', 'list'] } as const",
-    by: "verbs: ['get'] } as const",
+    replace: "resources: ['serviceaccounts'], verbs: ['get', 'list'] }",
+    by: "resources: ['serviceaccounts'], verbs: ['get'] }",
   },
 };
 
