@@ -47,7 +47,7 @@ export interface InputValues extends ClusterAccess {
   readonly cluster?: string | undefined;
 }
 
-/** Rights on a cluster, for the table of permissions. */
+/** Rights on a cluster, for the permissions of commands. */
 export const INPUT_API: readonly string[] = [
   'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
   'get images.config.openshift.io/cluster, clusterversions/version',

@@ -1,4 +1,4 @@
-/** What the README says is what the program does: the permissions table, the commands, the version. */
+/** What the README says is what the program does: its outputs, the commands, the version. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,24 +6,10 @@ import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { permissionsTable } from './permissions-table.ts';
 
 const test = suite('README');
 const root = new URL('../..', import.meta.url).pathname;
 const file = join(root, 'README.md');
-
-test('the permissions table is the one that the commands declare', async () => {
-  const commands = await Promise.all(Object.values(COMMANDS).map((entry) => entry.load()));
-  const block = /(<!-- permissions -->\n)([\s\S]*?)(\n<!-- end -->)/;
-  const text = readFileSync(file, 'utf8');
-  const wanted = permissionsTable(commands);
-  if (process.env['UPDATE_GOLDEN'] === '1')
-    writeFileSync(
-      file,
-      text.replace(block, (_, start: string, _old: string, end: string) => `${start}${wanted}${end}`),
-    );
-  assert.equal(block.exec(readFileSync(file, 'utf8'))?.[2], wanted, 'run the test with UPDATE_GOLDEN=1');
-});
 
 test('the outputs shown are the real ones', async () => {
   const blocks = /(<!-- output -->\n```text\n\$ node main\.ts ([^\n]*)\n)([\s\S]*?)(```\n<!-- end -->)/g;
