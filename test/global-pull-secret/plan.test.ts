@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { ADDITIONAL_KEYS_ANNOTATION } from '../../runtime/global-pull-secret/reconciler/added-entries.ts';
 import { planPullSecrets } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { reveal } from '../../runtime/rules/redacted.ts';
 import { suite } from '../support/suite.ts';
 import { additional, auth, config, PLATFORM, platform, secret } from './fleet.ts';
 
@@ -33,6 +34,51 @@ test("a merge that somebody else made is replaced by one of a tenant's secret th
 test('nothing is kept where nothing is wanted', () => {
   const plan = planPullSecrets({ platform: platform(PLATFORM), additional: undefined, global: merged() });
   assert.equal(plan.global.act, 'remove');
+});
+
+const alone = (rest: Partial<Parameters<typeof planPullSecrets>[0]>) =>
+  planPullSecrets({
+    platform: undefined,
+    additional: undefined,
+    global: undefined,
+    platformNamespace: 'openshift-config',
+    ...rest,
+  });
+const TENANT = additional(config({ 'tenant.example.com': auth('tenant') }));
+
+test('a stand-alone cluster without a pull secret of its own: the tenant works alone', () => {
+  const plan = alone({ additional: TENANT });
+  assert.deepEqual(plan.problems, []);
+  assert.equal(plan.original.act, 'keep');
+  assert.ok(plan.global.act === 'write');
+  assert.deepEqual(JSON.parse(Buffer.from(reveal(plan.global.value), 'base64').toString()), {
+    auths: { 'tenant.example.com': auth('tenant') },
+  });
+  assert.deepEqual(
+    plan.verdicts.map(({ verdict }) => verdict),
+    ['Accepted'],
+  );
+});
+
+test('and takes what it added away again', () => {
+  assert.equal(alone({ global: merged(['tenant.example.com']) }).global.act, 'remove');
+});
+
+test('with neither, both are asked for', () => {
+  const [problem] = alone({}).problems;
+  assert.equal(problem?.code, 'OriginalMissing');
+  assert.match(problem?.hint ?? '', /additional-pull-secret/);
+});
+
+test('one that had a pull secret misses it, and so does a hosted cluster', () => {
+  const copy = secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': PLATFORM });
+  for (const rest of [{ original: copy }, { platformNamespace: 'clusters-a' }]) {
+    const plan = alone({ additional: TENANT, ...rest });
+    assert.deepEqual(
+      [plan.problems[0]?.code, plan.original.act, plan.global.act],
+      ['OriginalMissing', 'keep', 'keep'],
+    );
+  }
 });
 
 test.run();

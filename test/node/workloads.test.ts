@@ -193,10 +193,12 @@ clusters:
     });
     const log = await ok(node, 'cat /var/log/pods/hyperfleet-system_pullsecret-cls-1-*/*/*.log');
     assert.match(log, /SECRET_MANAGER_ENDPOINT is no https URL/);
-    // Status says what the Job said.
-    const { code, stdout } = await shell(node, 'pullwright status');
-    assert.equal(code, 1);
-    assert.match(stdout, /Attention .*Job\/hyperfleet-system\/pullsecret-cls-1/);
+    // Status says what the Job said, once the Job's controller has seen its pod end.
+    await within(async () => {
+      const { code, stdout } = await shell(node, 'pullwright status');
+      assert.equal(code, 1);
+      assert.match(stdout, /Attention .*Job\/hyperfleet-system\/pullsecret-cls-1/);
+    });
   });
 
   test('with every option that changes a container, each is ready again', async () => {

@@ -47,6 +47,8 @@ export interface PullSecretPlan {
   readonly platformVerdicts: readonly Verdict[];
   /** A removal that waits for a confirmation. */
   readonly held?: HeldEntryRemoval;
+  /** There is no platform's secret, and never was: the tenant's is all that nodes get. */
+  readonly alone?: true;
   /** Of the platform's secret as a whole. */
   readonly problems: readonly Problem[];
 }
@@ -60,6 +62,7 @@ export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
     secret: secrets.platform,
     namespace: secrets.platformNamespace,
     copy: secrets.original,
+    tenant: hasAdditional(secrets.additional) || secrets.global !== undefined,
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);
@@ -90,13 +93,14 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
   });
   const entries = merge.ok ? merge.entries : [];
   return {
-    original: { act: 'write', value: platform.value },
+    original: platform.absent === true ? KEEP : { act: 'write', value: platform.value },
     global: globalDecision(secrets, merge, additional !== undefined),
     added: addedEntries(entries),
     addedCount: entries.filter(({ source }) => source === 'additional').length,
     verdicts: tenantVerdicts(secrets.additional, merge),
     platformVerdicts: merge.ok ? merge.originalVerdicts : [],
     ...(platform.held === undefined ? {} : { held: platform.held }),
+    ...(platform.absent === true ? { alone: true as const } : {}),
     problems: [],
   };
 }

@@ -59,6 +59,11 @@ export function rejectedOf(verdicts: readonly Verdict[]): readonly Verdict[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
+const ALONE = {
+  reason: 'NoPlatformSecret',
+  message: 'the cluster has no pull secret of its own; nodes get the additional one alone',
+};
+
 function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
   const { plan, problems, managed } = input;
   const [problem] = problems;
@@ -72,7 +77,8 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
   const stalled = problem?.disposition === 'terminal' ? said : (first ?? rejected);
   return [
     ...readiness({
-      ready: { reason: 'Copied', message: 'nodes get the platform pull secret' },
+      ready:
+        plan.alone === true ? ALONE : { reason: 'Copied', message: 'nodes get the platform pull secret' },
       ...(stalled === undefined ? {} : { stalled }),
       ...(stalled !== undefined || said === undefined ? {} : { progressing: said }),
     }),

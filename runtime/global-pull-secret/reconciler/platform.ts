@@ -25,6 +25,8 @@ export interface PlatformInput {
   readonly namespace: string | undefined;
   /** `original-pull-secret` as it is: what nodes have. */
   readonly copy: KubeObject | undefined;
+  /** Whether a tenant adds something, or did. */
+  readonly tenant: boolean;
   readonly removal: RemovalContext;
 }
 
@@ -33,6 +35,8 @@ export type PlatformPlan =
   | { readonly ok: false; readonly problem: Problem }
   | {
       readonly ok: true;
+      /** The cluster has no pull secret of its own, and never had one: nothing is copied, and the tenant's part stands alone. */
+      readonly absent?: true;
       /** The document as the platform has it. */
       readonly text: Redacted<string>;
       /** Base64 of what the copy should hold. */
@@ -44,8 +48,19 @@ export type PlatformPlan =
       readonly heldEntries: readonly DockerConfigEntry[];
     };
 
+const NO_ENTRY = '{"auths":{}}';
+
 /** Decides. Never throws. */
 export function planPlatform(input: PlatformInput): PlatformPlan {
+  // A copy would say that there was one, which is then missed.
+  if (input.secret === undefined && input.copy === undefined && input.tenant && isStandalone(input))
+    return {
+      ok: true,
+      absent: true,
+      text: redact(NO_ENTRY),
+      value: toBase64(redact(NO_ENTRY)),
+      heldEntries: [],
+    };
   const read = readPlatform(input);
   if ('problem' in read) return { ok: false, problem: read.problem };
   const { text, config, verbatim } = read;
@@ -123,7 +138,7 @@ function remedy(input: PlatformInput): string {
 
 function missing(input: PlatformInput): Problem {
   const source = isStandalone(input)
-    ? 'Create it, of type kubernetes.io/dockerconfigjson'
+    ? `Create it, of type kubernetes.io/dockerconfigjson, or "${NAMES.additional}", which works without it`
     : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
   return {
     disposition: 'waiting',

@@ -151,8 +151,8 @@ function ownedWrites(
   options: GlobalPullSecretOptions,
 ): Writes {
   const { original, global } = plan;
-  // Without a platform secret there is nothing to bring to nodes yet, and what is there stays.
-  const usable = original.act === 'write';
+  // Where nothing is known there is nothing to bring to nodes yet, and what is there stays.
+  const usable = original.act === 'write' || global.act !== 'keep';
   const value = global.act === 'write' ? global.value : original.act === 'write' ? original.value : undefined;
   const agent = agentObjects(world, options, { merged: global.act === 'write', usable, value });
   const takes = options.mode === 'own';

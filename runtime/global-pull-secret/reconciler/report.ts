@@ -145,9 +145,10 @@ function notTaken(pending: readonly Verdict[]): { reason: string; message: strin
   return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };
 }
 
-function mergedText({ global, addedCount }: PullSecretPlan): string {
+function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
   if (global.act !== 'write') return 'nodes use the platform pull secret alone';
-  return `${addedCount} ${addedCount === 1 ? 'entry' : 'entries'} added to the platform pull secret`;
+  const entries = `${addedCount} ${addedCount === 1 ? 'entry' : 'entries'}`;
+  return alone === true ? `nodes use ${entries}` : `${entries} added to the platform pull secret`;
 }
 
 function subjects(verdicts: readonly Verdict[]): string {
