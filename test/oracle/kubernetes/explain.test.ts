@@ -92,7 +92,7 @@ async function explained(question: Lookup, folder: string): Promise<Explained['k
 function compare(question: Lookup, ours: Explained['kubelet'], answer: Answer): void {
   const about = JSON.stringify(question);
   assert.equal(ours.blockedBy !== undefined, textOf(answer, 'error') !== '', about);
-  const groups = ours.tried.map(({ source, key }) => `${source} ${key}`);
+  const groups = ours.tried.map(({ source, key }) => `${source} ${folded(key)}`);
   const grouped = (list: readonly (readonly string[])[]): unknown =>
     list
       .map((pair, index) => ({ group: groups.indexOf(groups[index] ?? ''), text: pair.join(' ') }))
@@ -104,6 +104,11 @@ function compare(question: Lookup, ours: Explained['kubelet'], answer: Answer): 
     grouped(credentialsOf(answer).map(({ Secret, Username }) => [Secret, Username])),
     about,
   );
+}
+
+/** The kubelet keeps host and path of a key alone, so that two spellings are one key to it. */
+function folded(key: string): string {
+  return key.replace(/^[a-z]+:\/\//i, '').replace(/[?#].*$/, '');
 }
 
 async function compareAll(): Promise<void> {
