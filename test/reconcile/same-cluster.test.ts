@@ -55,7 +55,7 @@ else {
   const config = `${management.folder}/config.yaml`;
   writeFileSync(
     config,
-    'systems: { global-pull-secret: {}, pull-secret-injection: false, registry-overrides: {}, credential-provider: false }\n',
+    'systems: { global-pull-secret: { removals: { delay: 0s } }, pull-secret-injection: false, registry-overrides: {}, credential-provider: false }\n',
   );
   const start = (): ReconcilerProcess =>
     new ReconcilerProcess(NODE, [
