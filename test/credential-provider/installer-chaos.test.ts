@@ -28,7 +28,7 @@ const test = suite('installer of the credential provider, killed at random insta
 const missing = systemdMissing() ?? missingControlPlane();
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const FLAGS = ['--settle=0.05', '--once'];
+const FLAGS = ['--settle=50ms', '--once'];
 
 /** Numbers from 0 to 1 that a seed decides (mulberry32). */
 function random(seed: number): () => number {
