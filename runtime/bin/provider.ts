@@ -1,11 +1,36 @@
 /**
- * The usual run of the credential provider, without the command line around it: no streams, no help, and an end at once.
+ * Whether a call is one for the credential provider, by the name that it was called by: one file is the `pullwright` of an image,
+ * the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop. And its usual run, without the command line around it: no streams, no help, and an end at once.
  * What it does not know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
 import { errnoOf } from '../host/file-errors.ts';
+
+/** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
+const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
+
+/**
+ * The arguments that `pullwright` would have been given.
+ *
+ * `argv0` is what the caller wrote as the program's name: the kubelet passes the full path of the plugin, a shell passes
+ * what was typed. Links are not resolved: the name of the link counts.
+ *
+ * @example
+ * ```ts
+ * import { argumentsFor } from './provider.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(argumentsFor('/usr/libexec/kubelet-plugins/crio-credential-provider', []), ['provider']);
+ * assert.deepEqual(argumentsFor('kubectl-pullwright', ['explain', '--help']), ['explain', '--help']);
+ * ```
+ */
+export function argumentsFor(argv0: string, args: readonly string[]): readonly string[] {
+  const name = argv0.slice(argv0.lastIndexOf('/') + 1);
+  const command = Object.hasOwn(COMMAND_OF_NAME, name) ? COMMAND_OF_NAME[name] : undefined;
+  return command === undefined ? args : [command, ...args];
+}
 
 /** Whether `args` were those of a usual run; then it has ended with the process. */
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {

@@ -14,8 +14,10 @@ import {
   fieldsOf,
   givenUp,
   isOwnedByAnother,
+  type Ownership,
   ownedBy,
   withManager,
+  writtenBy,
 } from './managed-fields.ts';
 import { own } from './own.ts';
 
@@ -39,14 +41,15 @@ export function drift(
   desired: KubeObject,
   live: KubeObject,
   manager: string,
-  owned: ReturnType<typeof ownedBy> = ownedBy(live, manager),
+  ownership: Ownership = 'applied',
 ): readonly Difference[] {
+  const owned = ownership === 'written' ? writtenBy(live, manager) : ownedBy(live, manager);
   const appliedBefore = Object.keys(owned).length > 0;
   const set = compareMap(contentOf(desired), contentOf(live), '').filter(
     (difference) => !(appliedBefore && isOmittedZero(difference)),
   );
   const dropped = givenUp(owned, desired)
-    .filter((path) => !isOwnedByAnother(live, path, manager))
+    .filter((path) => !isOwnedByAnother(live, path, { manager, ownership }))
     .map((path) => ({ path: renderPath(path), before: valueAt(live, path), after: undefined }));
   return [...set, ...dropped.filter((difference) => difference.before !== undefined)];
 }
@@ -56,7 +59,7 @@ export function applied(desired: KubeObject, live: KubeObject | undefined, manag
   const fields = fieldsOf(desired);
   if (live === undefined) return withManager(desired, manager, fields);
   const pruned = givenUp(ownedBy(live, manager), desired)
-    .filter((path) => !isOwnedByAnother(live, path, manager))
+    .filter((path) => !isOwnedByAnother(live, path, { manager, ownership: 'applied' }))
     .reduce<unknown>((object, path) => without(object, path), live);
   return withManager(merge(pruned, desired, '') as KubeObject, manager, fields);
 }

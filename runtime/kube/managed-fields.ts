@@ -83,8 +83,18 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
   return (object.metadata.managedFields ?? []).filter((entry) => hasField(entry.fieldsV1 ?? {}, path));
 }
 
-/** Whether a manager other than `manager` owns the field too, so that it stays when `manager` gives it up. */
-export function isOwnedByAnother(object: KubeObject, path: readonly FieldStep[], manager: string): boolean {
+/**
+ * How a manager came to its fields: by server-side apply, whose entry stands for itself, or in whatever way. To the API server an
+ * apply and an update of one manager are two owners.
+ */
+export type Ownership = 'applied' | 'written';
+
+/** Whether somebody other than `manager` owns the field too, so that it stays when `manager` gives it up. */
+export function isOwnedByAnother(
+  object: KubeObject,
+  path: readonly FieldStep[],
+  { manager, ownership }: { readonly manager: string; readonly ownership: Ownership },
+): boolean {
   const tokens = path.map((step) =>
     typeof step === 'string'
       ? `f:${step}`
@@ -94,7 +104,8 @@ export function isOwnedByAnother(object: KubeObject, path: readonly FieldStep[],
   );
   const mine = applyEntry(object, manager);
   return (object.metadata.managedFields ?? []).some((entry) => {
-    if (entry === mine || (entry.subresource ?? '') !== '') return false;
+    const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
+    if (isMine || (entry.subresource ?? '') !== '') return false;
     let node: unknown = entry.fieldsV1;
     for (const token of tokens) node = (node as Fields | undefined)?.[token];
     return node !== undefined;

@@ -5,16 +5,16 @@
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Difference } from './difference.ts';
 import { drift } from './drift.ts';
-import { type FieldStep, givenUp, writtenBy } from './managed-fields.ts';
+import { type FieldStep, givenUp, isOwnedByAnother, writtenBy } from './managed-fields.ts';
 
 /** As {@link drift}, also for fields that `manager` created or patched. */
 export function plainDrift(desired: KubeObject, live: KubeObject, manager: string): readonly Difference[] {
-  return drift(desired, live, manager, writtenBy(live, manager));
+  return drift(desired, live, manager, 'written');
 }
 
 /**
- * The JSON merge patch (RFC 7386) that makes `live` what `desired` says: all of `desired`, null for what `manager` wrote once and
- * wants no longer, and the uid, so that it can hit no other object of the name. What others added stays.
+ * The JSON merge patch (RFC 7386) that makes `live` what `desired` says: all of `desired`, null for what `manager` alone wrote
+ * once and wants no longer, and the uid, so that it can hit no other object of the name. What others added stays.
  *
  * @example
  * ```ts
@@ -30,7 +30,9 @@ export function plainDrift(desired: KubeObject, live: KubeObject, manager: strin
 export function plainPatch(desired: KubeObject, live: KubeObject, manager: string): object {
   const { uid } = live.metadata;
   const named = uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
-  return givenUp(writtenBy(live, manager), desired).reduce<object>(without, named);
+  return givenUp(writtenBy(live, manager), desired)
+    .filter((path) => !isOwnedByAnother(live, path, { manager, ownership: 'written' }))
+    .reduce<object>(without, named);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

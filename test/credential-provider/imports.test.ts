@@ -37,7 +37,7 @@ test('only rules, its own folder, whole files and the file system', () => {
     /^runtime\/credential-provider\//,
     /^runtime\/commands\//,
     /^runtime\/http\//,
-    /^runtime\/bin\/(main|call-name|provider)\.ts$/,
+    /^runtime\/bin\/(main|provider)\.ts$/,
     /^node:fs$/,
   ];
   const host = [

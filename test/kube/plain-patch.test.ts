@@ -31,6 +31,8 @@ interface Row {
   readonly reason: string;
   readonly live: Record<string, string>;
   readonly managed: object;
+  /** Entries of others. */
+  readonly others?: readonly object[];
   readonly desired: Record<string, string>;
   readonly differs: readonly string[];
   /** Set to null by the patch. */
@@ -83,6 +85,15 @@ table<Row>(
       gone: ['old'],
     },
     {
+      name: 'what somebody else owns too stays',
+      reason: 'as after an apply',
+      live: { x: '1', old: '1' },
+      managed: created('x', 'old'),
+      others: [{ ...created('old'), manager: 'kubectl' }],
+      desired: { x: '1' },
+      differs: [],
+    },
+    {
       name: 'fields of its status entry do not count',
       reason: 'the status is another resource',
       live: { x: '1', old: '1' },
@@ -91,8 +102,8 @@ table<Row>(
       differs: [],
     },
   ],
-  ({ live, managed, desired, differs, gone = [] }) => {
-    const present = configMap(live, { uid: 'u', managedFields: [managed] });
+  ({ live, managed, others = [], desired, differs, gone = [] }) => {
+    const present = configMap(live, { uid: 'u', managedFields: [managed, ...others] });
     const found = plainDrift(configMap(desired), present, MANAGER).map(({ path }) => path);
     assert.deepEqual(found, differs);
     const patch = plainPatch(configMap(desired), present, MANAGER) as KubeObject;
