@@ -1,7 +1,9 @@
 /**
  * Whether a call is one for the credential provider, by the name that it was called by: one file is the `pullwright` of an image,
- * the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop. And its usual run, without the command line around it: no streams, no help, and an end at once.
- * What it does not know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
+ * the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop.
+ *
+ * And the usual run of the provider, without the command line around it: no streams, no help, and an end at once. What it does not
+ * know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
