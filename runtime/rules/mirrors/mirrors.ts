@@ -159,10 +159,13 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
 type Place = readonly [candidate: Candidate, refusal: Refusal | undefined];
 
 function parted(places: readonly Place[]): Pick<Resolution, 'candidates' | 'skipped'> {
-  return {
-    candidates: places.flatMap(([place, refusal]) => (refusal === undefined ? [place] : [])),
-    skipped: places.flatMap(([place, refusal]) => (refusal === undefined ? [] : [{ ...place, ...refusal }])),
-  };
+  const candidates: Candidate[] = [];
+  const skipped: SkippedCandidate[] = [];
+  for (const [place, refusal] of places) {
+    if (refusal === undefined) candidates.push(place);
+    else skipped.push({ ...place, ...refusal });
+  }
+  return { candidates, skipped };
 }
 
 const GIVEN_UP = {
