@@ -1,18 +1,16 @@
 /** Every block of docs/disconnected.md that needs nothing but files, run as it stands, in the order of the page. */
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
+import { docBlocks } from '../support/doc-blocks.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('docs/disconnected.md');
 const root = new URL('../..', import.meta.url).pathname;
-const text = readFileSync(`${root}docs/disconnected.md`, 'utf8');
-const blocks = [...text.matchAll(/(?:<!-- not run: ([^>]+) -->\n)?```(\w+)\n([\s\S]*?)```/g)].map(
-  ([, skipped, language = '', body = '']) => ({ skipped, language, body }),
-);
+const blocks = docBlocks('docs/disconnected.md');
 const work = mkdtempSync(join(tmpdir(), 'pullwright-disconnected-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
 
@@ -29,7 +27,7 @@ test('the commands do what they say', async () => {
   writeFileSync(join(bin, 'pullwright'), `#!/bin/sh\nexec "${process.execPath}" "${root}main.ts" "$@"\n`);
   chmodSync(join(bin, 'pullwright'), 0o755);
   const said: string[] = [];
-  for (const { language, body, skipped } of blocks) {
+  for (const { language, text: body, skipped } of blocks) {
     if (language === 'yaml') {
       const [, name = ''] = /^# (\S+)\n/.exec(body) ?? [];
       assert.notEqual(name, '', body);
@@ -56,9 +54,8 @@ test('the commands do what they say', async () => {
 });
 
 test('flags of the commands that are not run exist', async () => {
-  for (const { body, language } of blocks.filter((block) => block.language === 'sh'))
-    for (const [, name = '', rest = ''] of body.matchAll(/^pullwright (\S+)(.*)$/gm)) {
-      assert.equal(language, 'sh');
+  for (const { text } of blocks.filter(({ language }) => language === 'sh'))
+    for (const [, name = '', rest = ''] of text.matchAll(/^pullwright (\S+)(.*)$/gm)) {
       const entry = COMMANDS[name];
       assert.ok(entry !== undefined, name);
       const { flags } = await (await entry.load()).spec();

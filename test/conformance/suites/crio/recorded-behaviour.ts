@@ -10,16 +10,13 @@
  * another writer is left; of the node's entries the file holds those that the image needs; the folder is for root alone.
  */
 import { inspect } from 'node:util';
-import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   oracleLookup,
   oracleOffers,
   oracleSources,
 } from '../../../credential-provider/support/crio-oracle.ts';
-import { authFiles, makeNode, runOn } from '../../../credential-provider/support/node-double.ts';
 import {
   fileNameOf,
-  filesOf,
   globalEntries,
   type Input,
   imageOf,
@@ -28,6 +25,14 @@ import {
   namespaceOf,
   tokenIsUsable,
 } from '../../../credential-provider/support/recorded-input.ts';
+import {
+  type Auths,
+  authsIn,
+  bytesOf,
+  lookups,
+  type Observed,
+  observe,
+} from '../../../credential-provider/support/recorded-run.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Peer {
@@ -47,19 +52,7 @@ interface Case {
   readonly better?: string;
 }
 
-interface Expected {
-  readonly exitCode: number;
-  /** Per pull source the `user:password` that CRI-O sends, `(none)` for none. */
-  readonly credentials: Readonly<Record<string, string>>;
-  readonly fileName: string | null;
-  /** Bytes, where the recorded ones are right. */
-  readonly fileText?: string | undefined;
-  readonly response: string;
-  readonly lastLogLine: string;
-  readonly firstRequest: string;
-}
-
-export const suite: ConformanceSuite<Input, Expected> = {
+export const suite: ConformanceSuite<Input, Observed> = {
   cases(document) {
     const { cases } = document as { cases: readonly Case[] };
     const modes = ['down', 'garbage', '429once', 'hang', 'slow', 'reset'];
@@ -67,12 +60,12 @@ export const suite: ConformanceSuite<Input, Expected> = {
     if (unknown !== undefined) throw new Error(`${unknown.id}: unknown API behaviour "${unknown.input.api}"`);
     return cases.map((one) => ({ name: one.id, input: one.input, expected: expectedOf(one) }));
   },
-  answer,
+  answer: (input) => observe(input, readingOf(input).sources),
   accepts: (actual, expected) =>
     Object.entries(expected).every(
       ([field, wanted]) =>
         wanted === undefined ||
-        inspect(wanted, { depth: 5 }) === inspect(actual[field as keyof Expected], { depth: 5 }),
+        inspect(wanted, { depth: 5 }) === inspect(actual[field as keyof Observed], { depth: 5 }),
     ),
   mutation: {
     file: 'runtime/rules/mirrors/pull-sources.ts',
@@ -106,7 +99,7 @@ function readingOf(input: Input): Reading {
   return { sources, offers, adds: sources.some((source) => oracleLookup(offers, source) !== undefined) };
 }
 
-function expectedOf({ input, peer, peerDefect = false, better }: Case): Expected {
+function expectedOf({ input, peer, peerDefect = false, better }: Case): Observed {
   if (peerDefect && better === undefined) throw new Error('a defect without "better"');
   const reading = readingOf(input);
   const isWritten = isAnswered(input) && reading.adds;
@@ -144,7 +137,7 @@ function isUnread(input: Input, { sources }: Reading, { log }: Peer): boolean {
   return sources.length > 0 && tokenIsUsable(input) && (isElsewhere || !isAnswered(input)) && !isDenied;
 }
 
-function expectation(input: Input, peer: Peer, judged: Judged): Expected {
+function expectation(input: Input, peer: Peer, judged: Judged): Observed {
   const { reading, writes, exitCode, isMarked } = judged;
   // Recorded files name no writer, so nobody takes them away.
   const isLeft = !writes && input.existingAuthFile !== null;
@@ -172,7 +165,7 @@ function recordedBytes(
   input: Input,
   peer: Peer,
   { reading, writes, isMarked }: Judged,
-  credentials: Expected['credentials'],
+  credentials: Observed['credentials'],
 ): string | undefined {
   if (!writes || isMarked || !isPlain(input) || !isRight(peer, credentials)) return undefined;
   const text = peer.authFiles[peer.authFileName ?? '']?.text;
@@ -189,17 +182,11 @@ function isNeeded(key: string, auths: Auths, { sources }: Reading): boolean {
   return sources.some((source) => oracleLookup(auths, source) !== oracleLookup(without, source));
 }
 
-/** As Go writes such a file. */
-function bytesOf(file: unknown): string {
-  const text = JSON.stringify(file, null, '\t');
-  return `${text.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`;
-}
-
 function wantedCredentials(
   input: Input,
   { sources, offers }: Reading,
   writes: boolean,
-): Expected['credentials'] {
+): Observed['credentials'] {
   if (!writes) return Object.fromEntries(sources.map((source) => [source, '(none)']));
   const node = globalEntries(input);
   return Object.fromEntries(
@@ -215,7 +202,7 @@ function firstRequest(input: Input, peer: Peer, decidedByReading: boolean): stri
 }
 
 /** Whether CRI-O would find in the recorded file what it should: only then are its bytes the wanted ones. */
-function isRight({ auths }: Peer, credentials: Expected['credentials']): boolean {
+function isRight({ auths }: Peer, credentials: Observed['credentials']): boolean {
   return Object.entries(credentials).every(
     ([source, wanted]) => (oracleLookup(auths ?? {}, source) ?? '(none)') === wanted,
   );
@@ -229,99 +216,4 @@ function betterExitCode(input: Input, { sources }: Reading, writes: boolean): nu
   if (!tokenIsUsable(input)) return 1;
   const node = globalEntries(input);
   return isAnswered(input) || sources.some((source) => oracleLookup(node, source) !== undefined) ? 0 : 1;
-}
-
-async function answer(input: Input): Promise<Expected> {
-  const api = await startApi(
-    { secrets: input.secrets, mode: input.api, ignoresSelector: input.apiIgnoresFieldSelector },
-    { host: (input.apiserverUrlEnv ?? '').includes('::1') ? '::1' : '127.0.0.1' },
-  );
-  if (input.api === 'down') await api.close();
-  const node = makeNode({ ...filesOf(input, api.port), ca: api.ca });
-  try {
-    const override = input.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'];
-    const isSlow = input.api === 'hang' || input.api === 'slow';
-    const options = { budgetMs: isSlow ? 600 : 5000 };
-    const ran = await runOn(node, input.stdin, override === undefined ? { options } : { override, options });
-    const paths = api.requests.map(({ path }) => path);
-    return seen(input, { ...ran, files: authFiles(node), paths, name: fileNameOf(input) });
-  } finally {
-    node.remove();
-    if (input.api !== 'down') await api.close();
-  }
-}
-
-interface Seen {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly log: readonly string[];
-  readonly files: ReturnType<typeof authFiles>;
-  readonly paths: readonly string[];
-  readonly name: string;
-}
-
-function seen(input: Input, { exitCode, stdout, log, files, paths, name }: Seen): Expected {
-  const file = files[name];
-  refuseCarelessness(files, name, log);
-  return {
-    exitCode,
-    credentials: lookups(authsIn(file?.text ?? '{}'), readingOf(input).sources),
-    fileName: file === undefined ? null : name,
-    fileText: file === undefined ? undefined : withoutRecord(file.text),
-    response: responseKind(stdout, imageOf(input)),
-    lastLogLine: exitCode === 0 ? 'fine' : (log.at(-1)?.split(':')[0] ?? ''),
-    firstRequest: paths[0] ?? '(none)',
-  };
-}
-
-/** The bytes that would be there without the record; other bytes than these are kept, so that they differ. */
-function withoutRecord(text: string): string {
-  try {
-    const { 'pullwright.dev/record': record, ...rest } = JSON.parse(text) as Record<string, unknown>;
-    return record !== undefined && bytesOf({ ...rest, 'pullwright.dev/record': record }) === text
-      ? bytesOf(rest)
-      : text;
-  } catch {
-    return text;
-  }
-}
-
-type Auths = Parameters<typeof oracleLookup>[0];
-
-function authsIn(text: string): Auths {
-  try {
-    return (JSON.parse(text) as { auths?: Auths }).auths ?? {};
-  } catch {
-    return {};
-  }
-}
-
-function lookups(auths: Auths, sources: readonly string[]): Expected['credentials'] {
-  return Object.fromEntries(sources.map((source) => [source, oracleLookup(auths, source) ?? '(none)']));
-}
-
-/** What no case may ever show. */
-function refuseCarelessness(files: Seen['files'], name: string, log: readonly string[]): void {
-  const other = Object.keys(files).filter((one) => one !== name);
-  if (other.length > 0) throw new Error(`left behind: ${other.join(', ')}`);
-  const mode = files[name]?.mode ?? 0o600;
-  if (mode !== 0o600) throw new Error(`mode ${mode.toString(8)}`);
-  if (log.length > 20) throw new Error(`${log.length} log lines`);
-  if (files[name]?.text.includes('"Og=="') === true) throw new Error('an empty credential');
-}
-
-function responseKind(stdout: string, image: string): string {
-  if (stdout === '') return 'none';
-  const { auth, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
-  const fixed = {
-    kind: 'CredentialProviderResponse',
-    apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
-    cacheKeyType: 'Image',
-    cacheDuration: '0s',
-  };
-  if (JSON.stringify(rest) !== JSON.stringify(fixed)) return stdout;
-  if (auth === undefined) return 'empty';
-  return JSON.stringify(auth) === JSON.stringify({ [image]: { username: '', password: '' } })
-    ? 'private'
-    : stdout;
 }
