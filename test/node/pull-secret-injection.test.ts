@@ -62,6 +62,11 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     within(() => node.plane.apply(podOf(name, image, namespace)));
   const profileSays = (wanted: RegExp): Promise<void> =>
     within(async () => assert.match(await ok(node, 'kubectl get pullsecretprofile team-registry'), wanted));
+  const injects = (): Promise<void> =>
+    within(async () => {
+      const condition = `jsonpath={.status.conditions[?(@.type=="Injecting")].status}`;
+      assert.equal(await ok(node, `kubectl get pullsecretprofile team-registry -o '${condition}'`), 'True');
+    });
 
   step('without a grant the profile says so, and a pod of the namespace does not run', async () => {
     await pushProduct(node);
@@ -85,6 +90,8 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
       await ok(node, command(begin));
     await profileSays(/False +NotGranted/);
     assert.equal((await shell(node, 'pullwright status')).code, 1);
+    // A pod that the API server stores before it has loaded the policy never gets the name.
+    await injects();
     await start('team-a', 'early');
     await waits('team-a', 'early');
   });
