@@ -1,6 +1,26 @@
 /** What is worth waking somebody for. Each is explained in `docs/runbooks/pull-secret-adapter.md`. */
 import type { Alert } from '../shared/monitoring.ts';
 
+const DEAD = 'pullwright_adapter_events_total{outcome="dead"}';
+const RESULT = 'pullwright_pull_secret_result';
+/** Reasons of a cluster that goes its way; with any other its pull secret is not where it should be, and stays so. */
+const UNDER_WAY =
+  'SecretAvailable|JobInProgress|PreconditionNotMet|Deleting|SecretDeleted|ManagementNamespaceTerminating';
+/**
+ * A Job that is made again takes the failed one, and its series, away while it runs: longer than a Job may run, shorter than the time
+ * for which an alert has to hold.
+ */
+const GAP = '10m';
+
+/** By reason; a cluster that has gone, or that has its secret by now, does not count. */
+const CLUSTERS_FAILING = [
+  'count by (reason) (',
+  `max by (cluster, reason) (max_over_time(${RESULT}{reason!~"${UNDER_WAY}"}[${GAP}]))`,
+  ` and on (cluster) ${RESULT}`,
+  ` unless on (cluster) ${RESULT}{reason=~"SecretAvailable|PreconditionNotMet|Deleting|SecretDeleted"}`,
+  ') > 0',
+].join('');
+
 const SENTINEL: Alert = {
   name: 'PullSecretSentinelStalled',
   expression:
@@ -25,7 +45,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
     },
     {
       name: 'PullSecretAdapterDeadLetters',
-      expression: 'increase(pullwright_adapter_events_total{outcome="dead"}[15m]) > 0',
+      expression: `increase(${DEAD}[15m]) > 0 or (${DEAD} > 0 unless ${DEAD} offset 15m)`,
       for: '0m',
       summary: 'Messages were moved to the dead letter queue',
       description:
@@ -34,10 +54,25 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
     ...(sentinel ? [SENTINEL] : []),
     {
       name: 'PullSecretJobsFailing',
-      expression: `count(kube_job_status_failed{namespace="${namespace}",job_name=~"pullsecret-.+"} > 0) > 0`,
+      expression: jobsFailing(namespace),
       for: '15m',
       summary: 'Jobs that store pull secrets fail',
       description: 'The reason is in the status of the cluster, and in the termination message of the pod.',
     },
+    {
+      name: 'PullSecretClustersFailing',
+      expression: CLUSTERS_FAILING,
+      for: '15m',
+      summary: 'Pull secrets of clusters cannot be stored or removed',
+      description:
+        'The label "reason" says why: one reason for many clusters is a fault of the platform, a single cluster has a fault of its own.',
+    },
   ];
+}
+
+/** Only a Job that has failed, not one whose first pod has: that one may still end well. */
+function jobsFailing(namespace: string): string {
+  const jobs = `namespace="${namespace}",job_name=~"pullsecret-.+",condition="true"`;
+  const failed = `max by (job_name) (max_over_time(kube_job_failed{${jobs}}[${GAP}])) > 0`;
+  return `count(${failed} unless on (job_name) kube_job_complete{${jobs}} == 1) > 0`;
 }

@@ -13,7 +13,7 @@ import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { golden } from '../support/golden.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite } from '../support/suite.ts';
 
 const test = suite('pull secret adapter objects');
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
@@ -238,71 +238,6 @@ test('no pod names a user, so that OpenShift can give it one; none may gain a ri
 test('a Job fails at once on each code that a person must act on', () => {
   const text = JSON.stringify(pullSecretJob(JOB));
   assert.match(text, /"onExitCodes":\{"containerName":"job","operator":"In","values":\[65,73,77,78\]\}/);
-});
-
-interface Bad extends Case {
-  readonly section: Readonly<Record<string, unknown>>;
-  readonly says: RegExp;
-}
-
-const BAD: readonly Bad[] = [
-  { name: 'no identity', reason: 'Jobs could do nothing', section: SECTION, says: /one identity/ },
-  {
-    name: 'two identities',
-    reason: 'the second would win silently',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', jobFederation: PROVIDER },
-    says: /one identity/,
-  },
-  {
-    name: 'a provider by its short name',
-    reason: 'Google refuses it only at run time',
-    section: { ...SECTION, jobFederation: 'openshift' },
-    says: /workloadIdentityPools/,
-  },
-  {
-    name: 'Pub/Sub without a project',
-    reason: 'there is no default',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', broker: 'pubsub' },
-    says: /gcpProject/,
-  },
-  {
-    name: 'a port that is none',
-    reason: 'named',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', egressPorts: [0] },
-    says: /egressPorts|>=1/,
-  },
-  ...(
-    [
-      [{ rule: 'all' }, /rule[\s\S]*expected one of/],
-      [{ dependencies: ['dns'] }, /says nothing with rule \\"reconcile\\"/],
-      [{ rule: 'dependencies', dependencies: [] }, /dependencies/],
-      [{ labels: { tier: "go'ld" } }, /wanted letters/],
-      [{ labels: { 'a=b': 'c' } }, /wanted letters/],
-      [{ eventType: 'a b' }, /wanted letters/],
-      [{ pollSeconds: 0 }, /pollSeconds/],
-      [{ maxAgeSeconds: 5 }, /debounceSeconds \(10\) is longer than maxAgeSeconds \(5\)/],
-      [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
-      [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
-    ] as const
-  ).map(
-    ([sentinelOptions, says]): Bad => ({
-      name: `Sentinel with ${JSON.stringify(sentinelOptions)}`,
-      reason: 'the pod would end with "wrong usage", or never say anything',
-      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinel: true, sentinelOptions },
-      says,
-    }),
-  ),
-  {
-    name: 'options of a Sentinel that is not installed',
-    reason: 'they would be lost silently',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinelOptions: { rule: 'reconcile' } },
-    says: /wanted sentinel: true/,
-  },
-];
-table(test, BAD, ({ section, says }) => {
-  const { success, error } = schema.safeParse(section);
-  assert.equal(success, false);
-  assert.match(error?.message ?? '', says);
 });
 
 test.run();

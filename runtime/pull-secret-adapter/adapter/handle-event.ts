@@ -10,11 +10,15 @@ import { RecentKeys } from './recent-keys.ts';
 /** Between looks at one cluster. */
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
+/** What became of a message. */
+export const EVENT_OUTCOMES = ['done', 'duplicate', 'other', 'dead', 'again'] as const;
+export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
+
 export interface HandlerOptions {
   /** Settles with a look that began after the call. */
   readonly ask: (clusterId: string) => Promise<void>;
   readonly logger: Logger;
-  readonly count: (outcome: 'done' | 'duplicate' | 'other' | 'dead' | 'again') => void;
+  readonly count: (outcome: EventOutcome) => void;
   /** Rejects when the process ends. */
   readonly pause: (ms: number) => Promise<void>;
   /** Looks that are tried for one delivery. @default {5} */

@@ -20,7 +20,7 @@ import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import { mirroredType } from '../plan.ts';
 import { ClusterQueue } from './cluster-queue.ts';
-import { eventHandler } from './handle-event.ts';
+import { EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
 import { labelReporter } from './label-report.ts';
 import { jobIdentity } from './observe.ts';
 import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
@@ -116,13 +116,17 @@ async function measured(
   }
 }
 
-function eventCounter(metrics: Metrics): (outcome: string) => void {
-  return (outcome) =>
+/** Every outcome is there from the start: an alert about the first dead letter needs the zero before it. */
+function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
+  const count = (outcome: EventOutcome, by: number): void =>
     metrics.count({
       name: 'pullwright_adapter_events_total',
       help: 'Events by what became of them',
       labels: { outcome },
+      by,
     });
+  for (const outcome of EVENT_OUTCOMES) count(outcome, 0);
+  return (outcome) => count(outcome, 1);
 }
 
 async function startServers(

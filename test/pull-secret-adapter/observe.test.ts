@@ -1,0 +1,83 @@
+/** How a Job ended is what its own container says, whatever else stands in the pod. */
+import assert from 'node:assert/strict';
+import { viewJob } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('viewJob');
+
+const JOB: KubeObject = {
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: 'pullsecret-a-gen1', uid: 'j' },
+  status: { conditions: [{ type: 'Failed', status: 'True' }] },
+};
+
+function ended(name: string, exitCode: number, finishedAt: string, reason?: string): unknown {
+  const message =
+    reason === undefined ? 'bye' : JSON.stringify({ status: 'failure', reason, message: 'm', details: {} });
+  return { name, state: { terminated: { exitCode, finishedAt, message } } };
+}
+
+function pod(owner: string, containerStatuses: readonly unknown[]): KubeObject {
+  const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'x', uid: owner }];
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', ownerReferences },
+    status: { containerStatuses },
+  };
+}
+
+interface Row extends Case {
+  readonly pods: readonly KubeObject[];
+  readonly exitCode: number | undefined;
+  readonly says: string | undefined;
+}
+
+const OWN = ended('job', 77, '2026-01-01T00:00:01Z', 'IamPermissionDenied');
+const ROWS: readonly Row[] = [
+  {
+    name: 'a side-car that ends after it',
+    reason: 'it ends because the work is done, and says nothing about it',
+    pods: [pod('j', [ended('istio-proxy', 0, '2026-01-01T00:00:09Z'), OWN])],
+    exitCode: 77,
+    says: 'IamPermissionDenied',
+  },
+  {
+    name: 'a side-car with a result of its own',
+    reason: 'whoever writes one there is not believed',
+    pods: [pod('j', [OWN, ended('other', 0, '2026-01-01T00:00:09Z', 'InvalidPullSecret')])],
+    exitCode: 77,
+    says: 'IamPermissionDenied',
+  },
+  {
+    name: 'only a side-car has ended',
+    reason: 'nothing is known',
+    pods: [
+      pod('j', [ended('istio-proxy', 1, '2026-01-01T00:00:09Z'), { name: 'job', state: { running: {} } }]),
+    ],
+    exitCode: undefined,
+    says: undefined,
+  },
+  {
+    name: 'two pods',
+    reason: 'the one that ended last counts',
+    pods: [pod('j', [ended('job', 75, '2026-01-01T00:00:05Z', 'QuotaExceeded')]), pod('j', [OWN])],
+    exitCode: 75,
+    says: 'QuotaExceeded',
+  },
+  {
+    name: 'a pod of an earlier Job of the same name',
+    reason: 'not of this one',
+    pods: [pod('other', [ended('job', 75, '2026-01-01T00:00:05Z', 'QuotaExceeded')]), pod('j', [OWN])],
+    exitCode: 77,
+    says: 'IamPermissionDenied',
+  },
+];
+table(test, ROWS, ({ pods, exitCode, says }) => {
+  const view = viewJob(JOB, pods);
+  assert.deepEqual([view.exitCode, view.result?.reason], [exitCode, says]);
+});
+
+test.run();
