@@ -8,6 +8,9 @@
 import { lstatSync, readdirSync, unlinkSync } from 'node:fs';
 import { errnoOf } from '../host/file-errors.ts';
 
+/** Folder of notes about runs of the provider that failed, beside the auth files. */
+export const NOTES = 'failed';
+
 const NAME = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?-[0-9a-f]{64}(?:-[0-9a-f-]{36})?\.json$/;
 /** Left by a provider that was killed while it wrote. */
 const TEMPORARY = /^\..*\.tmp-[0-9a-f-]+$/;
@@ -19,8 +22,9 @@ export const AUTH_FILE_LIFE_MS = 1_800_000;
 export const IN_USE_LIFE_MS = 10_800_000;
 
 /**
- * Removes files of `folder` that are older than `ageMs`, and of its `in-use` than `inUseMs`, and gives how many that were. Only names that the
- * provider and CRI-O make are touched; a folder that is not there is fine.
+ * Removes files of `folder` that are older than `ageMs`, and of its `in-use` than `inUseMs`, and gives how many that were. Notes
+ * of runs that failed go with the former, uncounted. Only names that the provider and CRI-O make are touched; a folder that is
+ * not there is fine.
  */
 export function removeStaleAuthFiles(
   folder: string,
@@ -29,6 +33,7 @@ export function removeStaleAuthFiles(
   inUseMs: number = ageMs,
 ): number {
   // By hand: node:path is felt in a credential provider that lives 10 ms.
+  removeIn(`${folder}/${NOTES}`, ageMs, nowMs);
   return removeIn(folder, ageMs, nowMs) + removeIn(`${folder}/in-use`, inUseMs, nowMs);
 }
 

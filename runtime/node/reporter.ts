@@ -15,8 +15,9 @@ export interface NodeIdentity {
   readonly uid: string;
 }
 
-/** An Event about the Node. */
-export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'>;
+/** An Event, about the Node where nothing else is named. */
+export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'> &
+  Partial<Pick<EventInput, 'regarding'>>;
 
 /** What is said, and under which name. Pure. */
 export interface NodeWords {
@@ -97,6 +98,12 @@ export class NodeReporter {
     this.#forget();
   }
 
+  /** Says what is no step of the work. Comes back at once. */
+  say(said: Said): void {
+    this.#say(said);
+    this.#start();
+  }
+
   #say(said: Said | undefined): void {
     if (said !== undefined) this.#events = [...this.#events, said].slice(-WAITING_EVENTS);
   }
@@ -169,7 +176,7 @@ export class NodeReporter {
 }
 
 function regarding({ name, uid }: NodeIdentity, said: Said): EventInput {
-  return { ...said, regarding: { apiVersion: 'v1', kind: 'Node', name, uid } };
+  return { regarding: { apiVersion: 'v1', kind: 'Node', name, uid }, ...said };
 }
 
 function noNode(name: string): PullwrightError {

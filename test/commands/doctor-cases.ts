@@ -163,6 +163,19 @@ export const rows: readonly Row[] = [
     mends: true,
   },
   {
+    name: 'a node whose provider failed for the pod',
+    reason: 'what the registry says is only what follows',
+    objects: [
+      account([]),
+      pod(),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": authentication required'),
+      event('CredentialProviderFailed', 'Failed to run credential provider: the CA of this node is another'),
+    ],
+    what: 'web',
+    broken: 'mirror-credential',
+    says: /provider of the node failed for this pod: .*the CA of this node is another/,
+  },
+  {
     name: 'a pod from before its ServiceAccount listed anything',
     reason: 'the list is copied once',
     objects: [pod(), account(['good']), GOOD],

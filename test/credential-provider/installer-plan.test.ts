@@ -5,7 +5,6 @@ import { parse } from 'yaml';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import {
   type InstallInput,
-  kubeletPointers,
   ownPointers,
   planInstall,
   planNodeUninstall,
@@ -271,35 +270,5 @@ test('without an entry the drop-in has no effect', () => {
     verdicts: [],
   });
 });
-
-table(
-  test,
-  [
-    { name: 'where the kubelet looks: nowhere', texts: ['ExecStart=/usr/bin/kubelet'], found: {} },
-    {
-      name: 'where the kubelet looks: an environment file',
-      texts: [
-        'KUBELET_EXTRA_ARGS="--v=2 --image-credential-provider-config=/a.yaml --image-credential-provider-bin-dir=/b"',
-      ],
-      found: { config: '/a.yaml', binDir: '/b' },
-    },
-    {
-      name: 'where the kubelet looks: continued lines',
-      texts: ['ExecStart=/usr/bin/kubelet \\\n  --image-credential-provider-config /a.yaml'],
-      found: { config: '/a.yaml' },
-    },
-    {
-      name: 'where the kubelet looks: a comment',
-      texts: ['# --image-credential-provider-config=/a.yaml'],
-      found: {},
-    },
-    {
-      name: 'where the kubelet looks: the last one counts',
-      texts: ['--image-credential-provider-config=/a.yaml', '--image-credential-provider-config=/c.yaml'],
-      found: { config: '/c.yaml' },
-    },
-  ].map((row) => ({ ...row, reason: 'providers that are there must not be lost' })),
-  ({ texts, found }) => assert.deepEqual(kubeletPointers(texts), found),
-);
 
 test.run();

@@ -1,52 +1,16 @@
 /** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
 import assert from 'node:assert/strict';
-import type { Outcome } from '../../runtime/controller/contract.ts';
-import {
-  parseReconcilerOptions,
-  type ReconcilerOptions,
-} from '../../runtime/credential-provider/reconciler/options.ts';
+import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
-import type { Condition } from '../../runtime/rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { type Case, suite, table } from '../support/suite.ts';
+import { suite } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
-import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+import { KEY, reconcile } from './support/reconcile-once.ts';
+import { clusterObjects, worldOf } from './support/world-double.ts';
 
 const test = suite('credential provider reconciler');
-const KEY = { scope: 'local', name: 'cluster' };
 const MC = 'machineconfiguration.openshift.io/v1';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
-
-interface Seen {
-  readonly outcome: Outcome;
-  readonly configs: readonly KubeObject[];
-  readonly conditions: ReadonlyMap<string, Condition>;
-  /** Conditions of the PullStatus. */
-  readonly reported: ReadonlyMap<string, Condition>;
-}
-
-function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}): Seen {
-  const reconciler = credentialProviderReconciler({
-    mode: 'auto',
-    platform: 'None',
-    secretAnnotation: false,
-    ...options,
-  });
-  const outcome = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
-  const objects = (outcome.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
-  const conditionsOf = (kind: string): ReadonlyMap<string, Condition> => {
-    const status = outcome.status?.find(({ ref }) => ref.kind === kind)?.status as
-      | { conditions?: readonly Condition[] }
-      | undefined;
-    return new Map((status?.conditions ?? []).map((one) => [one.type, one]));
-  };
-  return {
-    outcome,
-    configs: objects.filter(({ kind }) => kind !== 'PullStatus'),
-    conditions: conditionsOf('CRIOCredentialProviderConfig'),
-    reported: conditionsOf('PullStatus'),
-  };
-}
 
 test('an object under another name, which no API server takes, is a problem beside the good one and alone', () => {
   const cluster = clusterObjects({ platform: 'AWS', nodes: [{ name: 'w', pool: 'worker' }] });
@@ -81,78 +45,6 @@ test('one MachineConfig per built-in pool, owned by the object', () => {
   assert.equal(configs[0]?.metadata.ownerReferences?.[0]?.uid, 'uid-1');
   assert.equal(conditions.get('MachineConfigRendered')?.status, 'True');
   assert.equal(conditions.get('Validated')?.observedGeneration, 3);
-});
-
-test('an old kubelet holds back its pool alone, and what is rendered stays', () => {
-  const { configs, outcome, conditions } = reconcile({
-    platform: 'AWS',
-    nodes: [
-      { name: 'm', pool: 'master' },
-      { name: 'old', pool: 'worker', kubelet: 'v1.33.9' },
-    ],
-  });
-  assert.deepEqual(
-    configs.map(({ metadata }) => metadata.name),
-    ['97-master-generated-credentialproviderconfig'],
-  );
-  assert.ok(
-    outcome.keep !== 'all' &&
-      outcome.keep?.some(({ name }) => name === '97-worker-generated-credentialproviderconfig'),
-  );
-  const rendered = conditions.get('MachineConfigRendered');
-  assert.equal(rendered?.reason, 'UnsupportedVersion');
-  assert.match(rendered?.message ?? '', /pool worker: old \(kubelet v1\.33\.9, cri-o:\/\/1\.34\.1\)/);
-});
-
-interface Version extends Case {
-  readonly kubelet: string;
-  readonly runtime: string;
-  readonly isRendered: boolean;
-}
-
-const versions: readonly Version[] = [
-  {
-    name: '1.34 and CRI-O 1.34',
-    reason: 'the oldest that take the file',
-    kubelet: 'v1.34.0',
-    runtime: 'cri-o://1.34.0',
-    isRendered: true,
-  },
-  {
-    name: 'vendor suffix',
-    reason: 'OpenShift adds a hash',
-    kubelet: 'v1.35.1+abc123',
-    runtime: 'cri-o://1.35.2-3.rhaos4.22',
-    isRendered: true,
-  },
-  {
-    name: 'CRI-O too old',
-    reason: 'it does not look for auth files',
-    kubelet: 'v1.34.0',
-    runtime: 'cri-o://1.33.5',
-    isRendered: false,
-  },
-  {
-    name: 'containerd',
-    reason: 'another runtime never looks for auth files',
-    kubelet: 'v1.34.0',
-    runtime: 'containerd://2.1.0',
-    isRendered: false,
-  },
-  {
-    name: 'kubelet says nothing',
-    reason: 'a node that does not say is not trusted',
-    kubelet: '',
-    runtime: 'cri-o://1.34.0',
-    isRendered: false,
-  },
-];
-table(test, versions, ({ kubelet, runtime, isRendered }) => {
-  const { configs } = reconcile({
-    pools: ['worker'],
-    nodes: [{ name: 'n', pool: 'worker', kubelet, runtime }],
-  });
-  assert.equal(configs.length, isRendered ? 1 : 0);
 });
 
 test('nothing wanted renders nothing, whatever the nodes run', () => {

@@ -1,5 +1,6 @@
 /** What the kubelet says about the pulls of a pod that does not run. */
 import type { ObjectStore } from '../../controller/store.ts';
+import { PROVIDER_FAILED } from '../../rules/credential-provider/report-names.ts';
 import type { DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import { type PullComplaint, pullComplaint } from '../../rules/diagnose/pull-complaint.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -19,6 +20,14 @@ export function complaintIn(store: ObjectStore, pod: KubeObject): DoctorInput['c
     if (cause !== undefined) return withImage(cause, one.message);
   }
   return undefined;
+}
+
+/** What the installer of the node says about the provider's runs for a pod that does not run; the newest. */
+export function providerFailure(store: ObjectStore, pod: KubeObject): string | undefined {
+  if (pod.kind !== 'Pod' || runs(pod)) return undefined;
+  return eventsOf(store, pod)
+    .filter(({ reason }) => reason === PROVIDER_FAILED)
+    .toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]?.message;
 }
 
 function withImage(cause: PullComplaint, message: string): DoctorInput['complaint'] {

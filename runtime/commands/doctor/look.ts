@@ -3,6 +3,7 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { lookupForContainers } from '../../rules/auth-lookup/containers.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/auth-lookup/kubelet.ts';
+import { installerStatusName } from '../../rules/credential-provider/report-names.ts';
 import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
@@ -28,7 +29,7 @@ import {
   podSpecIn,
   podSpecOf,
 } from '../pod-spec.ts';
-import { complaintIn } from './complaint.ts';
+import { complaintIn, providerFailure } from './complaint.ts';
 import { providerMayRead } from './rights.ts';
 
 const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
@@ -59,11 +60,7 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
       const node = nodeOf(spec);
       return [
         { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
-        ...(node === undefined
-          ? []
-          : [
-              { ...PULL_STATUS, namespace: GLOBAL_PULL_SECRET.namespace, name: pullStatusName('Node', node) },
-            ]),
+        ...(node === undefined ? [] : reportsOf(node).map((report) => ({ ...PULL_STATUS, ...report }))),
       ];
     },
   ];
@@ -89,6 +86,7 @@ export function lookAt(
   const world = findWorld(store, puller, { complete: unread.length === 0, hosted });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const complaint = complaintIn(store, template);
+  const failure = providerFailure(store, template);
   const mayRead = providerMayRead(store, namespace, account);
   return {
     namespace,
@@ -105,7 +103,7 @@ export function lookAt(
         : lackingIn(store, world, template, namespace)),
     ],
     troubles: troublesIn(store, namespace, spec),
-    provider: { ...providerIn(store), mayRead },
+    provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     ...(complaint === undefined ? {} : { complaint }),
     unread,
   };
@@ -221,6 +219,12 @@ function nodeOf(spec: PlainPodSpec): string | undefined {
   return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
 }
 
+/** Where the agent and the installer of a node report. */
+function reportsOf(node: string): readonly { readonly namespace: string; readonly name: string }[] {
+  const { namespace } = GLOBAL_PULL_SECRET;
+  return [pullStatusName('Node', node), installerStatusName(node)].map((name) => ({ namespace, name }));
+}
+
 /** Reports that are not in order: those of the namespace about Secrets that are brought here, and that of the node. */
 function troublesIn(store: ObjectStore, namespace: string, spec: PlainPodSpec): DoctorInput['troubles'] {
   const node = nodeOf(spec);
@@ -229,17 +233,13 @@ function troublesIn(store: ObjectStore, namespace: string, spec: PlainPodSpec): 
     .filter(
       (object) => (object.status as { reporter?: string } | undefined)?.reporter === 'pull-secret-injection',
     );
-  const ofNode =
-    node === undefined
-      ? undefined
-      : store.get({
-          ...PULL_STATUS,
-          namespace: GLOBAL_PULL_SECRET.namespace,
-          name: pullStatusName('Node', node),
-        });
+  const ofNode = node === undefined ? [] : reportsOf(node);
   return [
     ...here.flatMap((object) => troubleOf(object, false)),
-    ...(ofNode === undefined ? [] : troubleOf(ofNode, true)),
+    ...ofNode.flatMap((report) => {
+      const object = store.get({ ...PULL_STATUS, ...report });
+      return object === undefined ? [] : troubleOf(object, true);
+    }),
   ];
 }
 

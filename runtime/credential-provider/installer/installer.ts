@@ -15,6 +15,8 @@ import { describeError } from '../../rules/errors.ts';
 import type { Policy } from '../../rules/rollout/rollout.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
+import type { FailureNote } from '../plugin/failure-note.ts';
+import { accountOf, FailureNews, failureEvent, readFailures, withFailures } from './failures.ts';
 import { read } from './host.ts';
 import { logInstallerEvent } from './log.ts';
 import { InstallerMetrics } from './metrics.ts';
@@ -69,7 +71,14 @@ export async function runInstaller(options: InstallerSettings, io: InstallerIo):
   const metrics = new InstallerMetrics(options, clock.now());
   const reporter = options.report ? await openReporter(options, source, io.env, log) : undefined;
   let state = STARTING;
-  const publish = (next: NodeState): void => {
+  const news = new FailureNews();
+  const publish = (node: NodeState): void => {
+    const notes = options.uninstall ? [] : failuresOn(options);
+    for (const note of news.newIn(notes)) {
+      log.warn('A run of the provider failed', { account: accountOf(note), detail: note.message });
+      reporter?.say(failureEvent(note));
+    }
+    const next = withFailures(node, notes);
     if (next.reason !== state.reason || next.message !== state.message)
       log[next.ready || next.busy === true ? 'info' : 'warn']('State of the node', {
         reason: next.reason,
@@ -102,6 +111,10 @@ export async function runInstaller(options: InstallerSettings, io: InstallerIo):
   const { ready, reason, message } = state;
   io.stdout.write(renderReport({ node: options.nodeName, ready, reason, message }, options.output));
   return ready ? 0 : 1;
+}
+
+function failuresOn({ root, authDir }: InstallerSettings): readonly FailureNote[] {
+  return readFailures(root + authDir);
 }
 
 /** What is installed by a plan; undefined when the kubelet is pointed at nothing of ours. */
@@ -230,7 +243,10 @@ async function openReporter(
     import('./wanted.ts'),
   ]);
   return new NodeReporter({
-    words: installerWords(() => source.plan),
+    words: installerWords(
+      () => source.plan,
+      () => failuresOn(options),
+    ),
     client: () => connect(env, options.serviceAccountDir),
     nodeName: options.nodeName,
     clock,

@@ -2,6 +2,7 @@
 import type { NodeEvent, NodeState } from '../../node/events.ts';
 import { oldestAuthFileMs } from '../../node/janitor.ts';
 import { authFileAge, type Gauge, NodeMetrics } from '../../node/metrics.ts';
+import { readFailures } from './failures.ts';
 import type { InstallPlan } from './plan.ts';
 import { readRecord } from './record.ts';
 import { type HostPlaces, recordFile } from './wanted.ts';
@@ -53,6 +54,11 @@ export class InstallerMetrics {
         sample: 'pullwright_installer_entries{verdict="left_out"}',
         help: entries,
         value: verdicts.length - rendered,
+      },
+      {
+        sample: 'pullwright_installer_failing_accounts',
+        help: 'ServiceAccounts for whose pods the last run of the provider failed; the node itself counts as one',
+        value: readFailures(this.#options.root + this.#options.authDir).length,
       },
       ...(record === undefined
         ? []

@@ -1,40 +1,44 @@
 /** What the API server is told about the installation on a node: a PullStatus, and Events on the Node. Pure. */
 import { type NodeEvent, type NodeState, stateConditions } from '../../node/events.ts';
 import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
+import { installerStatusName } from '../../rules/credential-provider/report-names.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { pullStatus, type Verdict } from '../../rules/kubernetes/pull-status.ts';
+import type { FailureNote } from '../plugin/failure-note.ts';
+import { failureVerdict } from './failures.ts';
 import type { InstallPlan } from './plan.ts';
 
 /** Where the DaemonSet runs. */
 const NAMESPACE = 'kube-system';
 
-/** `plan`: the last good one, asked for when something is said. */
-export function installerWords(plan: () => InstallPlan | undefined): NodeWords {
+/** `plan`: the last good one; `failures`: those of runs for pods. Both are asked for when something is said. */
+export function installerWords(
+  plan: () => InstallPlan | undefined,
+  failures: () => readonly FailureNote[],
+): NodeWords {
   return {
     manager: 'pullwright-installer',
     controller: 'pullwright.dev/credential-provider-installer',
-    status: (node, state, present, now) => installerStatus({ node, state, plan: plan(), present, now }),
+    status: (node, state, present, now) =>
+      installerStatus({ node, state, plan: plan(), failures: failures(), present, now }),
     eventOf,
     eventOfState,
   };
-}
-
-/** Name of the PullStatus of a node; that of the node agent is another. */
-export function installerStatusName(node: string): string {
-  return `credential-provider-node-${node}`.slice(0, 253);
 }
 
 function installerStatus({
   node,
   state,
   plan,
+  failures,
   present,
   now,
 }: {
   readonly node: NodeIdentity;
   readonly state: NodeState;
   readonly plan: InstallPlan | undefined;
+  readonly failures: readonly FailureNote[];
   readonly present: KubeObject | undefined;
   readonly now: Date;
 }): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>> } {
@@ -42,7 +46,10 @@ function installerStatus({
     reporter: 'credential-provider-installer',
     about: { apiVersion: 'v1', kind: 'Node', namespace: NAMESPACE, name: node.name },
     conditions: stateConditions(state),
-    verdicts: plan?.ok === true ? plan.verdicts.map(entryVerdict) : [],
+    verdicts: [
+      ...failures.map(failureVerdict),
+      ...(plan?.ok === true ? plan.verdicts.map(entryVerdict) : []),
+    ],
     present,
     now,
   });

@@ -1,7 +1,7 @@
 /** Takes back what the installer put on a node, once the kubelet runs without it. */
 import { existsSync, rmSync } from 'node:fs';
 import { removeFile } from '../../host/atomic-file.ts';
-import { IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
+import { IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/janitor.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { read } from './host.ts';
 import { NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './managed.ts';
@@ -22,7 +22,8 @@ export function removeAll(places: HostPlaces & { readonly authDir: string }, log
   if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
   // The kubelet does not ask any more, so that no pull takes what is there.
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
-  rmSync(root + stateDir, { recursive: true, force: true });
+  for (const folder of [stateDir, `${authDir}/${NOTES}`])
+    rmSync(root + folder, { recursive: true, force: true });
 }
 
 function removeExecutable(path: string, sha256: string, log: Logger): void {

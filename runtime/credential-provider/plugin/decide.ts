@@ -20,7 +20,7 @@ import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.t
 import type { Redacted } from '../../rules/redacted.ts';
 import type { ApiClient } from './api-client.ts';
 import { type ConfFile, registriesFor } from './conf-files.ts';
-import type { Log } from './log.ts';
+import type { Log, LogSubject } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
 import { readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
@@ -79,7 +79,7 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     return { request, sources };
   }
   const puller = pullerOf(request.token);
-  log.about({ namespace: puller.namespace });
+  log.about(subjectOf(puller));
   log.info(`Got ${sources.length} pull source(s) for "${request.image}" in namespace ${puller.namespace}`);
   for (const { kind, repository } of sources) log.detail(`Pull source (${kind}): ${repository}`);
   return {
@@ -88,6 +88,11 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     sources,
     ...(await fromSecrets(view, options, { request, puller, sources, log })),
   };
+}
+
+/** What lines of the run are about; fields that are not known are left out. */
+function subjectOf(puller: Puller): LogSubject {
+  return Object.fromEntries(Object.entries(puller).filter(([, value]) => value !== undefined));
 }
 
 interface Pull {

@@ -92,6 +92,8 @@ export function journalEntry({ priority, text }: LogLine, subject: LogSubject, p
     // The journal reads the process of a sender from /proc, where one that has ended is no more.
     ['SYSLOG_PID', String(pid)],
     ['NAMESPACE', subject.namespace],
+    ['SERVICE_ACCOUNT', subject.serviceAccount],
+    ['POD', subject.pod],
     ['IMAGE', subject.image],
   ] as const;
   return fields

@@ -25,6 +25,9 @@ const CONTROL = /[^ -~\u00a0-\uffff]/g;
 /** What the lines of a run are about. */
 export interface LogSubject {
   readonly namespace?: string;
+  readonly serviceAccount?: string;
+  readonly pod?: string;
+  readonly podUid?: string;
   readonly image?: string;
 }
 

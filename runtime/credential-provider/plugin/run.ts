@@ -1,7 +1,7 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
 import { existsSync, readFileSync } from 'node:fs';
 import { errnoOf } from '../../host/file-errors.ts';
-import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, removeStaleAuthFiles } from '../../node/janitor.ts';
+import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import { type ApiClient, apiClient, httpClientFor } from './api-client.ts';
@@ -33,6 +33,10 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   const result = await provide({ ...node, connect }, options, log);
   clearTimeout(timer);
   sweepAuthFiles(options.authDir);
+  const failure = log.lines.findLast(({ priority }) => priority === 3)?.text;
+  // Loaded for a node where something fails.
+  if (failure !== undefined || existsSync(`${options.authDir}/${NOTES}`))
+    (await import('./failure-note.ts')).noteOutcome(options.authDir, log.subject, failure);
   // Takes the connection down, which would keep the process alive.
   budget.abort();
   await tellJournal(options.journalSocket, log);

@@ -10,6 +10,7 @@ import { type Redacted, reveal } from '../../rules/redacted.ts';
 export interface Puller {
   readonly namespace: string;
   readonly pod: string | undefined;
+  readonly podUid?: string;
   readonly serviceAccount: string | undefined;
 }
 
@@ -38,7 +39,13 @@ export function pullerOf(token: Redacted<string>): Puller {
     throw refused(
       `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, wanted a DNS label (RFC 1123)`,
     );
-  return { namespace, pod: nameIn(own['pod']), serviceAccount: nameIn(own['serviceaccount']) };
+  const podUid = fieldIn(own['pod'], 'uid');
+  return {
+    namespace,
+    pod: fieldIn(own['pod'], 'name'),
+    serviceAccount: fieldIn(own['serviceaccount'], 'name'),
+    ...(podUid === undefined ? {} : { podUid }),
+  };
 }
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -62,9 +69,9 @@ function textOfBase64Url(text: string): string {
   return new TextDecoder().decode(bytes);
 }
 
-function nameIn(claim: unknown): string | undefined {
-  const name = typeof claim === 'object' && claim !== null && 'name' in claim ? claim.name : undefined;
-  return typeof name === 'string' && name.length <= 253 && DNS_SUBDOMAIN.test(name) ? name : undefined;
+function fieldIn(claim: unknown, field: 'name' | 'uid'): string | undefined {
+  const value = isRecord(claim) ? claim[field] : undefined;
+  return typeof value === 'string' && value.length <= 253 && DNS_SUBDOMAIN.test(value) ? value : undefined;
 }
 
 function objectOr(value: unknown, state: string): Readonly<Record<string, unknown>> {

@@ -14,6 +14,7 @@
  * - `namespace-credentials.ts`: Which credential of a namespace goes to which pull source
  * - `platform.ts`: What each platform of an OpenShift cluster already has
  * - `provider-flags.ts`: The options of the credential provider's executable
+ * - `report-names.ts`: Where the installer of a node says what became of the provider there
  *
  * @module
  */

@@ -140,7 +140,8 @@ function noCredential(input: DoctorInput): Fault | undefined {
     // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
     if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))
       return { message: `${message}: ${near.message}`, advice: near.fix ?? '' };
-    if (input.complaint?.cause === 'unauthorized')
+    // Where the node's provider failed, the credential is a mirror's, and the refusal says nothing about the pod's list.
+    if (input.complaint?.cause === 'unauthorized' && input.provider.failure === undefined)
       return {
         message: `${message}, and the registry wants one`,
         advice: 'Add an entry for its host to a Secret of the pod',
@@ -151,8 +152,9 @@ function noCredential(input: DoctorInput): Fault | undefined {
 
 function mirrorBare(input: DoctorInput): Fault | undefined {
   const [mirror] = input.images.flatMap(({ mirrors }) => mirrors);
+  const { matchImages, mayRead, failure } = input.provider;
+  if (failure !== undefined) return providerFailed(input, failure);
   if (mirror === undefined) return undefined;
-  const { matchImages, mayRead } = input.provider;
   const host = mirror.split('/', 1)[0] ?? mirror;
   const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   const mend = mendProvider(input, { matchImages, mayRead });
@@ -161,6 +163,14 @@ function mirrorBare(input: DoctorInput): Fault | undefined {
     mend,
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
   };
+}
+
+/** The node has tried: what it says is the cause, and the registry's refusal is only what follows. */
+function providerFailed(input: DoctorInput, failure: string): Fault {
+  const { matchImages, mayRead } = input.provider;
+  const message = `the credential provider of the node failed for this pod: ${failure}`;
+  if (mayRead) return { message, advice: 'What to do stands at the end of its message' };
+  return { message, mend: mendProvider(input, { matchImages, mayRead }) };
 }
 
 function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | undefined {

@@ -46,6 +46,8 @@ export interface DoctorInput {
     readonly matchImages: readonly string[];
     readonly present: boolean;
     readonly mayRead: boolean;
+    /** What its last run for this pod failed with, as the installer of the node says. */
+    readonly failure?: string;
   };
   readonly complaint?: { readonly cause: PullComplaint; readonly image?: string };
   /** What could not be read, each with the right that is missing. */
