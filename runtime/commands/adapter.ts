@@ -187,7 +187,7 @@ async function serve(flags: Values, settings: AdapterSettings, io: CommandIo): P
     level: () => flags['log-level'],
   });
   const metrics = createMetrics();
-  const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics });
+  const api = apiOf(flags, io, { name: 'pull-secret-adapter', metrics, logger });
   const { concurrency } = flags;
   const connection = await loadConnection(flags.kubeconfig, io.env, flags.context);
   const { host } = new URL(connection.server);

@@ -12,6 +12,7 @@ import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { type Redacted, redact } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
 import { VERSION } from '../rules/version.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { CommandIo } from './command.ts';
 import { choice, type Flag, file, port, text, toggle, type ValuesOf } from './flags/flag.ts';
@@ -62,12 +63,14 @@ export type BrokerFlags = Pick<
   Exclude<keyof typeof BROKER_FLAGS, 'health-port' | 'metrics-port'>
 >;
 
+export interface ApiUser {
+  readonly name: string;
+  readonly metrics: Pick<Metrics, 'request'>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
 /** The API that the flags name; its answers are counted. @throws UsageError */
-export function apiOf(
-  flags: BrokerFlags,
-  io: CommandIo,
-  client: { readonly name: string; readonly metrics: Pick<Metrics, 'request'> },
-): HyperfleetApi {
+export function apiOf(flags: BrokerFlags, io: CommandIo, client: ApiUser): HyperfleetApi {
   const { api = '' } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
     throw new UsageError('Cannot reach the HyperFleet API: wanted --api with an http or https URL');
@@ -81,6 +84,7 @@ export function apiOf(
     userAgent: `pullwright/${VERSION} (${client.name})`,
     onAnswer: ({ method: verb, status }) =>
       client.metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
+    onLeftOut: (fields) => client.logger.warn('A document of a list is too large and is left out', fields),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
     http: openHttpClient(takeProxySettings(io.env), [api]),
   });

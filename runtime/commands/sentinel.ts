@@ -82,7 +82,6 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   };
   const { createMetrics } = await import('../telemetry/metrics.ts');
   const metrics = createMetrics();
-  const api = apiOf(flags, io, { name: 'sentinel', metrics });
   const { createLogger } = await import('../telemetry/logger.ts');
   const { Sentinel } = await import('../pull-secret-adapter/sentinel/sentinel.ts');
   const { runSentinel } = await import('../pull-secret-adapter/sentinel/process.ts');
@@ -91,6 +90,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     format: flags['log-format'],
     level: () => flags['log-level'],
   });
+  const api = apiOf(flags, io, { name: 'sentinel', metrics, logger });
   const publisher = await publisherOf(flags, (at, message, fields) => logger[at](message, fields));
   const sentinel = new Sentinel(api, publisher, settings);
   try {

@@ -21,7 +21,9 @@ export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     const rest = chunk.subarray(from);
     size += rest.length;
     if (size > MAX_LINE_BYTES)
-      throw new RangeError(`A line of the watch is longer than ${MAX_LINE_BYTES} bytes`);
+      throw new PullwrightError(`Cannot read the watch: a line is longer than ${MAX_LINE_BYTES} bytes`, {
+        code: 'AnswerTooLarge',
+      });
     if (rest.length > 0) parts.push(rest);
   }
 }

@@ -12,6 +12,9 @@ export type { HyperfleetOptions } from './hyperfleet-http.ts';
 
 const CLUSTERS = '/api/hyperfleet/v1/clusters';
 const PAGE_SIZE = 100;
+/** An API that gives nothing but what is too large is at fault itself. */
+const MOST_LEFT_OUT = 1000;
+const TOO_LARGE: Answer = { status: 0, code: 'documents that are too large', body: undefined };
 /** How often a list that changes while it is read is read. */
 const MAX_PASSES = 3;
 
@@ -84,20 +87,36 @@ export class HyperfleetApi {
     throw refused('report the status of cluster', id, answer);
   }
 
-  /** @param lengths takes what each page says that the whole list has */
+  /**
+   * A page that is too large is read again in parts, down to single documents; one that is too large by itself is left out, and
+   * the pages after it are read all the same.
+   *
+   * @param lengths takes what each page says that the whole list has
+   */
   async *#pages(
     path: string,
     [verb, subject]: readonly [string, string],
     query: Readonly<Record<string, string>>,
     lengths: Set<number> = new Set(),
   ): AsyncGenerator<readonly unknown[], void, undefined> {
+    let size = PAGE_SIZE;
     let count = 0;
-    for (let page = 1; page <= 100_000; page += 1) {
-      // The names of both generations of the API; what one does not know, it ignores.
-      const size = String(PAGE_SIZE);
-      const search = new URLSearchParams({ page: String(page), pageSize: size, ...query, size });
-      search.sort();
-      const answer = await callHyperfleet(this.#options, 'GET', `${path}?${search.toString()}`);
+    let leftOut = 0;
+    for (let from = 0, requests = 0; requests < 100_000; requests += 1) {
+      // A page begins at a multiple of its size.
+      while (from % size !== 0) size = smaller(size);
+      const answer = await this.#page(path, query, { from, size });
+      if (answer === 'too large') {
+        if (size > 1) size = smaller(size);
+        else {
+          leftOut += 1;
+          count += 1;
+          this.#options.onLeftOut?.({ subject, position: from });
+          from += 1;
+        }
+        if (leftOut > MOST_LEFT_OUT) throw refused(verb, subject, TOO_LARGE);
+        continue;
+      }
       if (isGone(answer)) return;
       if (answer.status !== 200) throw refused(verb, subject, answer);
       const { items, total } = (answer.body ?? {}) as {
@@ -106,12 +125,42 @@ export class HyperfleetApi {
       };
       if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
       yield items as unknown[];
+      from += size;
       count += items.length;
       if (typeof total === 'number') lengths.add(total);
-      const all = typeof total === 'number' ? count >= total : items.length < PAGE_SIZE;
+      const all = typeof total === 'number' ? count >= total : items.length < size;
       if (items.length === 0 || all) return;
+      size = largerFrom(from, size);
     }
   }
+
+  async #page(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    { from, size }: { readonly from: number; readonly size: number },
+  ): Promise<Answer | 'too large'> {
+    // The names of both generations of the API; what one does not know, it ignores.
+    const page = String(from / size + 1);
+    const search = new URLSearchParams({ page, pageSize: String(size), ...query, size: String(size) });
+    search.sort();
+    return callHyperfleet(this.#options, 'GET', `${path}?${search.toString()}`).catch((error: unknown) => {
+      if (error instanceof PullwrightError && error.code === 'AnswerTooLarge') return 'too large' as const;
+      throw error;
+    });
+  }
+}
+
+/** Sizes of a page, each a part of the one before. */
+const SIZES: readonly number[] = [PAGE_SIZE, 50, 25, 5, 1];
+
+function smaller(size: number): number {
+  return SIZES[SIZES.indexOf(size) + 1] ?? 1;
+}
+
+/** Back to whole pages, one step for each page that could be read. */
+function largerFrom(from: number, size: number): number {
+  const larger = SIZES[SIZES.indexOf(size) - 1] ?? size;
+  return from % larger === 0 ? larger : size;
 }
 
 /** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */

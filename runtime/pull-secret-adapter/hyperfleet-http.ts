@@ -29,6 +29,8 @@ export interface HyperfleetOptions {
   readonly random?: () => number;
   /** One answer: status, or 0 where there was none. */
   readonly onAnswer?: (seen: { readonly method: string; readonly status: number }) => void;
+  /** A document of a list that is too large by itself: the list goes on without it. `position` counts from 0. */
+  readonly onLeftOut?: (seen: { readonly subject: string; readonly position: number }) => void;
 }
 
 /** An answer, or, with status 0, why there was none of this API. */
@@ -62,7 +64,7 @@ export async function callHyperfleet(
     waitMs: (round) => backOffMs(BACK_OFF, round, (options.random ?? Math.random)()),
     longestWaitMs: LONGEST_WAIT_MS,
     again: (tried) =>
-      'value' in tried && isTrouble(tried.value)
+      'value' in tried && isTrouble(tried.value) && !isTooLarge(tried.value)
         ? { afterMs: Math.min(tried.value.retryAfterMs ?? 0, LONGEST_WAIT_MS) }
         : undefined,
     pause: options.pause,
@@ -123,6 +125,10 @@ const FAULTS: Readonly<Record<string, string>> = {
   Timeout: 'no answer in time',
 };
 
+function isTooLarge({ status, code }: Answer): boolean {
+  return status === 0 && code === FAULTS['AnswerTooLarge'];
+}
+
 function noConnection({ code }: HttpError): string {
   return code === undefined ? 'no connection' : `no connection (${code})`;
 }
@@ -152,7 +158,13 @@ export function refused(verb: string, subject: string, answer: Answer): Pullwrig
   const denied = status === 401 || status === 403;
   const own = status >= 400 && status < 500 && ![401, 403, 404, 405, 408, 429].includes(status);
   return new PullwrightError(`Cannot ${verb} "${subject}": the HyperFleet API answered ${said}`, {
-    code: denied ? 'ApiAccessDenied' : own ? 'ApiRefused' : 'ApiUnavailable',
+    code: denied
+      ? 'ApiAccessDenied'
+      : own
+        ? 'ApiRefused'
+        : isTooLarge(answer)
+          ? 'AnswerTooLarge'
+          : 'ApiUnavailable',
     ...(own ? { disposition: 'terminal' as const } : {}),
     ...(hint === undefined ? {} : { hint }),
   });

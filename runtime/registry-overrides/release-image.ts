@@ -20,7 +20,7 @@ export interface Release {
 }
 
 /**
- * Reads a release for one architecture. Layers are streamed; nothing of them is used before their digest is known to be right.
+ * Reads a release for one architecture. Nothing of a layer is unpacked before its digest is known to be right.
  *
  * @throws RegistryError; `Damaged` for an image that is no release
  */

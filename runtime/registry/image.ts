@@ -1,11 +1,10 @@
 /** An image's own documents: the manifest of one architecture, its configuration, single files of its layers. */
 
-import { Readable } from 'node:stream';
-import { createGunzip, createZstdDecompress } from 'node:zlib';
 import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import type { RegistryClient, RegistryManifest } from './client.ts';
 import { RegistryError } from './registry-error.ts';
 import { readTar } from './tar.ts';
+import { unpacked } from './unpack.ts';
 
 interface Descriptor {
   readonly mediaType?: string;
@@ -30,6 +29,9 @@ const INDEX_TYPES: ReadonlySet<string> = new Set([
   'application/vnd.docker.distribution.manifest.list.v2+json',
 ]);
 const MAX_CONFIG = 4 * 1024 * 1024;
+/** The layer of a release image that is looked for has two megabytes; the largest beneath it some hundred. */
+const MAX_LAYER = 128 * 1024 * 1024;
+const MAX_UNPACKED = 512 * 1024 * 1024;
 
 /**
  * The manifest of `architecture` (`amd64`), found through the index when there is one.
@@ -86,15 +88,13 @@ export async function imageConfig(
   reference: ImageReference,
   image: ImageManifest,
 ): Promise<{ readonly architecture: string; readonly labels: Readonly<Record<string, string>> }> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of await client.blob(reference, image.config.digest)) {
-    size += chunk.length;
-    if (size > MAX_CONFIG)
-      throw new RegistryError('Damaged', `the image's configuration is longer than ${MAX_CONFIG} bytes`);
-    chunks.push(chunk);
-  }
-  const document = jsonOf(Buffer.concat(chunks));
+  const { bytes, size } = await wholeBlob(client, reference, image.config, MAX_CONFIG);
+  if (bytes === undefined)
+    throw new RegistryError(
+      'Damaged',
+      `the image's configuration has ${size} bytes: at most ${MAX_CONFIG} are read`,
+    );
+  const document = jsonOf(bytes);
   const { Labels: labels } = (document['config'] ?? {}) as { Labels?: unknown };
   const texts = Object.entries(labels ?? {}).filter((pair): pair is [string, string] => {
     return typeof pair[1] === 'string';
@@ -106,50 +106,64 @@ export async function imageConfig(
 }
 
 /**
- * The wanted files, from the topmost layer that has them. Each layer is streamed to its end, so that its digest is known to be
- * right before anything of it is used.
+ * The wanted files, from the topmost layer that has them. A layer is held until its digest is known to be right; nothing of it is
+ * unpacked before, and then no more than is allowed.
+ *
+ * @throws RegistryError `Damaged` for a layer that is not what its digest says, too large, or no archive
  */
 export async function imageFiles(
   client: RegistryClient,
   reference: ImageReference,
   image: ImageManifest,
-  wanted: { readonly names: readonly string[]; readonly maxBytes: number },
+  wanted: WantedFiles,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { maxLayer = MAX_LAYER, maxUnpacked = MAX_UNPACKED } = wanted;
   const found = new Map<string, Uint8Array>();
   for (const layer of image.layers.toReversed()) {
     const missing = wanted.names.filter((name) => !found.has(name));
     if (missing.length === 0) break;
-    const blob = await client.blob(reference, layer.digest);
-    const files = await readTar(unpacked(blob, layer.mediaType ?? ''), {
+    const { bytes, size } = await wholeBlob(client, reference, layer, maxLayer);
+    if (bytes === undefined)
+      throw new RegistryError(
+        'Damaged',
+        `the layer ${layer.digest} has ${size} bytes: at most ${maxLayer} are read in search of ${missing.join(', ')}`,
+      );
+    const files = await readTar(unpacked(bytes, layer.mediaType ?? '', maxUnpacked), {
       names: new Set(missing),
       maxBytes: wanted.maxBytes,
     });
-    for (const [name, bytes] of files) found.set(name, bytes);
+    for (const [name, content] of files) found.set(name, content);
   }
   return found;
 }
 
-function unpacked(blob: AsyncIterable<Uint8Array>, mediaType: string): AsyncIterable<Uint8Array> {
-  if (mediaType.endsWith('zstd')) return decompressed(blob, 'zstd');
-  return mediaType.endsWith('gzip') ? decompressed(blob, 'gzip') : blob;
+/** What is looked for, and how much of an image is read for it at most. */
+export interface WantedFiles {
+  readonly names: readonly string[];
+  /** Of one file. */
+  readonly maxBytes: number;
+  /** Of one layer as it is sent. @default {134217728} */
+  readonly maxLayer?: number;
+  /** Of one layer when it is unpacked. @default {536870912} */
+  readonly maxUnpacked?: number;
 }
 
-async function* decompressed(
-  blob: AsyncIterable<Uint8Array>,
-  format: 'gzip' | 'zstd',
-): AsyncGenerator<Uint8Array> {
-  const source = Readable.from(blob);
-  const unpacking = format === 'gzip' ? createGunzip() : createZstdDecompress();
-  source.once('error', (error) => unpacking.destroy(error));
-  source.pipe(unpacking);
-  try {
-    for await (const chunk of unpacking) yield chunk as Uint8Array;
-  } catch (error) {
-    if (error instanceof RegistryError) throw error;
-    throw new RegistryError('Damaged', `the layer is no ${format}`);
-  } finally {
-    source.destroy();
+/** A blob whose digest is right; no bytes, and the size as far as it is known, when it has more than `limit`. */
+async function wholeBlob(
+  client: RegistryClient,
+  reference: ImageReference,
+  { digest, size = 0 }: Descriptor,
+  limit: number,
+): Promise<{ readonly bytes?: Uint8Array; readonly size: number }> {
+  if (size > limit) return { size };
+  const chunks: Uint8Array[] = [];
+  let read = 0;
+  for await (const chunk of await client.blob(reference, digest)) {
+    read += chunk.length;
+    if (read > limit) return { size: read };
+    chunks.push(chunk);
   }
+  return { bytes: Buffer.concat(chunks), size: read };
 }
 
 function jsonOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
@@ -166,7 +180,14 @@ function descriptors(list: unknown): readonly Descriptor[] {
   const entries = (Array.isArray(list) ? list : []) as readonly (Partial<Descriptor> | null)[];
   return entries.flatMap((entry): readonly Descriptor[] => {
     if (typeof entry?.digest !== 'string') return [];
-    const { mediaType, ...rest } = entry;
-    return [{ ...rest, digest: entry.digest, ...(typeof mediaType === 'string' ? { mediaType } : {}) }];
+    const { mediaType, size, ...rest } = entry;
+    return [
+      {
+        ...rest,
+        digest: entry.digest,
+        ...(typeof mediaType === 'string' ? { mediaType } : {}),
+        ...(typeof size === 'number' ? { size } : {}),
+      },
+    ];
   });
 }

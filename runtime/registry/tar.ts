@@ -14,7 +14,7 @@ export interface TarWanted {
 }
 
 /**
- * Reads the whole stream and gives the wanted files by name. A later file of one name replaces the earlier.
+ * Reads the archive to its end and gives the wanted files by name. A later file of one name replaces the earlier.
  *
  * @throws RegistryError `Damaged` for what is no tar, breaks off, or has a wanted file that is too long
  */
@@ -23,10 +23,23 @@ export async function readTar(
   wanted: TarWanted,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
   const reader = new BlockReader(stream);
+  try {
+    return await filesIn(reader, wanted);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function filesIn(reader: BlockReader, wanted: TarWanted): Promise<ReadonlyMap<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   let longName: string | undefined;
   for (let header = await reader.take(BLOCK); header !== undefined; header = await reader.take(BLOCK)) {
-    if (isEmpty(header)) continue;
+    if (isEmpty(header)) {
+      const next = await reader.take(BLOCK);
+      // Two empty blocks are the end, whatever follows.
+      if (next === undefined || isEmpty(next)) break;
+      throw new RegistryError('Damaged', 'the layer is no tar archive');
+    }
     checkHeader(header);
     const size = sizeOf(header);
     const type = String.fromCharCode(header[156] ?? 0);
@@ -46,8 +59,10 @@ function clean(name: string): string {
   return name.replace(/^(?:\.?\/)+/, '');
 }
 
+const EMPTY = Buffer.alloc(BLOCK);
+
 function isEmpty(block: Uint8Array): boolean {
-  return block.every((byte) => byte === 0);
+  return EMPTY.equals(block);
 }
 
 function checkHeader(header: Uint8Array): void {
@@ -86,9 +101,11 @@ function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
+/** Holds chunks as they come, so that a file that arrives in many small ones is put together once. */
 class BlockReader {
   readonly #source: AsyncIterator<Uint8Array>;
-  #rest: Uint8Array = new Uint8Array(0);
+  #parts: Uint8Array[] = [];
+  #held = 0;
 
   constructor(stream: AsyncIterable<Uint8Array>) {
     this.#source = stream[Symbol.asyncIterator]();
@@ -96,17 +113,26 @@ class BlockReader {
 
   /** The next `size` bytes; undefined at the end. */
   async take(size: number): Promise<Uint8Array | undefined> {
-    while (this.#rest.length < size) {
+    while (this.#held < size) {
       const next = await this.#source.next();
       if (next.done === true) {
-        if (this.#rest.length === 0) return undefined;
+        if (this.#held === 0) return undefined;
         throw new RegistryError('Damaged', 'the layer breaks off');
       }
-      this.#rest = this.#rest.length === 0 ? next.value : Buffer.concat([this.#rest, next.value]);
+      this.#parts.push(next.value);
+      this.#held += next.value.length;
     }
-    const block = this.#rest.subarray(0, size);
-    this.#rest = this.#rest.subarray(size);
-    return block;
+    const [first = EMPTY] = this.#parts;
+    const whole = this.#parts.length === 1 ? first : Buffer.concat(this.#parts);
+    const rest = whole.subarray(size);
+    this.#parts = rest.length === 0 ? [] : [rest];
+    this.#held = rest.length;
+    return whole.subarray(0, size);
+  }
+
+  /** Whoever gives the bytes need not go on. */
+  async close(): Promise<void> {
+    await this.#source.return?.();
   }
 
   async file(size: number, maxBytes: number): Promise<Uint8Array> {
@@ -124,9 +150,7 @@ class BlockReader {
   async skip(size: number, extra: number = padding(size)): Promise<void> {
     let left = size + extra;
     while (left > 0) {
-      const part = await this.take(
-        Math.min(left, Math.max(1, this.#rest.length === 0 ? BLOCK : this.#rest.length)),
-      );
+      const part = await this.take(Math.min(left, this.#held === 0 ? BLOCK : this.#held));
       if (part === undefined) throw new RegistryError('Damaged', 'the layer breaks off');
       left -= part.length;
     }

@@ -2,6 +2,9 @@
 import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 
+/** Unpacked; what is larger is no configuration of a container runtime or a kubelet. */
+const MAX_FILE = 4 * 1024 * 1024;
+
 interface IgnitionConfig {
   readonly storage?: { readonly files?: readonly IgnitionFile[] };
   readonly systemd?: { readonly units?: readonly IgnitionUnit[] };
@@ -23,7 +26,7 @@ function configOf(machineConfig: KubeObject | undefined): IgnitionConfig {
 }
 
 /**
- * Text of the file at `path`; undefined when the config has no such file or it cannot be read (a remote source).
+ * Text of the file at `path`; undefined when the config has no such file or it cannot be read (a remote source, or more than 4 MiB when unpacked).
  *
  * @example
  * ```ts
@@ -48,7 +51,7 @@ function decoded(kind: string, body: string, isPacked: boolean): string | undefi
     const bytes = kind.endsWith(';base64')
       ? Buffer.from(body, 'base64')
       : Buffer.from(decodeURIComponent(body));
-    return (isPacked ? gunzipSync(bytes) : bytes).toString('utf8');
+    return (isPacked ? gunzipSync(bytes, { maxOutputLength: MAX_FILE }) : bytes).toString('utf8');
   } catch {
     return undefined;
   }
