@@ -12,8 +12,8 @@ export type { HyperfleetOptions } from './hyperfleet-http.ts';
 
 const CLUSTERS = '/api/hyperfleet/v1/clusters';
 const PAGE_SIZE = 100;
-/** An API that gives nothing but what is too large is at fault itself. */
-const MOST_LEFT_OUT = 1000;
+/** An API that gives so many documents in turn that are too large is at fault itself. */
+const MOST_LEFT_OUT = 10;
 const TOO_LARGE: Answer = { status: 0, code: 'documents that are too large', body: undefined };
 /** How often a list that changes while it is read is read. */
 const MAX_PASSES = 3;
@@ -99,45 +99,41 @@ export class HyperfleetApi {
     query: Readonly<Record<string, string>>,
     lengths: Set<number> = new Set(),
   ): AsyncGenerator<readonly unknown[], void, undefined> {
-    let size = PAGE_SIZE;
-    let count = 0;
-    let leftOut = 0;
-    for (let from = 0, requests = 0; requests < 100_000; requests += 1) {
+    const place = { from: 0, size: PAGE_SIZE, count: 0, leftOut: 0 };
+    for (let requests = 0; requests < 100_000; requests += 1) {
       // A page begins at a multiple of its size.
-      while (from % size !== 0) size = smaller(size);
-      const answer = await this.#page(path, query, { from, size });
+      while (place.from % place.size !== 0) place.size = smaller(place.size);
+      const answer = await this.#page(path, query, place);
       if (answer === 'too large') {
-        if (size > 1) size = smaller(size);
-        else {
-          leftOut += 1;
-          count += 1;
-          this.#options.onLeftOut?.({ subject, position: from });
-          from += 1;
-        }
-        if (leftOut > MOST_LEFT_OUT) throw refused(verb, subject, TOO_LARGE);
+        this.#passOver(place, subject);
+        if (place.leftOut > MOST_LEFT_OUT) throw refused(verb, subject, TOO_LARGE);
         continue;
       }
       if (isGone(answer)) return;
-      if (answer.status !== 200) throw refused(verb, subject, answer);
-      const { items, total } = (answer.body ?? {}) as {
-        readonly items?: unknown;
-        readonly total?: unknown;
-      };
-      if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
-      yield items as unknown[];
-      from += size;
-      count += items.length;
-      if (typeof total === 'number') lengths.add(total);
-      const all = typeof total === 'number' ? count >= total : items.length < size;
-      if (items.length === 0 || all) return;
-      size = largerFrom(from, size);
+      const { items, total } = listIn(answer, [verb, subject]);
+      yield items;
+      const isShort = items.length < place.size;
+      readOn(place, items.length);
+      if (total !== undefined) lengths.add(total);
+      if (items.length === 0 || (total === undefined ? isShort : place.count >= total)) return;
+    }
+  }
+
+  /** A smaller page from the same place; beyond the document when it is alone. */
+  #passOver(place: Place, subject: string): void {
+    if (place.size > 1) place.size = smaller(place.size);
+    else {
+      this.#options.onLeftOut?.({ subject, position: place.from });
+      place.leftOut += 1;
+      place.count += 1;
+      place.from += 1;
     }
   }
 
   async #page(
     path: string,
     query: Readonly<Record<string, string>>,
-    { from, size }: { readonly from: number; readonly size: number },
+    { from, size }: Place,
   ): Promise<Answer | 'too large'> {
     // The names of both generations of the API; what one does not know, it ignores.
     const page = String(from / size + 1);
@@ -150,6 +146,28 @@ export class HyperfleetApi {
   }
 }
 
+/** @throws PullwrightError for what is no page of a list */
+function listIn(
+  answer: Answer,
+  [verb, subject]: readonly [string, string],
+): { readonly items: readonly unknown[]; readonly total: number | undefined } {
+  if (answer.status !== 200) throw refused(verb, subject, answer);
+  const { items, total } = (answer.body ?? {}) as { readonly items?: unknown; readonly total?: unknown };
+  if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
+  return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
+}
+
+/** Where a list is read. */
+interface Place {
+  /** Documents before the page. */
+  from: number;
+  size: number;
+  /** Documents that were seen or left out. */
+  count: number;
+  /** Documents that were left out since the last page that could be read. */
+  leftOut: number;
+}
+
 /** Sizes of a page, each a part of the one before. */
 const SIZES: readonly number[] = [PAGE_SIZE, 50, 25, 5, 1];
 
@@ -157,10 +175,13 @@ function smaller(size: number): number {
   return SIZES[SIZES.indexOf(size) + 1] ?? 1;
 }
 
-/** Back to whole pages, one step for each page that could be read. */
-function largerFrom(from: number, size: number): number {
-  const larger = SIZES[SIZES.indexOf(size) - 1] ?? size;
-  return from % larger === 0 ? larger : size;
+/** Beyond a page that could be read, and back to whole pages by one step for each. */
+function readOn(place: Place, items: number): void {
+  place.from += place.size;
+  place.count += items;
+  place.leftOut = 0;
+  const larger = SIZES[SIZES.indexOf(place.size) - 1] ?? place.size;
+  if (place.from % larger === 0) place.size = larger;
 }
 
 /** Those that can be read, whose identifier fits into a path and a name, and that were not there before. */

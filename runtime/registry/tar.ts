@@ -35,10 +35,8 @@ async function filesIn(reader: BlockReader, wanted: TarWanted): Promise<Readonly
   let longName: string | undefined;
   for (let header = await reader.take(BLOCK); header !== undefined; header = await reader.take(BLOCK)) {
     if (isEmpty(header)) {
-      const next = await reader.take(BLOCK);
-      // Two empty blocks are the end, whatever follows.
-      if (next === undefined || isEmpty(next)) break;
-      throw new RegistryError('Damaged', 'the layer is no tar archive');
+      checkEnd(await reader.take(BLOCK));
+      break;
     }
     checkHeader(header);
     const size = sizeOf(header);
@@ -53,6 +51,12 @@ async function filesIn(reader: BlockReader, wanted: TarWanted): Promise<Readonly
     } else await reader.skip(size);
   }
   return found;
+}
+
+/** Two empty blocks are the end, whatever follows; one is none. */
+function checkEnd(second: Uint8Array | undefined): void {
+  if (second !== undefined && !isEmpty(second))
+    throw new RegistryError('Damaged', 'the layer is no tar archive');
 }
 
 function clean(name: string): string {
