@@ -5,6 +5,7 @@ import { ObjectGroup } from '../shared/object-group.ts';
 import type { ChartSystem } from '../shared/system.ts';
 import { PROVIDER } from './federation.ts';
 import { type AdapterInstallation, adapterInstallation } from './installation.ts';
+import { type AdapterOptions, optionsSchema } from './options.ts';
 import { type SentinelInput, sentinelSchema } from './sentinel.ts';
 
 /** The section, as it is written. */
@@ -15,14 +16,28 @@ export interface PullSecretAdapterInput {
   readonly broker?: 'rabbitmq' | 'pubsub';
   /** Secret whose key `url` holds the URL of RabbitMQ. @default {'pull-secret-adapter-broker'} */
   readonly brokerSecret?: string;
-  /** Secret whose key `token` holds the bearer token of the HyperFleet API, for adapter and Sentinel. @default none: no authentication */
+  /** Secret whose key `token` holds the bearer token of the HyperFleet API, for adapter and Sentinel. @default none */
   readonly apiTokenSecret?: string;
+  /** Audience of a token of the pods' own ServiceAccounts, in place of `apiTokenSecret`. @default none: no authentication */
+  readonly apiTokenAudience?: string;
+  /** ConfigMap whose key `ca.crt` holds further authorities to trust, for adapter, Sentinel and Jobs. @default those of the image */
+  readonly caConfigMap?: string;
+  /** How a report is sent. @default {'auto'} */
+  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
   /** Project of Pub/Sub. */
   readonly gcpProject?: string;
   /** @default {'hyperfleet-clusters'} */
   readonly topic?: string;
   /** @default {'pullsecret'} */
   readonly subscription?: string;
+  /** Exchange of RabbitMQ. @default the topic */
+  readonly exchange?: string;
+  /** Type of the exchange. @default {'topic'} */
+  readonly exchangeType?: 'topic' | 'fanout' | 'direct';
+  /** Routing key of RabbitMQ. @default {''} */
+  readonly routingKey?: string;
+  /** Make topics and subscription of Pub/Sub when they are missing. @default {false} */
+  readonly createTopics?: boolean;
   /** Namespace of adapter and Jobs. @default {'hyperfleet-system'} */
   readonly namespace?: string;
   /** @default {2} */
@@ -42,6 +57,8 @@ export interface PullSecretAdapterInput {
   readonly sentinelOptions?: SentinelInput;
   /** Whether a PrometheusRule is rendered. @default {true} */
   readonly alerts?: boolean;
+  /** How the adapter works. @default as `pullwright adapter --help` says */
+  readonly adapterOptions?: AdapterOptions;
   /** Further flags of `pullwright adapter`. @default {[]} */
   readonly args?: readonly string[];
   /** TCP ports that the pods may reach beside 80, 443, 988, 6443, those of RabbitMQ and of the API: a proxy's. @default {[]} */
@@ -58,6 +75,23 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
     apiTokenSecret: name
       .exactOptional()
       .describe('Secret whose key "token" holds the bearer token of the HyperFleet API'),
+    apiTokenAudience: z
+      .string()
+      .min(1)
+      .max(500)
+      .exactOptional()
+      .describe("Audience of a token of the pods' own ServiceAccounts"),
+    caConfigMap: name
+      .exactOptional()
+      .describe('ConfigMap whose key "ca.crt" holds further authorities to trust'),
+    statusMethod: z.enum(['auto', 'PUT', 'POST']).exactOptional().describe('How a report is sent'),
+    exchange: z.string().min(1).max(255).exactOptional().describe('Exchange of RabbitMQ'),
+    exchangeType: z.enum(['topic', 'fanout', 'direct']).exactOptional().describe('Type of the exchange'),
+    routingKey: z.string().max(255).exactOptional().describe('Routing key of RabbitMQ'),
+    createTopics: z
+      .boolean()
+      .exactOptional()
+      .describe('Whether topics and subscription of Pub/Sub are made when they are missing'),
     gcpProject: z.string().min(1).max(100).exactOptional().describe('Project of Pub/Sub'),
     topic: z.string().min(1).max(255).exactOptional().describe('Topic, and exchange of RabbitMQ'),
     subscription: z
@@ -90,6 +124,7 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       .describe('Google service account of the adapter'),
     sentinel: z.boolean().exactOptional().describe('Whether Sentinel is installed too'),
     sentinelOptions: sentinelSchema.exactOptional().describe('How Sentinel decides'),
+    adapterOptions: optionsSchema.exactOptional().describe('How the adapter works'),
     alerts: z.boolean().exactOptional().describe('Whether a PrometheusRule is rendered'),
     args: z
       .array(z.string().max(1000))
@@ -112,6 +147,10 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
   .refine((section) => section.sentinelOptions === undefined || section.sentinel === true, {
     path: ['sentinelOptions'],
     error: 'Sentinel is not installed: wanted sentinel: true beside it',
+  })
+  .refine((section) => section.apiTokenSecret === undefined || section.apiTokenAudience === undefined, {
+    path: ['apiTokenAudience'],
+    error: 'One token is enough: wanted apiTokenSecret or apiTokenAudience',
   })
   .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
     path: ['gcpProject'],
@@ -153,5 +192,7 @@ function installation(
 ): AdapterInstallation {
   const { brokerSecret = 'pull-secret-adapter-broker', ...rest } = section;
   const withSecret = (section.broker ?? 'rabbitmq') === 'rabbitmq' ? { brokerSecret } : {};
-  return { ...DEFAULTS, ...rest, ...withSecret, image, imagePullSecrets };
+  // The rights of the Jobs name the Secret that they are told to write.
+  const pullSecretName = section.adapterOptions?.pullSecretName ?? DEFAULTS.pullSecretName;
+  return { ...DEFAULTS, ...rest, ...withSecret, pullSecretName, image, imagePullSecrets };
 }

@@ -15,7 +15,10 @@ import {
   serviceAccount,
 } from '../shared/objects.ts';
 import { adapterAlerts } from './alerts.ts';
+import { bindingPolicy } from './binding-policy.ts';
 import { FEDERATION_CONFIG, FEDERATION_KEY, federationCredentials } from './federation.ts';
+import { type AdapterOptions, adapterOptionArgs } from './options.ts';
+import { podFiles, tenantList, tenantsAnnotation } from './pod-files.ts';
 import { adapterRights } from './rights.ts';
 import { type SentinelInput, sentinelArgs } from './sentinel.ts';
 
@@ -29,12 +32,24 @@ export interface AdapterInstallation {
   readonly api: string;
   /** Secret in `namespace` whose key `url` holds the URL of RabbitMQ; absent with Pub/Sub. */
   readonly brokerSecret?: string;
-  /** Secret in `namespace` whose key `token` holds the bearer token of the API; absent: no authentication. */
+  /** Secret in `namespace` whose key `token` holds the bearer token of the API. */
   readonly apiTokenSecret?: string;
+  /** Audience of a token of each pod's own ServiceAccount; neither this nor `apiTokenSecret`: no authentication. */
+  readonly apiTokenAudience?: string;
+  /** ConfigMap in `namespace` whose key `ca.crt` holds further authorities to trust. */
+  readonly caConfigMap?: string;
+  /** How a report is sent. */
+  readonly statusMethod?: 'auto' | 'PUT' | 'POST';
   readonly broker: 'rabbitmq' | 'pubsub';
   readonly gcpProject?: string;
   readonly topic: string;
   readonly subscription: string;
+  /** Exchange of RabbitMQ; absent: the topic. */
+  readonly exchange?: string;
+  readonly exchangeType?: 'topic' | 'fanout' | 'direct';
+  readonly routingKey?: string;
+  /** Make topics and subscription of Pub/Sub when they are missing. */
+  readonly createTopics?: boolean;
   readonly replicas: number;
   /** Google service account of the Jobs, for Workload Identity. */
   readonly jobGoogleServiceAccount?: string;
@@ -46,6 +61,8 @@ export interface AdapterInstallation {
   readonly sentinel: boolean;
   /** @default {{}} */
   readonly sentinelOptions?: SentinelInput;
+  /** @default {{}} */
+  readonly adapterOptions?: AdapterOptions;
   /** Further flags of the adapter. */
   readonly args: readonly string[];
   readonly alerts: boolean;
@@ -67,6 +84,7 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
   const { namespace } = input;
   const adapter = program(input, ADAPTER_ACCOUNT, 'adapter');
   const sentinel = program(input, SENTINEL_ACCOUNT, 'sentinel');
+  const { tenants } = input.adapterOptions ?? {};
   return [
     // Usually there already: HyperFleet's other adapters live in it.
     namespaceReference(namespace),
@@ -78,7 +96,14 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
     }),
+    ...bindingPolicy({
+      account: ADAPTER_ACCOUNT,
+      namespace,
+      jobAccount: JOB_ACCOUNT,
+      labels: adapter.metadata.labels,
+    }),
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
+    ...(tenants === undefined ? [] : [tenantList(namespace, tenants)]),
     ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
     ...(input.sentinel
       ? programObjects(input, sentinel, {
@@ -143,7 +168,14 @@ function brokerArgs(input: AdapterInstallation): readonly string[] {
     input.subscription,
     ...(input.gcpProject === undefined ? [] : ['--gcp-project', input.gcpProject]),
     ...(input.brokerSecret === undefined ? [] : ['--broker-url-file', '/etc/pullwright/broker/url']),
-    ...(input.apiTokenSecret === undefined ? [] : ['--api-token-file', '/etc/pullwright/api/token']),
+    ...(input.apiTokenSecret === undefined && input.apiTokenAudience === undefined
+      ? []
+      : ['--api-token-file', '/etc/pullwright/api/token']),
+    ...(input.statusMethod === undefined ? [] : ['--status-method', input.statusMethod]),
+    ...(input.exchange === undefined ? [] : ['--exchange', input.exchange]),
+    ...(input.exchangeType === undefined ? [] : ['--exchange-type', input.exchangeType]),
+    ...(input.routingKey === undefined ? [] : ['--routing-key', input.routingKey]),
+    ...(input.createTopics === true ? ['--create-topics'] : []),
   ];
 }
 
@@ -157,6 +189,8 @@ function adapterArgs(input: AdapterInstallation): readonly string[] {
     input.image,
     ...(input.imagePullSecrets ?? []).flatMap((name) => ['--image-pull-secret', name]),
     ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
+    ...(input.caConfigMap === undefined ? [] : ['--job-ca', input.caConfigMap]),
+    ...adapterOptionArgs(input.adapterOptions ?? {}),
     ...input.args,
   ];
 }
@@ -168,7 +202,15 @@ function programObjects(
 ): readonly KubeObject[] {
   const { replicas, args } = run;
   return [
-    deployment({ metadata, selector, replicas, pod: pod(input, metadata.name, args) }),
+    deployment({
+      metadata,
+      selector,
+      replicas,
+      pod: pod(input, metadata.name, args),
+      ...(metadata.name === ADAPTER_ACCOUNT && input.adapterOptions?.tenants !== undefined
+        ? { podAnnotations: tenantsAnnotation(input.adapterOptions.tenants) }
+        : {}),
+    }),
     ...(replicas > 1 ? [podDisruptionBudget(metadata, selector)] : []),
     networkPolicy({
       metadata,
@@ -187,20 +229,7 @@ function pod(
   args: readonly string[],
 ): Parameters<typeof deployment>[0]['pod'] {
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
-  const secrets = [
-    ...(input.brokerSecret === undefined ? [] : [{ name: 'broker', secretName: input.brokerSecret }]),
-    ...(input.apiTokenSecret === undefined ? [] : [{ name: 'api', secretName: input.apiTokenSecret }]),
-  ];
-  const mounts = secrets.map((one) => ({
-    name: one.name,
-    mountPath: `/etc/pullwright/${one.name}`,
-    readOnly: true,
-  }));
-  // Readable by whatever user the platform gives the pod: nobody else is in it.
-  const volumes = secrets.map((one) => ({
-    name: one.name,
-    secret: { secretName: one.secretName, defaultMode: 0o444 },
-  }));
+  const { env, mounts, volumes } = podFiles(input, name === ADAPTER_ACCOUNT);
   return {
     serviceAccountName: name,
     automountServiceAccountToken: name === ADAPTER_ACCOUNT,
@@ -222,6 +251,7 @@ function pod(
         resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
         securityContext: HARDENED_CONTAINER,
         terminationMessagePolicy: 'FallbackToLogsOnError',
+        ...(env.length === 0 ? {} : { env }),
         ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
       },
     ],

@@ -5,6 +5,7 @@
 
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type EnvVar, imagePullSecretsOf, kubernetesObject, type PodSpec } from '../shared/objects.ts';
+import { authoritiesOfPod } from './authorities.ts';
 import { federationOfPod } from './federation.ts';
 
 /** Where the pull secret is mounted in the Job's container. */
@@ -36,6 +37,8 @@ export interface PullSecretJobInput {
   readonly passAs: 'file' | 'env';
   /** Provider of a workload identity pool; absent: the metadata server knows the pod. */
   readonly federation?: string;
+  /** ConfigMap of the namespace with further authorities to trust. @default those of the image */
+  readonly authorities?: string;
   readonly ttlSeconds: number;
   readonly deadlineSeconds: number;
   /** Container exit codes that fail the Job at once. */
@@ -89,11 +92,13 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
   );
 }
 
+const NOTHING = { env: [], mounts: [], volumes: [] } as const;
+
 function podSpec(input: PullSecretJobInput): PodSpec {
   const file = input.passAs === 'file' ? input.dataSecret : undefined;
   const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
-  const google =
-    input.federation === undefined ? { env: [], mounts: [], volumes: [] } : federationOfPod(input.federation);
+  const google = input.federation === undefined ? NOTHING : federationOfPod(input.federation);
+  const trust = input.authorities === undefined ? NOTHING : authoritiesOfPod(input.authorities);
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,
@@ -106,7 +111,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
         name: JOB_CONTAINER,
         image: input.image,
         args: ['job'],
-        env: [...containerEnv(input), ...google.env],
+        env: [...containerEnv(input), ...google.env, ...trust.env],
         terminationMessagePolicy: 'File',
         resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
         securityContext: {
@@ -118,6 +123,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
           ...(file === undefined ? [] : [mount]),
           { name: 'results', mountPath: RESULTS_MOUNT },
           ...google.mounts,
+          ...trust.mounts,
         ],
       },
     ],
@@ -127,6 +133,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
         : [{ name: 'pull-secret', secret: { secretName: file, defaultMode: 0o444 } }]),
       { name: 'results', emptyDir: { sizeLimit: '1Mi' } },
       ...google.volumes,
+      ...trust.volumes,
     ],
   };
 }

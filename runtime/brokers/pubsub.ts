@@ -1,6 +1,7 @@
 /** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
 import type { Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
 import type { BrokerNote, Consumer, Handled, Handler, Publisher } from './broker.ts';
+import { feelPulse } from './pulse.ts';
 import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
 
 export interface PubSubOptions {
@@ -13,6 +14,8 @@ export interface PubSubOptions {
   readonly createIfMissing?: boolean;
 }
 
+/** Of gRPC. */
+const INVALID_ARGUMENT = 3;
 /** Pause before a subscription that failed is opened again. */
 const REOPEN_MS = 10_000;
 
@@ -27,7 +30,6 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   });
   const dead = client.topic(topology.deadLetterTopic);
   const running = new Set<Promise<void>>();
-  let connected = true;
   let closing = false;
   let reopening: NodeJS.Timeout | undefined;
   const settle = async (message: Message): Promise<void> => {
@@ -54,22 +56,26 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     const work = settle(message).finally(() => running.delete(work));
     running.add(work);
   });
-  subscription.on('error', (error: { readonly code?: unknown }) => {
-    connected = false;
-    note('warn', 'The Pub/Sub subscription failed', {
-      code: typeof error.code === 'number' ? error.code : 'unknown',
-    });
+  // Its stream comes and goes, and the client opens it again in silence.
+  const pulse = feelPulse({
+    ask: () => askFor(client, topology.subscription),
+    changed: (fault) =>
+      fault === undefined
+        ? note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription })
+        : note('warn', 'Pub/Sub does not answer, or refuses the subscription', { code: codeOf(fault) }),
+  });
+  subscription.on('debug', () => pulse.doubt());
+  subscription.on('error', (error: unknown) => {
+    pulse.doubt();
+    note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
     // The client gives up for good on what it takes for final, such as a right that is missing or a subscription that is not there.
     clearTimeout(reopening);
-    reopening = setTimeout(() => {
-      subscription.open();
-      connected = true;
-    }, REOPEN_MS);
+    reopening = setTimeout(() => subscription.open(), REOPEN_MS);
   });
-  note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription });
   return {
-    connected: () => connected,
+    connected: () => pulse.connected(),
     close: async () => {
+      pulse.stop();
       clearTimeout(reopening);
       // Takes nothing more, and only then waits for what it has.
       closing = true;
@@ -78,6 +84,32 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
       await client.close();
     },
   };
+}
+
+/**
+ * Acknowledges nothing: whoever may consume may ask that, no message is touched, and the server refuses it (INVALID_ARGUMENT) or not only
+ * once it knows the subscription and the caller.
+ */
+async function askFor(client: PubSubClient, subscription: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const request = {
+      client: 'SubscriberClient' as const,
+      method: 'acknowledge',
+      reqOpts: { subscription, ackIds: [] },
+      // The question is asked again anyway.
+      gaxOpts: { timeout: 10_000, maxRetries: 0 },
+    };
+    client.request<unknown>(request, (error) => {
+      if (error === null || error === undefined || error.code === INVALID_ARGUMENT) resolve();
+      else reject(error);
+    });
+  });
+}
+
+/** Messages of the client may hold names of projects and accounts. */
+function codeOf(error: unknown): number | string {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'number' || typeof code === 'string' ? code : 'unknown';
 }
 
 /** Publishes; resolves with the server's answer. */

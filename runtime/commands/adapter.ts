@@ -78,6 +78,10 @@ const TABLE = {
       value: 'NAME',
       help: 'provider of a workload identity pool that the Jobs come from, where there is no metadata server',
     }),
+    'job-ca': text({
+      value: 'CONFIGMAP',
+      help: 'further authorities that Jobs trust, in the key ca.crt; for endpoints, see --job-env',
+    }),
     replication: text({
       value: 'POLICY',
       default: DEFAULT_SETTINGS.replication,
@@ -238,6 +242,7 @@ function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
     imagePullSecrets: flags['image-pull-secret'] ?? [],
     serviceAccount: flags['service-account'],
     federation: flags['job-federation'] ?? DEFAULT_SETTINGS.federation,
+    jobAuthorities: flags['job-ca'] ?? DEFAULT_SETTINGS.jobAuthorities,
     replication: flags.replication,
     kmsKey: flags['kms-key'] ?? DEFAULT_SETTINGS.kmsKey,
     keepVersions: flags['keep-versions'],

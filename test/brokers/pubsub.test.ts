@@ -1,6 +1,7 @@
 // deadline: 400 s
 /** Pub/Sub by Google's client. */
 import assert from 'node:assert/strict';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Handled } from '../../runtime/brokers/broker.ts';
 import { consumePubSub, publishPubSub } from '../../runtime/brokers/pubsub.ts';
 import { pubSubTopology } from '../../runtime/brokers/topology.ts';
@@ -61,6 +62,89 @@ else {
     await consumer.close();
     server.stop();
   });
+
+  test('a dead connection is not ready, and says so; one that comes back is', async () => {
+    const server = await startPubSub();
+    const line = await breakable(server.host);
+    process.env['PUBSUB_EMULATOR_HOST'] = line.host;
+    const topology = pubSubTopology({ project: 'proj', topic: 't', subscription: 's' });
+    const notes: string[] = [];
+    const note = (_: string, text: string, fields: object = {}): void =>
+      void notes.push(`${text} ${JSON.stringify(fields)}`);
+    await (await publishPubSub({ project: 'proj', topology, note, createIfMissing: true })).close();
+    line.cut();
+    const got: string[] = [];
+    const consumer = await consumePubSub({ project: 'proj', topology, note }, (message) => {
+      got.push(Buffer.from(message.body).toString());
+      return Promise.resolve({ outcome: 'done' });
+    });
+    // From the start, and not only after something has failed.
+    assert.equal(consumer.connected(), false);
+    const within = { withinMs: 60_000 };
+    await eventually(() => assert.match(notes.join('\n'), /Pub\/Sub does not answer.*"code":/), within);
+    assert.equal(consumer.connected(), false);
+    line.mend();
+    await eventually(() => assert.equal(consumer.connected(), true), within);
+    const publisher = await publishPubSub({ project: 'proj', topology, note });
+    await publisher.publish({ id: '1', body: 'one' });
+    await eventually(() => assert.deepEqual(got, ['one']), within);
+    line.cut();
+    await eventually(() => assert.equal(consumer.connected(), false), within);
+    line.mend();
+    await eventually(() => assert.equal(consumer.connected(), true), within);
+    await publisher.publish({ id: '2', body: 'two' });
+    await eventually(() => assert.deepEqual(got, ['one', 'two']), within);
+    await publisher.close();
+    await consumer.close();
+    line.cut();
+    server.stop();
+  });
+
+  test('a subscription that is not there is not ready', async () => {
+    const server = await startPubSub();
+    process.env['PUBSUB_EMULATOR_HOST'] = server.host;
+    const topology = pubSubTopology({ project: 'proj', topic: 't', subscription: 'none' });
+    const notes: unknown[] = [];
+    const note = (_: string, __: string, fields?: object): void => void notes.push(fields);
+    const consumer = await consumePubSub({ project: 'proj', topology, note }, () =>
+      Promise.resolve({ outcome: 'done' }),
+    );
+    await eventually(() => assert.deepEqual(notes.at(0), { code: 5 }), { withinMs: 60_000 });
+    assert.equal(consumer.connected(), false);
+    await consumer.close();
+    server.stop();
+  });
+}
+
+interface Line {
+  readonly host: string;
+  /** Breaks what runs over it, and takes nothing more. */
+  readonly cut: () => void;
+  readonly mend: () => void;
+}
+
+/** A line to a server that can be cut, at one and the same address. */
+async function breakable(target: string): Promise<Line> {
+  const [host = '', port = ''] = target.split(':');
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), host);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port: own } = server.address() as AddressInfo;
+  return {
+    host: `127.0.0.1:${own}`,
+    cut: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+    mend: () => void server.listen(own, '127.0.0.1'),
+  };
 }
 
 test.run();

@@ -1,11 +1,144 @@
-/** What the adapter's section of a fleet refuses, before any pod could. */
+/** What the adapter's section of a fleet says, and refuses before any pod could. */
 import assert from 'node:assert/strict';
-import { schema } from '../../charts/pull-secret-adapter/chart.ts';
+import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
+import type { ClusterContext } from '../../charts/shared/system.ts';
+import { command as adapterCommand } from '../../runtime/commands/adapter.ts';
+import { BROKER_FLAGS } from '../../runtime/commands/broker-flags.ts';
+import { parseFlags } from '../../runtime/commands/flags/parse.ts';
+import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('section of the pull secret adapter');
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
 const SECTION = { api: 'https://hyperfleet.example.com' };
+
+const CLUSTER: ClusterContext = {
+  name: 'hub',
+  kind: 'management',
+  delivery: 'gitops',
+  namespace: 'pullwright-system',
+  image: 'registry.example.com/pullwright:0.1.0',
+  hosted: [],
+  discovery: false,
+};
+
+interface Workload {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly containers: readonly [{ readonly args: readonly string[]; readonly env?: readonly unknown[] }];
+    readonly volumes?: readonly { readonly name: string }[];
+  };
+}
+
+function rendered(section: Readonly<Record<string, unknown>>): readonly KubeObject[] {
+  const parsed = schema.parse({ ...SECTION, jobGoogleServiceAccount: 'a@b', ...section });
+  return pullSecretAdapterSystem.objects(parsed, CLUSTER);
+}
+
+function workload(objects: readonly KubeObject[], name: string): Workload {
+  const found = objects.find((one) => one.kind === 'Deployment' && one.metadata.name === name);
+  assert.ok(found, `${name} is not rendered`);
+  return (found.spec as { template: Workload }).template;
+}
+
+const EVERY_OPTION = {
+  adapterName: 'secrets',
+  dependencies: ['dns'],
+  managementNamespace: 'hosted-{name}',
+  pullSecretName: 'pull',
+  gcpSecretName: 'ps-{id}',
+  impersonate: '',
+  passAs: 'env',
+  replication: 'user-managed:{region},europe-west4',
+  kmsKey: 'projects/{project}/locations/{location}/keyRings/r/cryptoKeys/k',
+  keepVersions: 2,
+  onDeletion: 'retain',
+  adopt: true,
+  tenants: { 'a@example.com': ['of-a', 'a-*'] },
+  tenantKey: 'labels.team',
+  verifyEverySeconds: 3600,
+  deniedRetrySeconds: 0,
+  jobTtlSeconds: 600,
+  jobDeadlineSeconds: 120,
+  repeatSeconds: 0,
+  sweepSeconds: 30,
+  leaseSeconds: 20,
+  concurrency: 5,
+  jobEnv: { SECRET_MANAGER_ENDPOINT: 'https://secrets.example.com' },
+} as const;
+
+test('every option of the adapter is a flag that the command knows', async () => {
+  const { args } = workload(rendered({ adapterOptions: EVERY_OPTION }), 'pull-secret-adapter').spec
+    .containers[0];
+  const { flags } = parseFlags((await adapterCommand.spec()).flags, args.slice(1));
+  const { adopt, concurrency, ...given } = flags as Readonly<Record<string, unknown>>;
+  assert.deepEqual([adopt, concurrency, given['verify-every'], given['job-deadline']], [true, 5, 3600, 120]);
+  const own = ['event', 'api-dir', 'dry-run', 'output', 'kubeconfig', 'context', 'log-level', 'log-format'];
+  const elsewhere = [
+    ...Object.keys(BROKER_FLAGS),
+    'namespace',
+    'image',
+    'image-pull-secret',
+    'service-account',
+  ];
+  const known = new Set(args.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2)));
+  const without = Object.keys((await adapterCommand.spec()).flags).filter(
+    (name) => !known.has(name) && ![...own, ...elsewhere, 'job-federation', 'job-ca'].includes(name),
+  );
+  assert.deepEqual(without, [], 'flags without a field');
+});
+
+test('the list of tenants is a file of the adapter alone, and another list is another pod', () => {
+  const objects = rendered({ sentinel: true, adapterOptions: EVERY_OPTION });
+  const list = objects.find((one) => one.metadata.name === 'pull-secret-adapter-tenants');
+  assert.deepEqual(list?.['data'], { 'tenants.yaml': 'a@example.com:\n  - of-a\n  - a-*\n' });
+  const adapter = workload(objects, 'pull-secret-adapter');
+  assert.ok(adapter.spec.volumes?.some(({ name }) => name === 'tenants'));
+  assert.ok(!workload(objects, 'pull-secret-sentinel').spec.volumes?.some(({ name }) => name === 'tenants'));
+  const other = rendered({ adapterOptions: { tenants: { b: ['of-b'] } } });
+  assert.notDeepEqual(workload(other, 'pull-secret-adapter').metadata, adapter.metadata);
+});
+
+test('what speaks of API and broker reaches adapter and Sentinel alike', async () => {
+  const objects = rendered({
+    sentinel: true,
+    exchange: 'events',
+    exchangeType: 'fanout',
+    routingKey: 'k',
+    createTopics: true,
+    statusMethod: 'POST',
+    apiTokenAudience: 'hyperfleet',
+    caConfigMap: 'authorities',
+  });
+  for (const [name, command] of [
+    ['pull-secret-adapter', adapterCommand],
+    ['pull-secret-sentinel', sentinelCommand],
+  ] as const) {
+    const { spec } = workload(objects, name);
+    const [{ args, env }] = spec.containers;
+    const { flags } = parseFlags((await command.spec()).flags, args.slice(1));
+    const given = flags as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      ['exchange', 'exchange-type', 'routing-key', 'create-topics', 'status-method', 'api-token-file'].map(
+        (flag) => given[flag],
+      ),
+      ['events', 'fanout', 'k', true, 'POST', '/etc/pullwright/api/token'],
+    );
+    assert.deepEqual(env, [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/pullwright/ca/ca.crt' }]);
+    assert.match(JSON.stringify(spec.volumes), /"audience":"hyperfleet"/);
+    assert.match(JSON.stringify(spec.volumes), /"configMap":\{"name":"authorities"\}/);
+  }
+  const [{ args }] = workload(objects, 'pull-secret-adapter').spec.containers;
+  assert.equal(args[args.indexOf('--job-ca') + 1], 'authorities');
+});
+
+test('the rights of the Jobs name the Secret that they are told to write', () => {
+  const role = rendered({ adapterOptions: { pullSecretName: 'pull' } }).find(
+    (one) => one.metadata.name === 'pullwright-pull-secret-job',
+  );
+  assert.match(JSON.stringify(role?.['rules']), /"resourceNames":\["pull"\]/);
+});
 
 interface Bad extends Case {
   readonly section: Readonly<Record<string, unknown>>;
@@ -56,6 +189,25 @@ const BAD: readonly Bad[] = [
       name: `Sentinel with ${JSON.stringify(sentinelOptions)}`,
       reason: 'the pod would end with "wrong usage", or never say anything',
       section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinel: true, sentinelOptions },
+      says,
+    }),
+  ),
+  ...(
+    [
+      [{ adapterOptions: { replication: 'europe' } }, /wanted automatic/],
+      [{ adapterOptions: { tenants: {} } }, /at least one tenant/],
+      [{ adapterOptions: { tenants: { a: ['*'] } } }, /tenants/],
+      [{ adapterOptions: { tenantKey: 'spec.owner' } }, /wanted created_by/],
+      [{ adapterOptions: { jobTtlSeconds: 5 } }, /jobTtlSeconds/],
+      [{ adapterOptions: { jobEnv: { 'a=b': 'c' } } }, /jobEnv/],
+      [{ adapterOptions: { verifyEvery: 5 } }, /verifyEvery/],
+      [{ apiTokenSecret: 'a', apiTokenAudience: 'b' }, /One token is enough/],
+    ] as const
+  ).map(
+    ([more, says]): Bad => ({
+      name: JSON.stringify(more),
+      reason: 'the pod would end with "wrong usage", or do something else than is meant',
+      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', ...more },
       says,
     }),
   ),

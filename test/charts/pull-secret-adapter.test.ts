@@ -135,9 +135,10 @@ test('the token of the API reaches adapter and Sentinel alike', () => {
 test('Pub/Sub and federation', () =>
   golden('pull-secret-adapter/pubsub.yaml', yaml(adapterInstallation(PUBSUB))));
 
-test('the Job: from a file, from the environment, with federation, for a deletion', () => {
+test('the Job: from a file, from the environment, with federation and authorities, for a deletion', () => {
   const { dataSecret: _none, ...deletion } = JOB;
-  const jobs = [JOB, { ...JOB, passAs: 'env' as const }, { ...JOB, federation: PROVIDER }, deletion];
+  const trusting = { ...JOB, federation: PROVIDER, authorities: 'authorities' };
+  const jobs = [JOB, { ...JOB, passAs: 'env' as const }, trusting, deletion];
   golden('pull-secret-adapter/jobs.yaml', yaml(jobs.map(pullSecretJob)));
 });
 

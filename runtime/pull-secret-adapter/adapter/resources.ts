@@ -104,6 +104,7 @@ export function jobObject(
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
     passAs: settings.passAs,
     ...(settings.federation === '' ? {} : { federation: settings.federation }),
+    ...(settings.jobAuthorities === '' ? {} : { authorities: settings.jobAuthorities }),
     ttlSeconds: settings.jobTtlSeconds,
     deadlineSeconds: settings.jobDeadlineSeconds,
     failJobExitCodes: FAIL_JOB_EXIT_CODES,

@@ -30,6 +30,8 @@ export interface AdapterSettings {
   readonly serviceAccount: string;
   /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
   readonly federation: string;
+  /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
+  readonly jobAuthorities: string;
   /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
   readonly replication: string;
   /** Key of Cloud KMS, empty for Google's own. */
@@ -70,6 +72,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   imagePullSecrets: [],
   serviceAccount: 'pullsecret-adapter-job',
   federation: '',
+  jobAuthorities: '',
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,
