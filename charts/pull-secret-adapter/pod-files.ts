@@ -5,7 +5,6 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { EnvVar, Volume, VolumeMount } from '../shared/kubernetes.ts';
 import { configMap, labels } from '../shared/objects.ts';
 import { authoritiesOfPod } from './authorities.ts';
-import type { AdapterInstallation } from './installation.ts';
 import { type AdapterOptions, TENANTS_FILE } from './options.ts';
 
 type Tenants = NonNullable<AdapterOptions['tenants']>;
@@ -16,6 +15,15 @@ const [TENANTS_MOUNT = '', TENANTS_KEY = ''] = [
   TENANTS_FILE.slice(TENANTS_FILE.lastIndexOf('/') + 1),
 ];
 
+/** What the files come from. */
+export interface FileSources {
+  readonly brokerSecret?: string;
+  readonly apiTokenSecret?: string;
+  readonly apiTokenAudience?: string;
+  readonly caConfigMap?: string;
+  readonly adapterOptions?: AdapterOptions;
+}
+
 export interface PodFiles {
   readonly env: readonly EnvVar[];
   readonly mounts: readonly VolumeMount[];
@@ -23,7 +31,7 @@ export interface PodFiles {
 }
 
 /** @param isAdapter Sentinel knows no tenants */
-export function podFiles(input: AdapterInstallation, isAdapter: boolean): PodFiles {
+export function podFiles(input: FileSources, isAdapter: boolean): PodFiles {
   const { brokerSecret, caConfigMap, adapterOptions = {} } = input;
   const sources: readonly Volume[] = [
     ...(brokerSecret === undefined ? [] : [secretVolume('broker', brokerSecret)]),
@@ -57,7 +65,7 @@ function secretVolume(name: string, secretName: string): Volume {
   return { name, secret: { secretName, defaultMode: 0o444 } };
 }
 
-function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: AdapterInstallation): readonly Volume[] {
+function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: FileSources): readonly Volume[] {
   if (apiTokenSecret !== undefined) return [secretVolume('api', apiTokenSecret)];
   if (audience === undefined) return [];
   const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } };
