@@ -6,7 +6,6 @@ import { UsageError } from '../rules/errors.ts';
 import { AGENT_PORTS } from '../rules/kubernetes/global-pull-secret.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
-import { LOG_FLAGS } from './flags/common.ts';
 import {
   absolute,
   choice,
@@ -56,7 +55,6 @@ const TABLE = {
       default: 'on-change',
       help: 'when the unit is restarted',
     }),
-    'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'how long a restart may take' }),
     'restart-slots': count({
       default: '0',
       most: 1000,
@@ -84,7 +82,6 @@ const TABLE = {
     'metrics-tls-dir': absolute(
       folder({ default: '/etc/pullwright-tls', help: 'where tls.crt and tls.key are' }),
     ),
-    ...LOG_FLAGS,
     janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
     'janitor-folder': absolute(
       folder({ default: '/etc/crio/auth', touches: 'writes', help: 'where these auth files are' }),

@@ -4,10 +4,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { type CertificateFiles, expiry, readPair, watchPair } from '../host/serving-certificate.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
-import { type CertificateFiles, expiry, readPair, watchPair } from './certificate.ts';
 
 export type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
 

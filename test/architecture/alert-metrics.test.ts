@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InstallerMetrics } from '../../runtime/credential-provider/installer/metrics.ts';
+import { installerGauges } from '../../runtime/credential-provider/installer/metrics.ts';
 import { authFileAge, NodeMetrics } from '../../runtime/node/metrics.ts';
 import { createMetrics } from '../../runtime/telemetry/metrics.ts';
 import { suite } from '../support/suite.ts';
@@ -26,21 +26,12 @@ function namesIn(page: string): readonly string[] {
 }
 
 async function served(): Promise<ReadonlySet<string>> {
-  const places = {
-    root: '/nowhere',
-    unit: '',
-    unitPath: [],
-    configDir: '',
-    dropInDir: '',
-    stateDir: '',
-    binDir: undefined,
-    authDir: '/auth',
-    busSocket: '',
-  };
   const pages = [
     (await createMetrics().render()).text,
     new NodeMetrics(0).text([authFileAge(0)]),
-    new InstallerMetrics(places, 0).text(undefined, 0),
+    new NodeMetrics(0, 'pullwright_installer').text(
+      installerGauges({ root: '/nowhere', stateDir: '', authDir: '/auth' }, undefined, 'Starting'),
+    ),
   ];
   // Gauges and counters that a reconciler or an adapter gives by name, once there is something to count.
   const given = globSync('runtime/**/*.ts', { cwd: root }).flatMap((file) =>

@@ -141,7 +141,7 @@ test('--once writes, and a second time finds nothing to do', async () => {
   for (let round = 0; round < 2; round += 1) {
     const ran = await runProcess([await executable(), 'agent', '--once', ...flags]);
     assert.deepEqual([ran.code, ran.stdout.includes('InSync')], [0, true], ran.stderr);
-    assert.equal(ran.stderr.includes('Pull secret updated'), round === 0);
+    assert.equal(ran.stderr.includes('File written'), round === 0);
     assert.equal(readFileSync(file, 'utf8'), NEW);
   }
   assert.equal(

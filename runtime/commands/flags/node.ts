@@ -1,6 +1,7 @@
 /** Flags that the programs on a node share: what they restart, how they learn of its health, and how they end. */
 
-import { outputFlag } from './common.ts';
+import type { LogFormat, LogLevel } from '../../telemetry/logger.ts';
+import { LOG_FLAGS, outputFlag } from './common.ts';
 import { checked, count, duration, type Flag, folder, port, text, toggle } from './flag.ts';
 
 export const DAY_MS: number = 24 * 3_600_000;
@@ -10,6 +11,7 @@ export const NODE_FLAGS: {
   readonly unit: Flag<string>;
   readonly 'bus-socket': Flag<string>;
   readonly 'max-restarts': Flag<number>;
+  readonly 'restart-timeout': Flag<number>;
   readonly 'restart-window': Flag<number>;
   readonly 'kubelet-healthz': Flag<string>;
   readonly report: Flag<boolean>;
@@ -17,6 +19,8 @@ export const NODE_FLAGS: {
   readonly 'node-name': Flag<string | undefined>;
   readonly 'health-address': Flag<string>;
   readonly poll: Flag<number>;
+  readonly 'log-level': Flag<LogLevel>;
+  readonly 'log-format': Flag<LogFormat>;
 } = {
   unit: text({ value: 'NAME', default: 'kubelet.service', help: 'the unit that is restarted' }),
   'bus-socket': text({
@@ -31,6 +35,7 @@ export const NODE_FLAGS: {
     most: 32,
     help: 'how many changes may restart the unit within 10 minutes; 0: no limit',
   }),
+  'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'how long a restart may take' }),
   'restart-window': duration({
     default: '5m',
     most: DAY_MS,
@@ -63,6 +68,7 @@ export const NODE_FLAGS: {
     most: DAY_MS,
     help: 'the node is looked at at least so often',
   }),
+  ...LOG_FLAGS,
 };
 
 /** The port of a node program's probes and metrics. */

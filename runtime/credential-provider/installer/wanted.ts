@@ -63,7 +63,7 @@ export function dropInFile({ root, dropInDir }: HostPlaces): string {
 }
 
 /** Path of the record of the copied executable, with the root before it. */
-export function recordFile({ root, stateDir }: HostPlaces): string {
+export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
   return `${root}${stateDir}/installed.json`;
 }
 

@@ -1,11 +1,9 @@
 /** What the agent asks the API server, each only when an option wants it: a node that asks nobody loads none of it. */
-import type { Clock } from '../../host/clock.ts';
-import type { NodeEvent } from '../../node/events.ts';
+import type { Daemon } from '../../node/daemon.ts';
 import type { NodeReporter } from '../../node/reporter.ts';
 import type { Slots } from '../../node/restart-semaphore.ts';
 import { describeError } from '../../rules/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { Logger } from '../../telemetry/logger.ts';
 import type { SecretWatch } from './secret-watch.ts';
 
 export interface ApiServerOptions {
@@ -18,11 +16,7 @@ export interface ApiServerOptions {
 }
 
 /** What every one of them works with. */
-export interface Surroundings {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly report: (event: NodeEvent) => void;
+export interface Surroundings extends Daemon {
   /** Ends the wait of the loop. */
   readonly notice: () => void;
 }
@@ -40,7 +34,7 @@ export async function openSlots(options: ApiServerOptions, around: Surroundings)
 }
 
 async function openLeases(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
-  const { env, clock, report } = around;
+  const { env, clock, event } = around;
   const [{ LeaseSlots }, { podClient }] = await Promise.all([
     import('../../node/restart-semaphore.ts'),
     import('./client.ts'),
@@ -52,12 +46,12 @@ async function openLeases(options: ApiServerOptions, around: Surroundings): Prom
     nodeName: options.nodeName,
     windowMs: options.windowMs === 'auto' ? FALLBACK_WINDOW_MS : options.windowMs,
     clock,
-    onError: (error) => report({ event: 'slot-failed', error }),
+    onError: (error) => event({ event: 'slot-failed', error }),
   });
 }
 
 async function openTurns(options: ApiServerOptions, around: Surroundings): Promise<Slots> {
-  const { env, clock, report, notice } = around;
+  const { env, clock, event, notice } = around;
   const [{ BookedTurns }, { podClient }] = await Promise.all([
     import('../../node/restart-turns.ts'),
     import('./client.ts'),
@@ -71,12 +65,12 @@ async function openTurns(options: ApiServerOptions, around: Surroundings): Promi
     fallbackMs: FALLBACK_WINDOW_MS,
     clock,
     granted: notice,
-    onError: (error) => report({ event: 'slot-failed', error }),
+    onError: (error) => event({ event: 'slot-failed', error }),
   });
 }
 
 /** Tells about the node. A report that takes long is no longer worth it. */
-export async function openReporter(options: ApiServerOptions, around: Surroundings): Promise<NodeReporter> {
+export async function openReporter(options: ApiServerOptions, around: Daemon): Promise<NodeReporter> {
   const [{ NodeReporter }, { AGENT_WORDS }, { podClient }] = await Promise.all([
     import('../../node/reporter.ts'),
     import('./report.ts'),

@@ -1,4 +1,6 @@
 /** Puts the webhook together and runs it until it is told to stop. */
+
+import { type CertificateFiles, readPair } from '../../host/serving-certificate.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
 import { UsageError } from '../../rules/errors.ts';
@@ -13,7 +15,6 @@ import {
 } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { type ProbeServer, serveProbes } from '../../telemetry/probes.ts';
-import { type CertificateFiles, readPair } from '../../webhook/certificate.ts';
 import { serveWebhook } from '../../webhook/server.ts';
 import { DEFAULT_OPTIONS } from '../options.ts';
 import { InjectionWebhook } from './webhook.ts';

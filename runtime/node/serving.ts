@@ -1,13 +1,13 @@
 /**
- * What the agent shows of itself: probes on loopback, and metrics with TLS where Prometheus reaches them. Neither is what the
- * agent is for: a port that somebody else holds is said once and tried again, and the credentials go on.
+ * What a node program shows of itself: probes on loopback, and metrics with TLS where Prometheus reaches them. Neither is what the
+ * program is for: a port that somebody else holds is said once and tried again, and the credentials go on.
  */
 import { join } from 'node:path';
-import type { Clock } from '../../host/clock.ts';
-import { type ProbeOptions, type Serving, serveNodeProbes } from '../../node/probes.ts';
-import { describeError } from '../../rules/errors.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import { readPair, watchPair } from '../../webhook/certificate.ts';
+import type { Clock } from '../host/clock.ts';
+import { readPair, watchPair } from '../host/serving-certificate.ts';
+import { describeError } from '../rules/errors.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { type ProbeOptions, type Serving, serveNodeProbes } from './probes.ts';
 
 export interface ServingOptions {
   readonly healthAddress: string;

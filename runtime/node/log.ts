@@ -1,17 +1,17 @@
 /** What happens on a node, as log lines: one constant message per event, with fields. */
-import type { NodeEvent, NodeState } from '../../node/events.ts';
-import { describeError } from '../../rules/errors.ts';
-import type { Fields, Logger, LogLevel } from '../../telemetry/logger.ts';
+import { describeError } from '../rules/errors.ts';
+import type { Fields, Logger, LogLevel } from '../telemetry/logger.ts';
+import type { NodeEvent, NodeState } from './events.ts';
 
 const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>> = {
-  written: ['info', 'Pull secret updated'],
-  'write-failed': ['error', 'Cannot write the pull secret'],
+  written: ['info', 'File written'],
+  'write-failed': ['error', 'Cannot write the file'],
   restarting: ['info', 'Restarting the unit'],
   restarted: ['info', 'Unit restarted'],
-  recovered: ['warn', 'Unit is up with the old pull secret'],
+  recovered: ['warn', 'Unit is up with the old file'],
   'restart-failed': ['warn', 'Restart of the unit failed'],
-  'recover-failed': ['error', 'Unit does not come up with the old pull secret'],
-  'rolled-back': ['error', 'Unit does not come up with the new pull secret: the old one is back'],
+  'recover-failed': ['error', 'Unit does not come up with the old file'],
+  'rolled-back': ['error', 'Unit does not come up with the new file: the old one is back'],
   'slot-failed': ['warn', 'Cannot ask for a restart slot'],
   'state-failed': ['error', 'Cannot store the journal'],
   'journal-damaged': ['warn', 'The journal cannot be read and is started anew'],
