@@ -23,7 +23,7 @@ import {
   touched,
 } from '../reconcile/scene.ts';
 import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
-import { hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite("beside HyperShift's operator, live");
@@ -281,10 +281,6 @@ else {
     assert.equal(await process?.stop(), 0);
     await Promise.all([management.stop(), hosted.stop()]);
   });
-}
-
-function platformOf(type: 'None' | 'AWS'): object {
-  return type === 'None' ? { type } : { type, aws: { region: 'us-east-1' } };
 }
 
 test.run();

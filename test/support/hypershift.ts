@@ -64,3 +64,21 @@ export function hostedControlPlane(name: string, version: string = VERSION): Tes
     },
   };
 }
+
+/** `spec.platform`, as small as the real definition allows. */
+export function platformOf(type: 'None' | 'AWS'): object {
+  if (type === 'None') return { type };
+  const parts = [
+    'controlPlaneOperator',
+    'imageRegistry',
+    'ingress',
+    'kubeCloudController',
+    'network',
+    'nodePoolManagement',
+    'storage',
+  ];
+  const rolesRef = Object.fromEntries(
+    parts.map((part) => [`${part}ARN`, `arn:aws:iam::123456789012:role/${part}`]),
+  );
+  return { type, aws: { region: 'us-east-1', rolesRef } };
+}
