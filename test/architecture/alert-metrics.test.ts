@@ -15,7 +15,8 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   // pkg/credentialprovider/plugin/metrics.go of the kubelet.
   'kubelet_credential_provider_plugin_errors_total',
   // kube-state-metrics.
-  'kube_job_status_failed',
+  'kube_job_complete',
+  'kube_job_failed',
 ]);
 const METRIC =
   /\b(?:pullwright|controller_runtime|workqueue|rest_client|leader_election|kubelet|kube)_[a-z0-9_]+/g;
