@@ -83,16 +83,15 @@ export interface CollectedMirrors {
  */
 export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors {
   const { entries, problems } = readMirrorEntries(objects);
-  const bySource = new Map<string, MirrorEntry[]>();
+  const bySource = new Map<string, [MirrorEntry, ...MirrorEntry[]]>();
   for (const entry of entries) {
     const group = bySource.get(entry.source);
     if (group === undefined) bySource.set(entry.source, [entry]);
     else group.push(entry);
   }
   const found = [...problems];
-  const rules = [...bySource]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([source, group]) => ruleOf(source, group, found));
+  const groups = [...bySource.values()].sort((a, b) => (a[0].source < b[0].source ? -1 : 1));
+  const rules = groups.map((group) => ruleOf(group, found));
   return { rules, problems: found };
 }
 
@@ -172,26 +171,28 @@ function readEntry(
   return { source, mirrors: usable, neverContactSource: policy === 'NeverContactSource', pullFrom, origin };
 }
 
+/** The rule of all entries of one source. */
 function ruleOf(
-  source: string,
-  group: readonly MirrorEntry[],
+  group: readonly [MirrorEntry, ...(readonly MirrorEntry[])],
   problems: MirrorProblem[],
-): readonly MirrorRule[] {
-  const first = group[0];
-  if (first === undefined) return [];
+): MirrorRule {
+  const [first] = group;
+  const { source } = first;
   const blocked = group.some((entry) => entry.neverContactSource);
   const contrary = group.find((entry) => entry.neverContactSource !== first.neverContactSource);
   if (contrary !== undefined) {
     const text = `and ${first.origin.kind}/${first.origin.name} disagree about contacting "${source}": it is not contacted, and the Machine Config Operator refuses both; ${policyAdvice([first.origin, contrary.origin])}`;
     problems.push(problem('PolicyConflict', contrary.origin, text));
   }
-  const mirrors = (['digest-only', 'tag-only'] as const).flatMap((pullFrom) =>
-    mirrorsOf(
-      source,
-      group.filter((entry) => entry.pullFrom === pullFrom),
-      problems,
-    ),
-  );
+  const mirrors = group.every((entry) => entry.pullFrom === first.pullFrom)
+    ? mirrorsOf(source, group, problems)
+    : (['digest-only', 'tag-only'] as const).flatMap((pullFrom) =>
+        mirrorsOf(
+          source,
+          group.filter((entry) => entry.pullFrom === pullFrom),
+          problems,
+        ),
+      );
   if (blocked && mirrors.some((mirror) => mirror.location === source))
     problems.push(
       problem(
@@ -200,17 +201,14 @@ function ruleOf(
         `lists "${source}" as its own mirror and forbids to contact it`,
       ),
     );
-  const location = source.startsWith('*.') ? '' : source;
-  return [
-    {
-      prefix: source,
-      location,
-      blocked,
-      insecure: false,
-      mirrors,
-      origins: group.map((entry) => entry.origin),
-    },
-  ];
+  return {
+    prefix: source,
+    location: source.startsWith('*.') ? '' : source,
+    blocked,
+    insecure: false,
+    mirrors,
+    origins: group.map((entry) => entry.origin),
+  };
 }
 
 /** What to do about two entries with different policies for one source. */

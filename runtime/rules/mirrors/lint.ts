@@ -126,7 +126,7 @@ function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
 function wildcardOver(host: string, index: MirrorIndex): MirrorRule | undefined {
   const name = host.replace(/:\d+$/, '');
   for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
-    const rule = index.bySource.get(`*${name.slice(dot)}`);
+    const rule = index.byDomain.get(name.slice(dot));
     if (rule !== undefined) return rule;
   }
   return undefined;

@@ -52,10 +52,9 @@ export type Ports = 'runtime' | 'text' | 'exact';
 export interface MirrorIndex {
   readonly rules: readonly MirrorRule[];
   readonly bySource: ReadonlyMap<string, MirrorRule>;
-  readonly hasWildcards: boolean;
+  /** Rules for `*.example.org`, by `.example.org`. */
+  readonly byDomain: ReadonlyMap<string, MirrorRule>;
   readonly hasBlocked: boolean;
-  /** Whether a source goes into the digest of an image. */
-  readonly hasDigests: boolean;
   readonly ports: Ports;
 }
 
@@ -94,17 +93,18 @@ export interface Resolution {
 /** Makes rules ready for {@link resolveMirrors}. Of two rules with one source the first counts; sources without text never do. */
 export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOptions = {}): MirrorIndex {
   const bySource = new Map<string, MirrorRule>();
-  let hasWildcards = false;
+  const byDomain = new Map<string, MirrorRule>();
   let hasBlocked = false;
-  let hasDigests = false;
-  for (const rule of rules) {
-    if (rule.prefix === '' || bySource.has(rule.prefix)) continue;
-    bySource.set(rule.prefix, rule);
-    hasWildcards ||= rule.prefix.startsWith('*.');
+  // Backwards, so that the first of several stays without a look-up before each.
+  for (let at = rules.length - 1; at >= 0; at -= 1) {
+    const rule = rules[at];
+    if (rule === undefined || rule.prefix === '') continue;
+    const { prefix } = rule;
+    bySource.set(prefix, rule);
+    if (prefix.startsWith('*.')) byDomain.set(prefix.slice(1), rule);
     hasBlocked ||= rule.blocked;
-    hasDigests ||= rule.prefix.includes('@');
   }
-  return { rules, bySource, hasWildcards, hasBlocked, hasDigests, ports: options.ports ?? 'runtime' };
+  return { rules, bySource, byDomain, hasBlocked, ports: options.ports ?? 'runtime' };
 }
 
 /**
@@ -136,36 +136,56 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
     return { image: reference, byDigest, candidates: [only], skipped: [] };
   }
   const { rule, length } = found;
-  const rest = reference.slice(length);
-  const places: Place[] = rule.mirrors.map((mirror) => {
-    const candidate: Candidate = {
-      reference: mirror.location + rest,
-      kind: 'mirror',
-      location: mirror.location,
-      ...(mirror.insecure === true ? { insecure: true } : {}),
-      ...(mirror.origin === undefined ? {} : { origin: mirror.origin }),
-    };
-    return [candidate, refusalByUse(mirror, byDigest) ?? refusalOf(index, candidate, reference)];
-  });
-  const source = sourceOf(rule, reference, rest);
-  places.push([source, refusalOf(index, source, reference)]);
-  const invalid = places.find(([, refusal]) => refusal?.reason === 'InvalidReference');
-  if (invalid === undefined || index.ports !== 'runtime')
-    return { image: reference, byDigest, rule, ...parted(places) };
-  const given = places.map(([place, refusal]): Place => [place, refusal ?? GIVEN_UP]);
-  return { image: reference, byDigest, rule, ...parted(given), refusal: refusalText(invalid[0].reference) };
+  const places = placesOf(rule, reference, reference.slice(length));
+  const refusals = places.map(
+    (place, at) =>
+      refusalByUse(rule.mirrors[at], byDigest) ?? refusalOf(index, rule, place.reference, reference),
+  );
+  const invalid = index.ports === 'runtime' ? refusals.findIndex(isInvalid) : -1;
+  if (invalid === -1) return { image: reference, byDigest, rule, ...parted(places, refusals) };
+  const given = refusals.map((refusal) => refusal ?? GIVEN_UP);
+  const refusal = refusalText(places[invalid]?.reference ?? '');
+  return { image: reference, byDigest, rule, ...parted(places, given), refusal };
 }
 
-type Place = readonly [candidate: Candidate, refusal: Refusal | undefined];
+/** Every mirror of the rule, and the source last, for an image that goes on with `rest` after the source. */
+function placesOf(rule: MirrorRule, reference: string, rest: string): Candidate[] {
+  const places: Candidate[] = rule.mirrors.map((mirror) => ({
+    reference: mirror.location + rest,
+    kind: 'mirror',
+    location: mirror.location,
+    ...(mirror.insecure === true ? INSECURE : undefined),
+    ...(mirror.origin === undefined ? undefined : { origin: mirror.origin }),
+  }));
+  // Only a wildcard has no location: it is not rewritten.
+  const moved = rule.location !== '';
+  places.push({
+    reference: moved ? rule.location + rest : reference,
+    kind: 'source',
+    location: moved ? rule.location : rule.prefix,
+    ...(rule.insecure ? INSECURE : undefined),
+  });
+  return places;
+}
 
-function parted(places: readonly Place[]): Pick<Resolution, 'candidates' | 'skipped'> {
+const INSECURE = { insecure: true } as const;
+
+function parted(
+  places: readonly Candidate[],
+  refusals: readonly (Refusal | undefined)[],
+): Pick<Resolution, 'candidates' | 'skipped'> {
   const candidates: Candidate[] = [];
   const skipped: SkippedCandidate[] = [];
-  for (const [place, refusal] of places) {
+  for (const [at, place] of places.entries()) {
+    const refusal = refusals[at];
     if (refusal === undefined) candidates.push(place);
     else skipped.push({ ...place, ...refusal });
   }
   return { candidates, skipped };
+}
+
+function isInvalid(refusal: Refusal | undefined): boolean {
+  return refusal?.reason === 'InvalidReference';
 }
 
 const GIVEN_UP = {
@@ -184,7 +204,7 @@ export function findRule(
   reference: string,
 ): { readonly rule: MirrorRule; readonly length: number } | undefined {
   const exact = findExact(index, reference);
-  if (!index.hasWildcards) return exact;
+  if (index.byDomain.size === 0) return exact;
   const wildcard = findWildcard(index, reference);
   if (wildcard === undefined || exact === undefined) return wildcard ?? exact;
   // The runtime compares the texts of the sources, not what they cover, and sorts `*` before everything else.
@@ -195,8 +215,7 @@ function findExact(
   index: MirrorIndex,
   reference: string,
 ): { readonly rule: MirrorRule; readonly length: number } | undefined {
-  const digest = index.hasDigests ? -1 : reference.indexOf('@');
-  for (let end = digest === -1 ? reference.length : digest; end > 0; end -= 1) {
+  for (let end = reference.length; end > 0; end -= 1) {
     if (end < reference.length && !isBoundary(index, reference, end)) continue;
     const rule = index.bySource.get(reference.slice(0, end));
     if (rule !== undefined) return { rule, length: end };
@@ -211,7 +230,7 @@ function findWildcard(
   const end = hostEnd(reference);
   for (let dot = reference.indexOf('.'); dot !== -1 && dot < end; dot = reference.indexOf('.', dot + 1)) {
     const suffix = reference.slice(dot, end);
-    const rule = index.bySource.get(`*${suffix}`);
+    const rule = index.byDomain.get(suffix);
     // The runtime looks at the first place of the suffix only: `*.a` does not cover `x.a.a`.
     if (rule !== undefined && reference.indexOf(suffix) === dot) return { rule, length: end };
   }
@@ -240,38 +259,35 @@ function isBoundary(index: MirrorIndex, reference: string, end: number): boolean
 
 type Refusal = { readonly reason: SkipReason; readonly message: string };
 
-function refusalByUse(mirror: RuleMirror, byDigest: boolean): Refusal | undefined {
-  if (mirror.pullFrom === 'digest-only' && !byDigest)
+function refusalByUse(mirror: RuleMirror | undefined, byDigest: boolean): Refusal | undefined {
+  if (mirror?.pullFrom === 'digest-only' && !byDigest)
     return { reason: 'DigestOnly', message: 'This mirror serves only images that are named by digest' };
-  if (mirror.pullFrom === 'tag-only' && byDigest)
+  if (mirror?.pullFrom === 'tag-only' && byDigest)
     return { reason: 'TagOnly', message: 'This mirror serves only images that are named by tag' };
   return undefined;
 }
 
+/** What the runtime says against the place `reference` for `image`, which `rule` decides about. */
+function refusalOf(
+  index: MirrorIndex,
+  rule: MirrorRule,
+  reference: string,
+  image: string,
+): Refusal | undefined {
+  if (reference === image) return rule.blocked ? blockedBy(rule) : undefined;
+  if (isCanonical(reference)) return blockAt(index, comparedPart(index, reference));
+  return {
+    reason: 'InvalidReference',
+    message: `"${reference}" is no image reference, and the runtime gives up on the image: write source and mirror with the same parts (port, repository)`,
+  };
+}
+
 /** A place is blocked by the rule for that place, also where it stands for another: a blocked source that moved is asked. */
-function refusalOf(index: MirrorIndex, { reference }: Candidate, image: string): Refusal | undefined {
-  if (reference !== image && !isCanonical(reference)) {
-    return {
-      reason: 'InvalidReference',
-      message: `"${reference}" is no image reference, and the runtime gives up on the image: write source and mirror with the same parts (port, repository)`,
-    };
-  }
-  if (!index.hasBlocked) return undefined;
-  const own = findRule(index, comparedPart(index, reference))?.rule;
-  return own?.blocked === true ? blockedBy(own) : undefined;
+function blockAt(index: MirrorIndex, place: string): Refusal | undefined {
+  const rule = index.hasBlocked ? findRule(index, place)?.rule : undefined;
+  return rule?.blocked === true ? blockedBy(rule) : undefined;
 }
 
 function blockedBy(rule: MirrorRule): Refusal {
   return { reason: 'Blocked', message: `The rule for "${rule.prefix}" forbids to contact it` };
-}
-
-function sourceOf(rule: MirrorRule, reference: string, rest: string): Candidate {
-  // Only a wildcard has no location: it is not rewritten.
-  const rewritten = rule.location === '' ? reference : rule.location + rest;
-  return {
-    reference: rewritten,
-    kind: 'source',
-    location: rule.location === '' ? rule.prefix : rule.location,
-    ...(rule.insecure ? { insecure: true } : {}),
-  };
 }

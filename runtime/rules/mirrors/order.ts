@@ -29,11 +29,11 @@ export interface MergedOrder {
  * ```
  */
 export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
-  const graph = graphOf(
-    source,
-    lists.filter((list) => list.some((mirror) => mirror !== source)),
-  );
-  const { order, conflict } = sorted(graph);
+  const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
+  const [only] = counting;
+  // One list without repetition is a chain, which sorts to itself.
+  const isChain = counting.length === 1 && only !== undefined && new Set(only).size === only.length;
+  const { order, conflict }: MergedOrder = isChain ? { order: only } : sorted(graphOf(source, counting));
   const mirrors = order.at(-1) === source ? order.slice(0, -1) : order;
   return conflict === undefined ? { order: mirrors } : { order: mirrors, conflict };
 }

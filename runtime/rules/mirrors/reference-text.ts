@@ -3,13 +3,22 @@
  *
  * Source of the rule: containers/image `docker/reference` and `sysregistriesv2` (`rewriteReference`).
  */
-import { formatImageReference, parseImageReference } from '../auth-lookup/image-reference.ts';
+import {
+  formatImageReference,
+  MAX_PATH_LENGTH,
+  parseImageReference,
+} from '../auth-lookup/image-reference.ts';
+
+/** What nearly every place looks like. All that it takes is canonical, so that only the rest needs the whole grammar. */
+const PLAIN =
+  /^(?!(?:index\.)?docker\.io\/)[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)+(?::[0-9]+)?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+(?::[a-z0-9][a-z0-9.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
 
 /**
  * Whether the runtime takes it as it is: a host, a repository in lower case, and `library/` where Docker Hub needs it. Its
  * grammar has no IPv6 addresses.
  */
 export function isCanonical(reference: string): boolean {
+  if (reference.length <= MAX_PATH_LENGTH && PLAIN.test(reference)) return true;
   if (reference.startsWith('[')) return false;
   const parsed = parseImageReference(reference);
   return parsed.ok && formatImageReference(parsed.reference) === reference;
