@@ -122,6 +122,12 @@ test('the report names the accounts, and stays Ready: the node is as it should b
   });
 });
 
+test('a verdict is short, because there may be a hundred', () => {
+  const { message } = failureVerdict({ namespace: 'a', serviceAccount: 'app', message: 'x'.repeat(2000) });
+  assert.equal(message.length, 500);
+  assert.match(message, /x\.\.\.$/);
+});
+
 test('the Event stands on the pod, once for each cause', () => {
   const note = { namespace: 'a', serviceAccount: 'app', pod: 'web-0', podUid: 'u1', message: 'm' };
   const { regarding, ...said } = failureEvent(note);

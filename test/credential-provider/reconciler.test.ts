@@ -198,6 +198,26 @@ test('no pool, and the fleet has the installer: nothing wants attention, and it 
   assert.notEqual(withPool?.reason, 'InstalledByDaemonSet');
 });
 
+test('alone in a folder, it is ours to judge, again when our own status is in it, and by its good entries', () => {
+  const alone = (status?: object): KubeObject => ({
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'CRIOCredentialProviderConfig',
+    metadata: { name: 'cluster' },
+    spec: { matchImages: ['docker.io', 'Docker.io'] },
+    ...(status === undefined ? {} : { status }),
+  });
+  const first = reconcile({ pools: [], deleted: true, more: [alone()] });
+  assert.equal(first.conditions.get('Validated')?.reason, 'ConfigurationPartiallyApplied');
+  assert.equal(first.outcome.problems?.length, 1, 'what the definition refuses');
+  const again = reconcile({
+    pools: [],
+    deleted: true,
+    more: [alone({ conditions: [...first.conditions.values()] })],
+  });
+  assert.equal(again.reported.get('ManagedElsewhere'), undefined);
+  assert.equal(again.outcome.problems?.length, 1);
+});
+
 test('options that do not exist are named', () => {
   assert.throws(
     () => parseReconcilerOptions({ mode: 'mine', colour: 1 }),

@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { namespaceAccess, nodeAccess } from '../../charts/credential-provider/access.ts';
+import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/reconciler/options.ts';
 import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconciler.ts';
@@ -80,6 +81,22 @@ function kubeletConfig(): unknown {
   const [applied] = outcome.apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
   return applied.object;
+}
+
+/** What a NodePool's nodes get by the ConfigMap of a hosted cluster with the section `executable: {}`. */
+function hostedConfig(): unknown {
+  const east = {
+    cluster: { image: IMAGE, hostedCluster: { namespace: 'clusters', name: 'east' } },
+    config: { executable: {}, provider: {} },
+  };
+  const part = credentialProviderSystem.managementReconciler?.({} as never, [east as never], undefined);
+  const nodes = [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }];
+  const matchImages = ['quay.example.com'];
+  const world = worldOf(clusterObjects({ hosted: true, platform: 'BareMetal', nodes, matchImages }), true);
+  const reconciler = credentialProviderReconciler(parseReconcilerOptions(part?.options ?? {}));
+  const [applied] = reconciler.reconcile(world, { scope: 'clusters/east', name: 'cluster' }).apply ?? [];
+  assert.ok(applied !== undefined && 'object' in applied);
+  return JSON.parse((applied.object['data'] as { readonly config: string }).config);
 }
 
 /** As the platform's image has it: the original in its folder, and `/usr/local` that leads into `/var`. */
@@ -172,6 +189,18 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   test('taken back, the platform’s plugin is there again', () => {
     systemctl('stop', UNIT);
     assert.doesNotMatch(node.run(PLUGIN, '--version-json'), /^\{"version":"/);
+  });
+
+  test('a hosted cluster: the ConfigMap of its NodePools brings file, unit and executable, and it pulls', async () => {
+    applyConfig(hostedConfig());
+    systemctl('daemon-reload');
+    systemctl('restart', 'kubelet.service');
+    systemctl('start', UNIT);
+    await node.ready();
+    assert.match(node.run(PLUGIN, '--version-json'), /^\{"version":"/);
+    node.image('mirror.example.com', 'acme/third', '1');
+    await becomes(pod('hosted', 'team-a', 'third', 'IfNotPresent'), /"running"/);
+    await becomes(pod('prying', 'team-b', 'third', 'Never'), /ErrImageNeverPull/);
   });
 
   test.lastly('the machine stops', () => node.stop());

@@ -47,6 +47,13 @@ export function accountOf({ namespace, serviceAccount = '' }: FailureNote): stri
   return namespace === undefined ? 'node' : `${namespace}/${serviceAccount}`;
 }
 
+/** The Event has the rest: a hundred verdicts with a Role each would be a large object. */
+const MOST_VERDICT = 500;
+
+function shortened(text: string): string {
+  return text.length > MOST_VERDICT ? `${text.slice(0, MOST_VERDICT - 3)}...` : text;
+}
+
 /** One entry of the node's PullStatus. */
 export function failureVerdict(note: FailureNote): Verdict {
   const image = note.image === undefined ? '' : `image "${note.image}": `;
@@ -54,7 +61,7 @@ export function failureVerdict(note: FailureNote): Verdict {
     subject: accountOf(note),
     verdict: 'Warning',
     reason: PROVIDER_FAILED,
-    message: `${image}${note.message}`,
+    message: shortened(`${image}${note.message}`),
   };
 }
 

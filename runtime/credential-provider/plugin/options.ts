@@ -137,6 +137,7 @@ function flagsOf(args: readonly string[]): ReadonlyMap<string, string> {
     const match = /^--?([a-z-]+)(?:=([\s\S]*))?$/.exec(args[index] ?? '');
     if (match === null) continue;
     const [, name = '', text] = match;
+    if (!SWITCHES.includes(name) && !BARE.includes(name) && !OPTIONS.has(name)) throw unknownFlag(name);
     if (text !== undefined) given.set(name, text);
     else if (BARE.includes(name)) given.set(name, 'true');
     else {
@@ -147,6 +148,10 @@ function flagsOf(args: readonly string[]): ReadonlyMap<string, string> {
     }
   }
   return given;
+}
+
+function unknownFlag(name: string): UsageError {
+  return new UsageError(`Unknown flag "--${name}": wanted one of ${[...OPTIONS.keys()].join(', ')}`);
 }
 
 function configOf(path: string, text: string): readonly (readonly [string, string])[] {
@@ -177,8 +182,7 @@ function withSettings(
   const changed: Record<string, unknown> = { ...options };
   for (const [name, text] of settings) {
     const option = OPTIONS.get(name);
-    if (option === undefined)
-      throw new UsageError(`Unknown flag "--${name}": wanted one of ${[...OPTIONS.keys()].join(', ')}`);
+    if (option === undefined) throw unknownFlag(name);
     changed[option] = valueOf(name, PROVIDER_FLAGS[option].kind, text);
   }
   return changed as unknown as ProviderOptions;

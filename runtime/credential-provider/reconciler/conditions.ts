@@ -5,6 +5,9 @@ import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
 
 export type ConditionType = 'Validated' | 'MachineConfigRendered';
 
+/** There are no nodes of the Machine Config Operator. No other program says this. */
+export const NO_POOL = 'NoMachineConfigPool';
+
 const SUCCESS: Readonly<Record<ConditionType, string>> = {
   Validated: 'Succeeded',
   MachineConfigRendered: 'MachineConfigRenderingSucceeded',
@@ -49,8 +52,10 @@ export function conditionOf({
 /**
  * `Validated`: entries that are left out are named. Conflicts are a configuration that is applied in part; when nothing can be
  * applied because no image can match any entry, validation has failed.
+ *
+ * @param unserved entries that are good and that no pool is there for
  */
-export function validated(verdicts: readonly MatchImageVerdict[]): ConditionInput {
+export function validated(verdicts: readonly MatchImageVerdict[], unserved = 0): ConditionInput {
   const named = (verdict: MatchImageVerdict['verdict']): readonly string[] =>
     verdicts
       .filter((one) => one.verdict === verdict)
@@ -68,7 +73,7 @@ export function validated(verdicts: readonly MatchImageVerdict[]): ConditionInpu
       .map(({ pattern, message }) => `Entry "${pattern}" can match no image: ${message}.`),
   ];
   if (said.length === 0) return conditionOf({ type: 'Validated' });
-  const isNothingLeft = unusable.length > 0 && named('Rendered').length === 0;
+  const isNothingLeft = unusable.length > 0 && named('Rendered').length + unserved === 0;
   return conditionOf({
     type: 'Validated',
     reason: isNothingLeft ? 'ValidationFailed' : 'ConfigurationPartiallyApplied',

@@ -1,6 +1,8 @@
 /** Whether another program looks after the object or what is rendered from it. Pure, from what the API server keeps of writers. */
 import { OWNER_LABEL } from '../../controller/contract.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { isRecord } from '../../rules/record.ts';
+import { NO_POOL } from './conditions.ts';
 import { fileText } from './ignition-files.ts';
 
 const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
@@ -40,7 +42,14 @@ const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get
 /** Somebody wrote a status, and the object does not say who; what is rendered with our mark says it. */
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
+  // Our own of a moment ago, or of a dump: where there is no pool, nothing is rendered that could say it.
+  if (conditionsOf(object).some(({ reason }) => reason === NO_POOL)) return false;
   return !rendered.some((one) => one?.metadata.labels?.[OWNER_LABEL] !== undefined);
+}
+
+function conditionsOf({ status }: KubeObject): readonly Readonly<Record<string, unknown>>[] {
+  const list: unknown = isRecord(status) ? status['conditions'] : undefined;
+  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 const FILES = ['spec', 'config', 'storage', 'files'];

@@ -11,6 +11,7 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import type { Rollout } from '../pools.ts';
+import { NO_POOL } from './conditions.ts';
 import { contestedCondition } from './contested.ts';
 import { sameFiles } from './managed.ts';
 import { howToRefer, type NodePool } from './node-pools.ts';
@@ -52,7 +53,6 @@ export function pullReport(
 }
 
 /** Nothing is rendered, because the cluster has no nodes of the Machine Config Operator. */
-export const NO_POOL = 'NoMachineConfigPool';
 export const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
 

@@ -163,6 +163,7 @@ function reconcile(world: World, options: ReconcilerOptions): Outcome {
     world,
     object,
     states,
+    patterns: input.patterns,
     faults: input.faults,
     elsewhere,
     isServed: targets.length > 0,

@@ -29,7 +29,9 @@ export interface NodesReportInput {
   readonly world: World;
   readonly object: KubeObject;
   readonly states: readonly PoolState[];
-  /** What the definition of the kind refuses. */
+  /** Entries that the definition of the kind takes. */
+  readonly patterns: readonly string[];
+  /** What it refuses. */
   readonly faults: readonly MatchImageVerdict[];
   /** Who manages the object instead of us. */
   readonly elsewhere: string | undefined;

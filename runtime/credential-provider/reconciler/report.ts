@@ -4,17 +4,17 @@ import type { EventNote, Outcome, Problem, Ref, Sample } from '../../controller/
 import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
 import { type Condition, type ConditionInput, nextConditions } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { conditionOf, validated } from './conditions.ts';
+import { conditionOf, NO_POOL, validated } from './conditions.ts';
 import { statusWriter } from './managed.ts';
 import { howToRefer } from './node-pools.ts';
-import { BY_DAEMON_SET, listed, NO_POOL, pullReport } from './pull-report.ts';
+import { BY_DAEMON_SET, listed, pullReport } from './pull-report.ts';
 import type { NodesReportInput, PoolState } from './report-input.ts';
 
 /** The whole outcome. Where somebody else manages the object, nothing of it is written, its status included. */
 export function reportNodes(input: NodesReportInput): Outcome {
   const { world, object, states, elsewhere } = input;
   const verdicts = [...verdictsOf(states), ...input.faults];
-  const own = [validated(verdicts), renderedCondition(input)];
+  const own = [validated(verdicts, input.isServed ? 0 : input.patterns.length), renderedCondition(input)];
   const status = pullReport(input, own, verdicts);
   // Two programs that write the same conditions would go on for ever, also where the rest of it is ours.
   const isOurs = elsewhere === undefined && statusWriter(object) === undefined;
