@@ -63,6 +63,8 @@ export type BrokerFlags = Pick<
   Exclude<keyof typeof BROKER_FLAGS, 'health-port' | 'metrics-port'>
 >;
 
+export type ApiFlags = Pick<BrokerFlags, 'api' | 'api-token-file' | 'status-method'>;
+
 export interface ApiUser {
   readonly name: string;
   readonly metrics: Pick<Metrics, 'request'>;
@@ -70,7 +72,7 @@ export interface ApiUser {
 }
 
 /** The API that the flags name; its answers are counted. @throws UsageError */
-export function apiOf(flags: BrokerFlags, io: CommandIo, client: ApiUser): HyperfleetApi {
+export function apiOf(flags: ApiFlags, io: CommandIo, client: ApiUser): HyperfleetApi {
   const { api = '' } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
     throw new UsageError('Cannot reach the HyperFleet API: wanted --api with an http or https URL');

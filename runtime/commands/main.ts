@@ -9,8 +9,8 @@ import { COMMANDS } from './table.ts';
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
   const io = forPeople(given);
-  const [name, ...rest] = args;
-  if (name === 'help' && rest[0] !== undefined) return runMain([rest[0], '--help'], io);
+  const [name, ...rest] = joined(args);
+  if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], io);
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
     // Nobody asked for it: it is no result.
     const stream = name === undefined ? io.stderr : io.stdout;
@@ -25,6 +25,14 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
   if (entry !== undefined) return runCommand(await entry.load(), rest, io);
   io.stderr.write(`${(await import('./overview.ts')).unknownCommand(name)}\n`);
   return 2;
+}
+
+/** `adapter status X` is `adapter-status X`: a command about another one may be written in two words. */
+function joined([first, second, ...rest]: readonly string[]): readonly string[] {
+  if (first === undefined || second === undefined) return first === undefined ? [] : [first];
+  const both = `${first}-${second}`;
+  const isCommand = Object.hasOwn(COMMANDS, first) && Object.hasOwn(COMMANDS, both);
+  return isCommand ? [both, ...rest] : [first, second, ...rest];
 }
 
 async function runCommand(command: Command, args: readonly string[], io: CommandIo): Promise<ExitCode> {

@@ -1,13 +1,17 @@
-// deadline: 480 s
+// deadline: 900 s
 /** Sentinel, RabbitMQ, adapter, Job, Secret Manager, status, deletion: each as a process of its own, the cluster a real control plane. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { JOB_BINDING, JOB_CLUSTER_ROLE } from '../../charts/pull-secret-adapter/objects.ts';
+import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
+import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
 import { missingPods, NODE } from './container.ts';
+import { deletionLiveCases } from './deletion-live-cases.ts';
 import { pullSecret } from './run-job.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 
@@ -156,6 +160,49 @@ else {
     assert.equal(stage.condition('cls-1', 'Finalized'), 'True CleanupConfirmed');
     assert.equal(stage.stored('cls-1'), undefined);
     assert.equal(await stage.delivered('cls-1'), undefined);
+  });
+
+  deletionLiveCases(test, stage, sentinel);
+
+  test('with the token of the adapter nobody else is given the right of the Jobs, and no other role', async () => {
+    const connection = await loadConnection(stage.kubeconfig, {});
+    const kube = new HttpKubeClient({ connection, userAgent: 'test' });
+    const role = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name });
+    const account = (name: string) => ({ kind: 'ServiceAccount', name, namespace: NAMESPACE });
+    const attempts = [
+      [
+        'clusters-cls-4',
+        JOB_CLUSTER_ROLE,
+        'default',
+        /for the ServiceAccount .*pullsecret-adapter-job and nobody else/,
+      ],
+      [
+        'kube-system',
+        JOB_CLUSTER_ROLE,
+        'pullsecret-adapter-job',
+        /nothing to do in namespaces of the platform/,
+      ],
+      ['clusters-cls-4', 'view', 'pullsecret-adapter-job', /no other role|forbidden|Cannot/],
+    ] as const;
+    for (const [namespace, name, subject, says] of attempts)
+      await eventually(
+        () =>
+          assert.rejects(
+            kube.apply(
+              {
+                apiVersion: 'rbac.authorization.k8s.io/v1',
+                kind: 'RoleBinding',
+                metadata: { name: JOB_BINDING, namespace },
+                roleRef: role(name),
+                subjects: [account(subject)],
+              },
+              { manager: 'somebody', force: true },
+            ),
+            says,
+          ),
+        { withinMs: 60_000 },
+      );
+    kube.close();
   });
 
   test('nothing printed a secret, and the API refused no report', () => {

@@ -217,6 +217,20 @@ test('rule dependencies: no event before all are available at the generation, th
   await stage.end();
 });
 
+test('rule dependencies: the first event comes with the next go, and does not wait for the debounce', async () => {
+  const stage = await Stage.start({ rule: 'dependencies', eventType: 'cluster.create' }, 1, false);
+  await stage.poll(1);
+  assert.deepEqual(stage.sent, []);
+  stage.api.dependenciesReady('cls-0');
+  await stage.poll(2);
+  assert.deepEqual(stage.sent, ['cluster.create cls-0'], 'the reports are a second old');
+  for (const time of [3, 4, 5]) await stage.poll(time);
+  assert.equal(stage.sent.length, 1, 'said once');
+  await stage.poll(30);
+  assert.equal(stage.sent.length, 2, 'nobody has reported anything since');
+  await stage.end();
+});
+
 test('a selector reaches the API as its search', async () => {
   const stage = await Stage.start({ selector: { tier: "o'neil" } }, 3);
   Object.assign(stage.api.clusters.get('cls-1')?.labels ?? {}, { tier: "o'neil" });

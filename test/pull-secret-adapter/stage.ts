@@ -37,7 +37,8 @@ export class Stage {
   /** What the started programs printed. */
   output = '';
   readonly #shared: readonly string[];
-  readonly #kubeconfig: string;
+  /** Of the adapter's ServiceAccount. */
+  readonly kubeconfig: string;
 
   private constructor(parts: Parts, jobs: readonly string[], kubeconfig: string) {
     const { plane, rabbit, api, gcp } = parts;
@@ -45,7 +46,7 @@ export class Stage {
     this.rabbit = rabbit;
     this.api = api;
     this.gcp = gcp;
-    this.#kubeconfig = kubeconfig;
+    this.kubeconfig = kubeconfig;
     const urlFile = join(plane.folder, 'broker-url');
     writeFileSync(urlFile, rabbit.url, { mode: 0o600 });
     this.#shared = ['--api', api.url, '--broker-url-file', urlFile];
@@ -95,7 +96,7 @@ export class Stage {
 
   adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): ChildProcess {
     const all = {
-      '--kubeconfig': this.#kubeconfig,
+      '--kubeconfig': this.kubeconfig,
       '--health-port': 'off',
       '--metrics-port': 'off',
       '--lease-duration': '3',

@@ -193,7 +193,17 @@ async function forget(id: string, context: PassContext): Promise<PassResult> {
   return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
 }
 
-async function readJobs(id: string, { kube, settings }: PassContext): Promise<readonly JobView[]> {
+/** The Jobs of a cluster, with how they ended. */
+export async function readJobs(
+  id: string,
+  {
+    kube,
+    settings,
+  }: {
+    readonly kube: Pick<PassContext['kube'], 'list'>;
+    readonly settings: Pick<AdapterSettings, 'namespace'>;
+  },
+): Promise<readonly JobView[]> {
   const where = { namespace: settings.namespace };
   const selector = { labelSelector: clusterSelector(id) };
   const { items } = await kube.list({ apiVersion: 'batch/v1', kind: 'Job', ...where }, selector);

@@ -51,6 +51,8 @@ export class Sentinel {
   readonly #publisher: Pick<Publisher, 'publish'>;
   readonly #settings: SentinelSettings;
   #sent = new Map<string, Sent>();
+  /** With rule `dependencies`: of which state of each cluster it has spoken, so that the first event waits for no report to grow old. */
+  #spokenOf = new Map<string, string>();
   #cause: unknown;
 
   constructor(
@@ -71,6 +73,7 @@ export class Sentinel {
    */
   async poll(now: Date): Promise<SentinelCount> {
     const seen = new Map<string, Sent>();
+    const spokenOf = new Map<string, string>();
     const count = { clusters: 0, published: 0, held: 0, failed: 0 };
     this.#cause = undefined;
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
@@ -79,6 +82,8 @@ export class Sentinel {
       for (const [index, end] of ends.entries()) {
         const id = group[index]?.id ?? '';
         const sent = this.#sent.get(id);
+        const spoken = this.#spokenOf.get(id);
+        if (spoken !== undefined) spokenOf.set(id, spoken);
         if (sent !== undefined && end !== 'not due') seen.set(id, sent);
         if (end !== 'not due') count[end] += 1;
       }
@@ -86,6 +91,7 @@ export class Sentinel {
     }
     // Clusters that have gone, and such that are in order again, are forgotten.
     this.#sent = seen;
+    this.#spokenOf = spokenOf;
     return count;
   }
 
@@ -100,13 +106,16 @@ export class Sentinel {
       return 'failed';
     }
     this.#sent.set(cluster.id, next);
+    this.#spokenOf.set(cluster.id, stateOf(cluster));
     return 'published';
   }
 
   async #isDue(cluster: HyperfleetCluster, now: Date): Promise<boolean> {
     const { rule, ages, dependencies } = this.#settings;
     const { publish } = decideToPublish(cluster, now, ages);
-    if (!publish || rule === 'reconcile') return publish;
+    if (rule === 'reconcile') return publish;
+    const isFirst = !isReconciled(cluster) && this.#spokenOf.get(cluster.id) !== stateOf(cluster);
+    if (!publish && !isFirst) return false;
     // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
     if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return true;
     // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
@@ -131,6 +140,16 @@ export class Sentinel {
     if (now.getTime() - before.at < before.pauseMs) return undefined;
     return { ...first, pauseMs: Math.min(before.pauseMs * 2, repeatLimitSeconds * 1000) };
   }
+}
+
+/** What an event is about: the same again is said only when the reports about it grow old. */
+function stateOf({ generation, deleting }: HyperfleetCluster): string {
+  return `${generation}${deleting ? ' deleting' : ''}`;
+}
+
+function isReconciled({ conditions, generation }: HyperfleetCluster): boolean {
+  const found = conditions.find((condition) => condition.type === 'Reconciled');
+  return found?.status === 'True' && found.observed_generation === generation;
 }
 
 /** So many at a time that neither the documents pile up nor each is waited for alone. */

@@ -19,6 +19,7 @@ const SERVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/api/v1': { secrets: 'Secret', pods: 'Pod', configmaps: 'ConfigMap', namespaces: 'Namespace' },
   '/apis/batch/v1': { jobs: 'Job' },
   '/apis/coordination.k8s.io/v1': { leases: 'Lease' },
+  '/apis/events.k8s.io/v1': { events: 'Event' },
   '/apis/rbac.authorization.k8s.io/v1': { rolebindings: 'RoleBinding' },
 };
 
