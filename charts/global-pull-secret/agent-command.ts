@@ -12,6 +12,8 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     'agent',
     `--health-port=${options.healthPort ?? AGENT_PORTS.probes}`,
     ...flag('foreign', options.foreign),
+    ...flag('removal-share', options.removals?.share),
+    ...flag('removal-delay', options.removals?.delay),
     ...flag('restart', options.restart),
     ...flag('restart-window', options.restartWindow),
     ...flag('restart-slots', options.restartSlots),

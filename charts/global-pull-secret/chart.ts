@@ -145,7 +145,12 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  return syncObjects({ agent: { ...config.agent, image: config.agent?.image ?? cluster.image }, enforce });
+  const { agent, removals } = config;
+  const image = agent?.image ?? cluster.image;
+  return syncObjects({
+    agent: { ...agent, image, ...(removals === undefined ? {} : { removals }) },
+    enforce,
+  });
 }
 
 /** Of a kind that not every cluster serves, so that git brings it wherever the agent is ours. */

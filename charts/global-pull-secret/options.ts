@@ -18,6 +18,8 @@ export interface AgentOptions {
   readonly seLinuxType?: string;
   /** What happens to entries that others put into the kubelet's file. @default {'drop'} */
   readonly foreign?: 'drop' | 'keep';
+  /** What agents do about a Secret that the reconciler has not judged; set from `removals` of the system. */
+  readonly removals?: { readonly share?: number; readonly delay?: string };
   /** When the kubelet is restarted. @default {'on-change'} */
   readonly restart?: 'on-change' | 'on-removal' | 'never';
   /**

@@ -22,7 +22,7 @@ export interface LabelSelector {
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
   /** The node agent. Its image is the fleet's unless said otherwise. */
-  readonly agent?: Partial<AgentOptions>;
+  readonly agent?: Partial<Omit<AgentOptions, 'removals'>>;
   /** What makes `additional-pull-secret`. @default nothing: its owner does */
   readonly source?: SecretSource;
   /** What admission does with an `additional-pull-secret` of the wrong type or without its key. @default {'warn'} */

@@ -2,12 +2,14 @@
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { AgentSettings } from '../global-pull-secret/agent/agent.ts';
+import { confirmedRemovals } from '../rules/docker-config/removal-guard.ts';
 import { UsageError } from '../rules/errors.ts';
 import { AGENT_PORTS } from '../rules/kubernetes/global-pull-secret.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import {
   absolute,
+  checked,
   choice,
   count,
   duration,
@@ -51,6 +53,19 @@ const TABLE = {
       default: 'drop',
       help: 'what becomes of entries that others put into the file',
     }),
+    'removal-share': checked(
+      text({
+        value: 'SHARE',
+        default: '0.5',
+        help: 'how much of the registries in the file a source may remove at once whose writer has not judged that; a larger removal, and one of all, is held',
+      }),
+      (share) => (/^[\d.]/.test(share) && Number(share) <= 1 ? undefined : 'a number from 0 to 1'),
+    ),
+    'removal-delay': duration({
+      most: 30 * DAY_MS,
+      help: 'after this, a removal that is held goes on by itself; without it, it waits for its confirmation',
+    }),
+    'confirm-removal': text({ value: 'HASH', help: 'let the removal go on that the state names' }),
     restart: choice(['on-change', 'on-removal', 'never'], {
       default: 'on-change',
       help: 'when the unit is restarted',
@@ -151,6 +166,11 @@ function optionsOf(
     janitorFolder: flags.janitor ? flags['janitor-folder'] : undefined,
     janitorAgeMs: flags['janitor-age'],
     foreign: flags.foreign,
+    removals: {
+      share: Number(flags['removal-share']),
+      ...(flags['removal-delay'] === undefined ? {} : { delayMs: flags['removal-delay'] }),
+    },
+    confirmed: confirmedRemovals(flags['confirm-removal'] ?? ''),
     settleMs: flags.settle,
     healthz: flags['kubelet-healthz'],
     nodeName: flags['node-name'] ?? env['NODE_NAME'] ?? hostname(),

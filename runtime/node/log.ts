@@ -1,4 +1,5 @@
 /** What happens on a node, as log lines: one constant message per event, with fields. */
+import { NODE_HOLDS_REMOVAL } from '../rules/docker-config/removal-guard.ts';
 import { describeError } from '../rules/errors.ts';
 import type { Fields, Logger, LogLevel } from '../telemetry/logger.ts';
 import type { NodeEvent, NodeState } from './events.ts';
@@ -33,7 +34,8 @@ export function logEvent(log: Logger, event: NodeEvent): void {
 /** Logs a new state. */
 export function logState(log: Logger, state: NodeState): void {
   const fields: Fields = { reason: state.reason, detail: state.message };
-  if (state.ready) log.info('Node is in sync', fields);
+  if (state.reason === NODE_HOLDS_REMOVAL) log.warn('A removal is held', fields);
+  else if (state.ready) log.info('Node is in sync', fields);
   else if (state.busy === true) log.info('Node is being brought in sync', fields);
   else log.warn('Node is not in sync', fields);
 }

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentDaemonSet, agentRbac } from '../../charts/global-pull-secret/objects.ts';
+import { judgedMark } from '../../runtime/rules/docker-config/removal-guard.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
@@ -32,12 +34,15 @@ else {
   writeFileSync(join(account, 'ca.crt'), plane.ca);
   symlinkSync(user.tokenFile, join(account, 'token'));
 
-  const pullSecret = (name: string, content: string): TestObject => ({
+  const pullSecret = (name: string, content: string, judged = true): TestObject => ({
     apiVersion: 'v1',
     kind: 'Secret',
     type: 'kubernetes.io/dockerconfigjson',
     metadata: { name, namespace: 'kube-system' },
-    data: { '.dockerconfigjson': btoa(content) },
+    data: {
+      '.dockerconfigjson': btoa(content),
+      ...(judged ? { 'pullwright-judged': btoa(judgedMark(redact(content))) } : {}),
+    },
   });
 
   const time = (agent: RunningAgent, event: string): number =>
@@ -117,6 +122,27 @@ else {
       await settled(node, agent, readFileSync(node.machine.config, 'utf8'), 60_000);
       assert.equal(agent.events('written').length, 2, agent.text());
     }
+  });
+
+  test('a secret that somebody else empties keeps its nodes, until its annotation confirms that', async () => {
+    const before = nodes.map(([node]) => readFileSync(node.machine.config, 'utf8'));
+    const emptied = pullSecret('global-pull-secret', '{"auths":{}}', false);
+    await plane.remove(emptied);
+    await plane.apply(emptied);
+    for (const [, agent] of nodes) await until('held', () => agent.reason() === 'RemovalHeld');
+    assert.deepEqual(
+      nodes.map(([node]) => readFileSync(node.machine.config, 'utf8')),
+      before,
+    );
+    const detail = String(
+      nodes[0]?.[1].lines().findLast(({ reason }) => reason === 'RemovalHeld')?.['detail'],
+    );
+    const [, hash = ''] = /--confirm-removal=([0-9a-f]{12})/.exec(detail) ?? [];
+    await plane.apply({
+      ...emptied,
+      metadata: { ...emptied.metadata, annotations: { 'pullwright.dev/confirm-removal': hash } },
+    });
+    for (const [node, agent] of nodes) await settled(node, agent, '{"auths":{}}', 60_000);
   });
 
   test('a secret that stays away is taken from the nodes', async () => {

@@ -223,6 +223,27 @@ test('a removal goes on with the annotation that names it, and only that one', (
   assert.equal(one.condition('original', 'RemovalHeld'), 'True ReleaseRegistry');
 });
 
+test('a removal stays held, since when it was, although its report is deleted', () => {
+  const one = removing(
+    config({ 'quay.io': auth('q-2'), 'new.io': auth('n'), 'n2.io': auth('n2'), 'n3.io': auth('n3') }),
+  );
+  one.reconcile(new Date(NOW.getTime() + 60_000));
+  const before = one.status('original')?.summary;
+  one.hosted.delete({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullStatus',
+    namespace: 'kube-system',
+    name: 'secret-original-pull-secret',
+  });
+  one.reconcile(new Date(NOW.getTime() + 120_000));
+  assert.equal(one.condition('original', 'RemovalHeld'), 'True Share');
+  assert.deepEqual(one.status('original')?.summary, before);
+  // Once nothing is held, nothing is remembered of it.
+  one.management.set(platform(config({ ...FOUR, 'new.io': auth('n'), 'n2.io': auth('n2'), 'n3.io': auth('n3') })));
+  one.reconcile();
+  assert.equal(one.secret('original-pull-secret')?.metadata.annotations?.['pullwright.dev/held-removal'], undefined);
+});
+
 test('a removal goes on after the delay, where the fleet has one', () => {
   const one = removing('{"auths":{}}', { removals: { delay: '24h' } });
   const at = (hours: number): Date => new Date(NOW.getTime() + hours * 3_600_000);

@@ -1,7 +1,10 @@
 /** The compiled agent beside a private systemd: starts it, swaps the mounted secrets as the kubelet does, reads its log. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { judgedMark } from '../../runtime/rules/docker-config/removal-guard.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
 import { executable } from './executable.ts';
 import type { PrivateSystemd } from './systemd.ts';
 
@@ -20,23 +23,31 @@ export class SecretMount {
     return join(this.path, '.dockerconfigjson');
   }
 
-  /** Undefined: the secret is deleted. */
-  swap(content: string | Uint8Array | undefined): void {
+  /** Undefined: the secret is deleted. `judged`: with the mark that the reconciler writes beside it. */
+  swap(content: string | Uint8Array | undefined, judged = true): void {
     const folder = join(this.path, `..v${(this.#version += 1)}`);
     const link = join(this.path, '..data_tmp');
     mkdirSync(folder);
-    if (content !== undefined) writeFileSync(join(folder, '.dockerconfigjson'), content);
+    if (content !== undefined) {
+      writeFileSync(join(folder, '.dockerconfigjson'), content);
+      if (judged) writeFileSync(join(folder, JUDGED), judgedMark(redact(Buffer.from(content).toString())));
+    }
     symlinkSync(`..v${this.#version}`, link);
     renameSync(link, join(this.path, '..data'));
-    if (content === undefined) rmSync(this.file, { force: true });
-    else if (this.#version === 1 || !linked(this.file)) symlinkSync('..data/.dockerconfigjson', this.file);
+    for (const path of [this.file, join(this.path, JUDGED)]) {
+      const name = `..data/${basename(path)}`;
+      if (content === undefined) rmSync(path, { force: true });
+      else if (this.#version === 1 || !linked(path, name)) symlinkSync(name, path);
+    }
     if (this.#version > 1) rmSync(join(this.path, `..v${this.#version - 1}`), { recursive: true });
   }
 }
 
-function linked(path: string): boolean {
+const JUDGED = GLOBAL_PULL_SECRET.judgedKey;
+
+function linked(path: string, target: string): boolean {
   try {
-    symlinkSync('..data/.dockerconfigjson', path);
+    symlinkSync(target, path);
     rmSync(path);
     return false;
   } catch {

@@ -14,8 +14,10 @@ import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
 import type { NodeState } from '../../node/events.ts';
 import { leaveNode } from '../../node/leave.ts';
 import { runLoop } from '../../node/loop.ts';
+import type { Gauge } from '../../node/metrics.ts';
 import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
+import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
 import { openReporter, openSlots, openWatch } from './api-server.ts';
 import { renderPreview } from './preview.ts';
@@ -23,7 +25,9 @@ import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
-export interface AgentSettings extends Omit<AgentTaskOptions, 'monotonic' | 'watched'>, DaemonSettings {
+export interface AgentSettings
+  extends Omit<AgentTaskOptions, 'monotonic' | 'now' | 'watched'>,
+    DaemonSettings {
   readonly stateDir: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
   /** `auto`: the fleet books turns. */
@@ -48,7 +52,7 @@ export async function runAgent(options: AgentSettings, io: DaemonIo): Promise<nu
     {
       title: 'global pull secret agent',
       metrics: 'pullwright_agent',
-      gauges: () => [],
+      gauges: (state) => [heldGauge(state)],
       authFiles: folder === undefined ? undefined : { folder, ageMs },
       openReporter: (daemon) => openReporter(options, daemon),
       work: (daemon) => work(options, daemon),
@@ -123,4 +127,9 @@ function engineOptions(
     settleMs: options.settleMs,
     ...(health === undefined ? {} : { health }),
   };
+}
+
+function heldGauge({ reason }: NodeState): Gauge {
+  const help = 'Whether a removal is held until it is confirmed';
+  return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
 }

@@ -7,6 +7,12 @@
  */
 import { createHash } from 'node:crypto';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import { registryKey } from '../../rules/docker-config/registry-key.ts';
+import {
+  type HeldEntryRemoval,
+  heldEntryRemoval,
+  type RemovalInput,
+} from '../../rules/docker-config/removal-guard.ts';
 import { MISSING_AUTHS, upstreamAgentFault } from '../../rules/docker-config/upstream.ts';
 import {
   digestOfNode,
@@ -111,6 +117,19 @@ export interface WantedDocument {
   readonly removes: boolean;
   readonly ledgerDuring: OwnedDigests;
   readonly ledgerAfter: OwnedDigests;
+  /** What the source no longer has and stays for now. */
+  readonly held?: HeldEntryRemoval;
+}
+
+/** What decides about a removal besides the documents; what was held before is in the ledger. */
+export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
+
+/** How the wanted file is made. */
+export interface WantedFileOptions {
+  readonly foreign: Foreign;
+  readonly ledger: OwnedDigests;
+  /** Absent: who wrote the source has judged what it no longer has. */
+  readonly guard?: RemovalGuard | undefined;
 }
 
 /**
@@ -121,27 +140,74 @@ export interface WantedDocument {
 export function wantedDocument(
   source: AgentDocument,
   present: AgentDocument | undefined,
-  options: { readonly foreign: Foreign; readonly ledger: OwnedDigests },
+  options: WantedFileOptions,
 ): WantedDocument {
   const there = present === undefined ? new Map<string, JsonNode>() : flat(reveal(present.content));
-  const ours = new Map([...lastGood(source, there), ...flat(reveal(source.content))]);
-  const merged = mergeThreeWays({
-    present: there,
-    wanted: ours,
-    owned: options.ledger,
-    digest: digestOfNode,
-  });
-  const keep = options.foreign === 'keep' && merged.foreign.length > 0;
-  const entries = keep ? merged.entries : ours;
+  const given = new Map([...lastGood(source, there), ...flat(reveal(source.content))]);
+  const foreign = (wanted: Flat): ReturnType<typeof mergeThreeWays<JsonNode>> =>
+    options.foreign === 'drop'
+      ? { entries: wanted, foreign: [] }
+      : mergeThreeWays({ present: there, wanted, owned: options.ledger, digest: digestOfNode });
+  const held = heldOf(
+    there,
+    [...foreign(given).entries.keys(), ...source.broken.map((key) => AUTH + key)],
+    options,
+  );
+  const stay = [...there].filter(
+    ([key]) => held?.keys.includes(key.slice(AUTH.length)) && key.startsWith(AUTH),
+  );
+  const ours = new Map([...given, ...stay]);
+  const merged = foreign(ours);
+  const keep = merged.foreign.length > 0;
+  const { entries } = merged;
+  const ledger = withoutHeld(options.ledger);
+  const memory = held === undefined ? {} : { [HELD + held.hash]: [held.since] };
   return {
-    document: keep || source.faults.length > 0 ? serialized(unflat(entries)) : source,
-    foreign: keep ? merged.foreign : [],
+    document: keep || stay.length > 0 || source.faults.length > 0 ? serialized(unflat(entries)) : source,
+    ...(held === undefined ? {} : { held }),
+    foreign: merged.foreign,
     removes: [...there].some(
       ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
-    ledgerDuring: ownedAlso(options.ledger, ours, digestOfNode),
-    ledgerAfter: ownedAlso({}, ours, digestOfNode),
+    ledgerDuring: { ...ownedAlso(ledger, ours, digestOfNode), ...memory },
+    ledgerAfter: { ...ownedAlso({}, ours, digestOfNode), ...memory },
   };
+}
+
+type Flat = ReadonlyMap<string, JsonNode>;
+
+/** In the ledger, beside what is ours: which removal is held, and since when. */
+const HELD = 'held/';
+
+/** Judges what the file would lose. */
+function heldOf(
+  there: Flat,
+  after: readonly string[],
+  options: WantedFileOptions,
+): HeldEntryRemoval | undefined {
+  const { guard, ledger } = options;
+  if (guard === undefined) return undefined;
+  const [name, since] = Object.entries(ledger).find(([key]) => key.startsWith(HELD)) ?? [];
+  const held =
+    name === undefined || since?.[0] === undefined
+      ? {}
+      : { held: { hash: name.slice(HELD.length), since: since[0] } };
+  return heldEntryRemoval({
+    ...guard,
+    ...held,
+    before: registriesOf(there.keys()),
+    after: registriesOf(after),
+  });
+}
+
+function registriesOf(keys: Iterable<string>): RemovalInput['before'] {
+  return [...keys]
+    .filter((key) => key.startsWith(AUTH))
+    .map((key) => ({ key: registryKey(key.slice(AUTH.length)) }));
+}
+
+function withoutHeld(ledger: OwnedDigests): OwnedDigests {
+  return Object.fromEntries(Object.entries(ledger).filter(([key]) => !key.startsWith(HELD)));
 }
 
 const AUTH = 'auths/';

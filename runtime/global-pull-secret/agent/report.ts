@@ -1,7 +1,9 @@
 /** What the API server is told about a node: the state as a PullStatus, what happened as Events on the Node. Pure. */
 import { type NodeEvent, type NodeState, stateConditions } from '../../node/events.ts';
 import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
+import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import { describeError } from '../../rules/errors.ts';
+import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { pullStatus } from '../../rules/kubernetes/pull-status.ts';
@@ -16,13 +18,23 @@ export function nodeStatus(
   const { object, status } = pullStatus({
     reporter: 'global-pull-secret-agent',
     about: { apiVersion: 'v1', kind: 'Node', namespace: GLOBAL_PULL_SECRET.namespace, name: node.name },
-    conditions: stateConditions(state),
+    conditions: conditionsOf(state),
     verdicts: [],
     present,
     now,
   });
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
   return { object: { ...object, metadata: { ...object.metadata, ownerReferences } }, status };
+}
+
+/** A node that holds a removal is in sync as far as it may be: others can go on, and somebody must look. */
+function conditionsOf(state: NodeState): readonly ConditionInput[] {
+  const { reason, message } = state;
+  const held: readonly ConditionInput[] =
+    reason === NODE_HOLDS_REMOVAL
+      ? [{ type: NODE_HOLDS_REMOVAL, status: 'True', reason: 'NotConfirmed', message }]
+      : [];
+  return [...stateConditions(state), ...held];
 }
 
 /** The Event for what happened, or undefined when it is not worth one. */
@@ -59,6 +71,13 @@ const ROLLED_BACK = {
 
 /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
 export function eventOfState(state: NodeState): Said | undefined {
+  if (state.reason === NODE_HOLDS_REMOVAL)
+    return {
+      type: 'Warning',
+      reason: NODE_HOLDS_REMOVAL,
+      action: 'Write',
+      note: state.message.slice(0, 1024),
+    };
   if (state.reason !== 'BreakerOpen') return undefined;
   return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: state.message };
 }

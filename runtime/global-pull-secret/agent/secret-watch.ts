@@ -5,6 +5,7 @@
 import type { Clock } from '../../host/clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
+import { CONFIRM_REMOVAL, confirmedRemovals } from '../../rules/docker-config/removal-guard.ts';
 import { describeError } from '../../rules/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
@@ -18,6 +19,10 @@ export type SourceName = 'global' | 'original';
 export interface WatchedSecret {
   /** Undefined: there is none. */
   readonly bytes: Redacted<Uint8Array> | undefined;
+  /** The mark that its removals are judged. */
+  readonly judged?: string | undefined;
+  /** Removals that its annotation confirms. */
+  readonly confirmed?: readonly string[];
   /** Whether the watch is open, so that nothing newer can be elsewhere. */
   readonly live: boolean;
 }
@@ -69,7 +74,15 @@ export class SecretWatch {
     const { object, listed, live, goneAt } = this.#seen[name];
     if (!listed) return undefined;
     const gone = goneAt !== undefined && this.#options.clock.monotonic() - goneAt >= GONE_MS;
-    return { bytes: object === undefined || gone ? undefined : bytesOf(object), live };
+    if (object === undefined || gone) return { bytes: undefined, live };
+    const mark = valueOf(object, NAMES.judgedKey);
+    const confirms = object.metadata.annotations?.[CONFIRM_REMOVAL];
+    return {
+      bytes: valueOf(object, NAMES.dataKey),
+      judged: mark === undefined ? undefined : Buffer.from(reveal(mark)).toString('utf8'),
+      confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
+      live,
+    };
   }
 
   close(): void {
@@ -142,7 +155,7 @@ function unseen(): Seen {
 }
 
 /** Without the key it is an empty file, as the mount would have none: the same as an absent one. */
-function bytesOf(object: KubeObject): Redacted<Uint8Array> | undefined {
-  const value = (object as SecretObject).data?.[NAMES.dataKey];
+function valueOf(object: KubeObject, key: string): Redacted<Uint8Array> | undefined {
+  const value = (object as SecretObject).data?.[key];
   return value === undefined ? undefined : redact(new Uint8Array(Buffer.from(reveal(value), 'base64')));
 }

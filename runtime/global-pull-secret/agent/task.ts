@@ -7,11 +7,21 @@
  */
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { FileContent } from '../../host/atomic-file.ts';
 import { errnoOf, fileError } from '../../host/file-errors.ts';
 import type { Ledger, Look, NodeTask } from '../../node/task.ts';
+import {
+  CONFIRM_REMOVAL,
+  type HeldEntryRemoval,
+  judgedMark,
+  NODE_HOLDS_REMOVAL,
+  type RemovalOptions,
+  removalText,
+} from '../../rules/docker-config/removal-guard.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
+import { decodeUtf8 } from '../../rules/go/bytes.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { ABSENT } from '../../rules/rollout/journal.ts';
 import { choosePullSecret, type MountedFile } from '../reconciler/source.ts';
@@ -20,6 +30,7 @@ import {
   EMPTY_DOCUMENT,
   type Foreign,
   parseDocument,
+  type RemovalGuard,
   wantedDocument,
 } from './document.ts';
 import type { SourceName, WatchedSecret } from './secret-watch.ts';
@@ -31,6 +42,12 @@ export interface AgentTaskOptions {
   readonly file: string;
   readonly unit: string;
   readonly foreign: Foreign;
+  /** How much a source may lose whose writer has not judged it. @default {whoever writes the source has judged it} */
+  readonly removals?: RemovalOptions;
+  /** Removals that may go on, beside those that the Secret names. */
+  readonly confirmed?: readonly string[];
+  /** Milliseconds since 1970. @default {the clock of the machine} */
+  readonly now?: () => number;
   /** Milliseconds from any moment, never set back. */
   readonly monotonic: () => number;
   /** The secrets as the API server has them; undefined while nobody knows. @default nobody asks it */
@@ -75,10 +92,11 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     else assertGone(options, memory);
     const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
     const foreign = chosen === undefined ? 'keep' : options.foreign;
-    const wanted = wantedDocument(source, there, { foreign, ledger });
+    const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
+    const wanted = wantedDocument(source, there, { foreign, ledger, guard });
     return {
       present,
-      ...leftOut(from, source),
+      ...problemOf(from, source, wanted.held),
       from,
       entries: wanted.document.entries,
       foreign: wanted.foreign.length,
@@ -102,6 +120,35 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
 
 /** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
 const MAX_FAULTS = 3;
+
+/** A mark says that who wrote the source has judged what it no longer has, with the confirmations of people at hand. */
+function guardOf(
+  source: Source,
+  { removals, confirmed = [], now = Date.now }: AgentTaskOptions,
+): RemovalGuard | undefined {
+  if (removals === undefined) return undefined;
+  const text = redact(decodeUtf8(reveal(source.bytes)));
+  if (source.judged === judgedMark(text)) return undefined;
+  const all = [...confirmed, ...(source.confirmed ?? [])];
+  return { options: removals, confirmed: all, now: new Date(now()) };
+}
+
+function problemOf(
+  from: string,
+  source: AgentDocument,
+  held: HeldEntryRemoval | undefined,
+): Pick<Look, 'problem'> {
+  const partly = leftOut(from, source);
+  if (held === undefined) return partly;
+  const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
+  const more = partly.problem === undefined ? '' : `. ${partly.problem.message}`;
+  return {
+    problem: new PullwrightError(
+      `The ${from} pull secret ${removalText(held)} stay on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
+      { code: NODE_HOLDS_REMOVAL, hint: 'Put back what is missing, or confirm the removal' },
+    ),
+  };
+}
 
 function leftOut(from: string, { faults }: AgentDocument): Pick<Look, 'problem'> {
   if (faults.length === 0) return {};
@@ -134,14 +181,16 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
 function chosenSource(
   options: AgentTaskOptions,
   memory: Memory,
-): { from: 'global' | 'original'; document: AgentDocument } | undefined {
+): { from: SourceName; document: AgentDocument; source: Source } | undefined {
   const read = (name: SourceName): Source =>
     newest(name, readSource(options[`${name}File`]), options, memory);
   const sources = { global: read('global'), original: read('original') };
   const choice = choosePullSecret(sources.global.file, sources.original.file);
   const subject = (name: 'global' | 'original'): string => `${name} pull secret "${sources[name].path}"`;
-  if (choice.ok)
-    return { from: choice.used, document: parseDocument(sources[choice.used].bytes, subject(choice.used)) };
+  if (choice.ok) {
+    const source = sources[choice.used];
+    return { from: choice.used, document: parseDocument(source.bytes, subject(choice.used)), source };
+  }
   for (const name of ['global', 'original'] as const) {
     const { error, bytes, file } = sources[name];
     if (error !== undefined) throw error;
@@ -169,7 +218,8 @@ function newest(name: SourceName, mount: Source, { watched }: AgentTaskOptions, 
   if (seen.bytes === undefined)
     return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
   const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
-  return { path: mount.path, file: { state: 'present', content }, bytes: seen.bytes };
+  const { bytes, judged, confirmed } = seen;
+  return { path: mount.path, file: { state: 'present', content }, bytes, judged, confirmed };
 }
 
 function sha256Of({ file, bytes }: Source): string {
@@ -180,6 +230,10 @@ interface Source {
   readonly path: string;
   readonly file: MountedFile;
   readonly bytes: Redacted<Uint8Array>;
+  /** The mark beside it. */
+  readonly judged?: string | undefined;
+  /** Removals that its Secret confirms; a mount does not bring annotations. */
+  readonly confirmed?: readonly string[] | undefined;
   readonly error?: PullwrightError;
 }
 
@@ -193,7 +247,12 @@ function readSource(path: string): Source {
     if (size > MAX_BYTES) throw tooLarge(path, size);
     const bytes = readFileSync(fd);
     const content = redact(bytes.toString('utf8'));
-    return { path, file: { state: 'present', content }, bytes: redact(new Uint8Array(bytes)) };
+    return {
+      path,
+      file: { state: 'present', content },
+      bytes: redact(new Uint8Array(bytes)),
+      judged: markBeside(path),
+    };
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
       return { ...none, file: { state: 'absent' } };
@@ -201,6 +260,15 @@ function readSource(path: string): Source {
     return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
   } finally {
     if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** A mark that cannot be read is none. */
+function markBeside(path: string): string | undefined {
+  try {
+    return readFileSync(join(dirname(path), NAMES.judgedKey), 'utf8').trim();
+  } catch {
+    return undefined;
   }
 }
 

@@ -71,7 +71,7 @@ const METRICS: Wanted = [
   'a map with tlsSecret, the name of a Secret',
 ];
 
-const FIELDS: { readonly [F in keyof Required<AgentOptions>]: Wanted } = {
+const FIELDS: { readonly [F in keyof Required<Omit<AgentOptions, 'removals'>>]: Wanted } = {
   image: TEXT,
   imagePullSecrets: NAMES,
   shape: oneOf('pullwright', 'upstream'),
@@ -102,7 +102,7 @@ export function readAgentOptions(raw: unknown, problems: string[]): Partial<Agen
   }
   const fields = raw as Readonly<Record<string, unknown>>;
   for (const [name, value] of Object.entries(fields)) {
-    const wanted = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof AgentOptions] : undefined;
+    const wanted = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS] : undefined;
     if (wanted === undefined)
       problems.push(`agent.${name}: no such option, wanted one of ${Object.keys(FIELDS).join(', ')}`);
     else if (!wanted[0](value)) problems.push(`agent.${name}: wanted ${wanted[1]}`);

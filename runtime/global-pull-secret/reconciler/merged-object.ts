@@ -1,6 +1,8 @@
 /** The one builder of every pull Secret that is written at run time. */
+import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import type { Redacted } from '../../rules/redacted.ts';
+import { judgedMarkOf } from './platform.ts';
 
 /** Input of {@link pullSecretObject}. */
 export interface PullSecretInput {
@@ -15,7 +17,7 @@ export interface PullSecretInput {
 }
 
 /**
- * A Secret with the value under `.dockerconfigjson`. Always `data`, never `stringData`: with client-side apply, tools that
+ * A Secret with the value under `.dockerconfigjson`, and the mark that its removals are judged beside it. Always `data`, never `stringData`: with client-side apply, tools that
  * own the object do not remove a key dropped from `stringData`.
  *
  * @example
@@ -26,7 +28,7 @@ export interface PullSecretInput {
  *
  * const secret = pullSecretObject({ name: 'a', namespace: 'ns', value: redact('e30=') });
  * assert.equal(secret.type, 'kubernetes.io/dockerconfigjson');
- * assert.equal(JSON.stringify(secret.data), '{".dockerconfigjson":"[redacted]"}');
+ * assert.deepEqual(Object.keys(secret.data ?? {}), ['.dockerconfigjson', 'pullwright-judged']);
  * ```
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
@@ -41,6 +43,6 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
       ...(annotations === undefined ? {} : { annotations }),
     },
     type: input.type ?? 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': input.value },
+    data: { [NAMES.dataKey]: input.value, [NAMES.judgedKey]: judgedMarkOf(input.value) },
   };
 }

@@ -2,6 +2,7 @@
 
 import type { AgentOptions, Enforcement } from '../../../charts/global-pull-secret/objects.ts';
 import { OPENSHIFT_PRIORITY_CLASS } from '../../../charts/global-pull-secret/options.ts';
+import type { RemovalOptions } from '../../rules/docker-config/removal-guard.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { parseGoDuration } from '../../rules/go/duration.ts';
 import { type LabelRequirement, readSelector } from '../../rules/kubernetes/label-selector.ts';
@@ -9,7 +10,6 @@ import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
-import type { RemovalOptions } from './removal-guard.ts';
 
 export interface GlobalPullSecretOptions {
   /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */
@@ -70,7 +70,7 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
     ...nodes(raw, problems),
     ...removals(raw, problems),
-    agent: { image: DEFAULT_IMAGE, ...agent },
+    agent: { image: DEFAULT_IMAGE, ...agent, ...removalsOfAgent(raw) },
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
@@ -105,6 +105,13 @@ function removals(
   for (const unknown of Object.keys(rest))
     problems.push(`removals.${unknown}: no such option, wanted share or delay`);
   return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
+}
+
+/** The agents judge by the same numbers what the reconciler has not written. */
+function removalsOfAgent({
+  removals: given,
+}: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
+  return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
 }
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {

@@ -6,13 +6,13 @@
  */
 import type { Problem } from '../../controller/contract.ts';
 import { type LastGood, type MergeResult, mergePullSecrets } from '../../rules/docker-config/merge.ts';
+import type { HeldEntryRemoval } from '../../rules/docker-config/removal-guard.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { addedEntries, addedKeys } from './added-entries.ts';
 import { type PlatformPlan, planPlatform, type RemovalContext, secretText, toBase64 } from './platform.ts';
-import type { HeldEntryRemoval } from './removal-guard.ts';
 
 /** The four Secrets, as they are, and what decides about removals. */
 export interface PullSecrets {

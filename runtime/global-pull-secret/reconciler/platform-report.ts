@@ -3,6 +3,11 @@
  * It is there whether or not a tenant added anything.
  */
 import type { EventNote, Problem, Ref, World } from '../../controller/contract.ts';
+import {
+  CONFIRM_REMOVAL,
+  type HeldEntryRemoval,
+  removalText,
+} from '../../rules/docker-config/removal-guard.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -15,7 +20,6 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
-import { CONFIRM_REMOVAL, type HeldEntryRemoval } from './removal-guard.ts';
 
 /** About `original-pull-secret`. */
 export const PLATFORM_STATUS: Ref = {
@@ -92,14 +96,9 @@ export function textOf({ message, hint }: Problem): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
-function heldText({ message, hash, keys, until }: HeldEntryRemoval): string {
-  const byItself = until === undefined ? '' : `, or until ${until}`;
-  const names = keys
-    .slice(0, 5)
-    .map((key) => `"${key}"`)
-    .join(', ');
-  const more = keys.length > 5 ? ` and ${keys.length - 5} more` : '';
-  return `the platform's pull secret ${message}: ${names}${more} stay on nodes until the annotation ${CONFIRM_REMOVAL}: "${hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
+function heldText(held: HeldEntryRemoval): string {
+  const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
+  return `the platform's pull secret ${removalText(held)} stay on nodes until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
 }
 
 /** Reasons that a condition names; the verdicts have all. */

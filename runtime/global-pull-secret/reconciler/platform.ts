@@ -9,12 +9,17 @@ import {
   parseDockerConfig,
 } from '../../rules/docker-config/docker-config.ts';
 import { AUTHS_MISSING } from '../../rules/docker-config/merge.ts';
+import {
+  type HeldEntryRemoval,
+  heldEntryRemoval,
+  judgedMark,
+  type RemovalInput,
+} from '../../rules/docker-config/removal-guard.ts';
 import { encodeUsable, type UsablePart, usablePart } from '../../rules/docker-config/usable.ts';
 import type { JsonNode } from '../../rules/go/json.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
-import { type HeldEntryRemoval, heldEntryRemoval, type RemovalInput } from './removal-guard.ts';
 
 /** What decides about a removal besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
@@ -180,4 +185,10 @@ function dataValue(secret: KubeObject): Redacted<string> | undefined {
 /** A text as Secrets hold it. */
 export function toBase64(text: Redacted<string>): Redacted<string> {
   return redact(Buffer.from(reveal(text)).toString('base64'));
+}
+
+/** The mark of a document, both as Secrets hold them. */
+export function judgedMarkOf(value: Redacted<string>): Redacted<string> {
+  const text = redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+  return toBase64(redact(judgedMark(text)));
 }

@@ -26,7 +26,14 @@ import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
-import { platformOwner, REMOVAL_READS, removalContext, takeoverContext } from './removal-context.ts';
+import {
+  HELD_ANNOTATION,
+  heldAnnotation,
+  platformOwner,
+  REMOVAL_READS,
+  removalContext,
+  takeoverContext,
+} from './removal-context.ts';
 import { reportPullSecret, STATUS_READS } from './report.ts';
 import type { SystemSecrets } from './system-secrets.ts';
 import { isGivenToUs } from './takeover.ts';
@@ -182,6 +189,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       namespace: NAMES.namespace,
       value: plan.original.value,
       ...(type === undefined ? {} : { type }),
+      ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
     });
     writes.push({ role: 'hosted', object, adopt: true });
   }

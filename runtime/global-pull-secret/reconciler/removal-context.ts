@@ -7,11 +7,16 @@ import {
   type World,
 } from '../../controller/contract.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
+import {
+  CONFIRM_REMOVAL,
+  confirmedRemovals,
+  type HeldEntryRemoval,
+  type RemovalOptions,
+} from '../../rules/docker-config/removal-guard.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { RemovalContext } from './platform.ts';
 import { PLATFORM_STATUS } from './platform-report.ts';
-import { CONFIRM_REMOVAL, type RemovalOptions } from './removal-guard.ts';
 import { TAKEOVER_ANNOTATION, type TakeoverContext } from './takeover.ts';
 
 const HOSTED_CLUSTER = {
@@ -26,6 +31,14 @@ const CLUSTER_VERSION = {
   name: 'version',
 } as const;
 
+const COPY: Ref = {
+  role: 'hosted',
+  apiVersion: 'v1',
+  kind: 'Secret',
+  namespace: NAMES.namespace,
+  name: NAMES.original,
+};
+
 export const REMOVAL_READS: readonly Read[] = [
   { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
   { ...CLUSTER_VERSION, optional: true },
@@ -33,10 +46,10 @@ export const REMOVAL_READS: readonly Read[] = [
 
 /** Gathers it from the world. */
 export function removalContext(world: World, options: RemovalOptions = {}): RemovalContext {
-  const held = heldBefore(world.get(PLATFORM_STATUS));
+  const held = heldBefore(world);
   return {
     release: releaseRepository(hostedClusterOf(world), world.get(CLUSTER_VERSION)),
-    confirmed: confirmations(world, CONFIRM_REMOVAL),
+    confirmed: confirmations(world, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
     ...(held === undefined ? {} : { held }),
     options,
     now: world.now,
@@ -93,11 +106,28 @@ function releaseRepository(
   return parsed?.ok ? parsed.reference.repository : undefined;
 }
 
-function heldBefore(status: KubeObject | undefined): RemovalContext['held'] {
-  const summary = (status?.status as { readonly summary?: Readonly<Record<string, unknown>> } | undefined)
-    ?.summary;
-  const { heldRemoval: hash, heldSince: since } = summary ?? {};
+/**
+ * On the copy, beside the entries that stay: what is held, and since when. A report that somebody deletes takes nothing with it.
+ */
+export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
+
+/** Value of {@link HELD_ANNOTATION}. */
+export function heldAnnotation({ hash, since }: HeldEntryRemoval): string {
+  return `${hash} ${since}`;
+}
+
+function heldBefore(world: World): RemovalContext['held'] {
+  const copy = world.get(COPY)?.metadata.annotations?.[HELD_ANNOTATION];
+  const [hash, since] = typeof copy === 'string' ? copy.split(' ') : heldInReport(world);
   if (typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since)))
     return undefined;
   return { hash, since };
+}
+
+/** Where versions before wrote it alone. */
+function heldInReport(world: World): readonly unknown[] {
+  const status = world.get(PLATFORM_STATUS)?.status as
+    | { readonly summary?: Readonly<Record<string, unknown>> }
+    | undefined;
+  return [status?.summary?.['heldRemoval'], status?.summary?.['heldSince']];
 }

@@ -10,6 +10,7 @@
  * - `go-reader.ts`: What the Go programs make of the document of a pull secret, error texts included
  * - `merge.ts`: The merge of the platform's pull secret with the tenant's
  * - `registry-key.ts`: What a key of `auths` means
+ * - `removal-guard.ts`: Holds a change that would take credentials from many pods until it is confirmed
  * - `secret-text.ts`: A Secret as a source of credentials
  * - `upstream.ts`: What HyperShift's node agent takes for a docker config
  * - `usable.ts`: The part of a pull secret that may be written where the kubelet and CRI-O read it

@@ -1,13 +1,26 @@
 /**
- * Holds a change of the platform's pull secret that would take credentials from many pods until it is confirmed: one that
- * leaves nothing, that takes the registry of the release payload, or that takes more than a share of the entries. What the
- * change adds or rotates goes on; only what it removes stays. Pure.
+ * Holds a change of a pull secret that would take credentials from many pods until it is confirmed: one that leaves nothing,
+ * that takes the registry of the release payload, or that takes more than a share of the entries. What the change adds or
+ * rotates goes on; only what it removes stays. Pure.
+ *
+ * The reconciler judges what the platform does to its copy, where the release payload and the confirmations are known, and marks
+ * what it has judged. The node agent judges what has no such mark against the file that its kubelet reads.
  */
 import { createHash } from 'node:crypto';
-import type { DockerConfigEntry } from '../../rules/docker-config/docker-config.ts';
+import type { Redacted } from '../redacted.ts';
+import { parseDockerConfig } from './docker-config.ts';
+import type { RegistryKey } from './registry-key.ts';
 
-/** On the HostedCluster, or on the platform's Secret: the hash of the removal that may go on. */
+/** On the HostedCluster, on the platform's Secret, or on the Secret that an agent reads: the hashes of removals that may go on. */
 export const CONFIRM_REMOVAL = 'pullwright.dev/confirm-removal';
+
+/** Reason of the state of a node that holds a removal. */
+export const NODE_HOLDS_REMOVAL = 'RemovalHeld';
+
+/** An entry, as far as a removal goes. */
+interface Keyed {
+  readonly key: RegistryKey;
+}
 
 /** How much may go without a word. */
 export interface RemovalOptions {
@@ -36,9 +49,9 @@ export interface HeldEntryRemoval {
 
 export interface RemovalInput {
   /** Entries that nodes have. */
-  readonly before: readonly DockerConfigEntry[];
-  /** Entries that the platform has now; a broken one is not removed. */
-  readonly after: readonly DockerConfigEntry[];
+  readonly before: readonly Keyed[];
+  /** Entries that there are now; a broken one is not removed. */
+  readonly after: readonly Keyed[];
   /** Repository of the release payload, where it is known. */
   readonly release?: string | undefined;
   /** Values of {@link CONFIRM_REMOVAL}. */
@@ -51,7 +64,23 @@ export interface RemovalInput {
 
 const DEFAULT_SHARE = 0.5;
 
-/** Judges a change; undefined when it may go on as it is. */
+/**
+ * Judges a change; undefined when it may go on as it is.
+ *
+ * @example
+ * ```ts
+ * import { heldEntryRemoval } from './removal-guard.ts';
+ * import { registryKey } from './registry-key.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const before = ['a.io', 'b.io', 'c.io'].map((name) => ({ key: registryKey(name) }));
+ * const asked = { before, confirmed: [], options: {}, now: new Date(0) };
+ * const held = heldEntryRemoval({ ...asked, after: before.slice(0, 1) });
+ * assert.deepEqual([held?.reason, held?.keys], ['Share', ['b.io', 'c.io']]);
+ * assert.equal(heldEntryRemoval({ ...asked, after: before.slice(0, 2) }), undefined);
+ * assert.equal(heldEntryRemoval({ ...asked, after: [], confirmed: ['*'] })?.reason, 'Everything');
+ * ```
+ */
 export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefined {
   const kept = new Set(input.after.flatMap(({ key }) => key.identities));
   const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
@@ -72,7 +101,7 @@ export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefi
 
 function judge(
   { before, after, release, options }: RemovalInput,
-  gone: readonly DockerConfigEntry[],
+  gone: readonly Keyed[],
 ): Pick<HeldEntryRemoval, 'reason' | 'message'> | undefined {
   if (after.length === 0) return { reason: 'Everything', message: `removes all ${count(gone.length)}` };
   if (release !== undefined && covers(gone, release) && !covers(after, release))
@@ -81,8 +110,8 @@ function judge(
 }
 
 function ofShare(
-  before: readonly DockerConfigEntry[],
-  gone: readonly DockerConfigEntry[],
+  before: readonly Keyed[],
+  gone: readonly Keyed[],
 ): Pick<HeldEntryRemoval, 'reason' | 'message'> {
   return { reason: 'Share', message: `removes ${gone.length} of ${count(before.length)}` };
 }
@@ -91,12 +120,43 @@ function count(entries: number): string {
   return entries === 1 ? '1 registry' : `${entries} registries`;
 }
 
-function covers(entries: readonly DockerConfigEntry[], repository: string): boolean {
+function covers(entries: readonly Keyed[], repository: string): boolean {
   return entries.some(({ key }) => repository === key.meaning || repository.startsWith(`${key.meaning}/`));
 }
 
+/** Keys that a sentence names. */
+const MAX_NAMES = 5;
+
+/** What a removal takes, for a sentence: `removes all 2 registries: "a.io", "b.io"`. */
+export function removalText({ message, keys }: HeldEntryRemoval): string {
+  const names = keys
+    .slice(0, MAX_NAMES)
+    .map((key) => `"${key}"`)
+    .join(', ');
+  const more = keys.length > MAX_NAMES ? ` and ${keys.length - MAX_NAMES} more` : '';
+  return `${message}: ${names}${more}`;
+}
+
+/** The hashes in an annotation or a flag, which may name several. */
+export function confirmedRemovals(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((hash) => hash.trim())
+    .filter((hash) => hash !== '');
+}
+
+/**
+ * The mark of a document whose removals are judged. It stands beside the document in the Secret, so that a mount brings it too,
+ * and holds for a document with the same registries alone: one that somebody else has put in its place has none.
+ */
+export function judgedMark(document: Redacted<string>): string {
+  const parsed = parseDockerConfig(document);
+  const keys = parsed.ok ? parsed.config.entries.map(({ key }) => key.written).sort() : [];
+  return createHash('sha256').update(JSON.stringify(keys)).digest('hex');
+}
+
 /** Of the keys alone, so that who reads the report learns nothing that could be tried against a password. */
-function hashOf(gone: readonly string[], after: readonly DockerConfigEntry[]): string {
+function hashOf(gone: readonly string[], after: readonly Keyed[]): string {
   const left = after.map(({ key }) => key.written).sort();
   return createHash('sha256')
     .update(JSON.stringify([gone, left]))
