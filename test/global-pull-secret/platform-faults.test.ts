@@ -239,9 +239,14 @@ test('a removal stays held, since when it was, although its report is deleted', 
   assert.equal(one.condition('original', 'RemovalHeld'), 'True Share');
   assert.deepEqual(one.status('original')?.summary, before);
   // Once nothing is held, nothing is remembered of it.
-  one.management.set(platform(config({ ...FOUR, 'new.io': auth('n'), 'n2.io': auth('n2'), 'n3.io': auth('n3') })));
+  one.management.set(
+    platform(config({ ...FOUR, 'new.io': auth('n'), 'n2.io': auth('n2'), 'n3.io': auth('n3') })),
+  );
   one.reconcile();
-  assert.equal(one.secret('original-pull-secret')?.metadata.annotations?.['pullwright.dev/held-removal'], undefined);
+  assert.equal(
+    one.secret('original-pull-secret')?.metadata.annotations?.['pullwright.dev/held-removal'],
+    undefined,
+  );
 });
 
 test('a removal goes on after the delay, where the fleet has one', () => {
