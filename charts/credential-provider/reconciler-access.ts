@@ -1,6 +1,7 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
+import type { AccountBound } from '../shared/account-bounds.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
 import type { Access, HostedCluster } from '../shared/system.ts';
 import { ROLE } from './access.ts';
@@ -25,10 +26,43 @@ export function clusterAccess(namespace: string): readonly Access[] {
         applyByName('machineconfiguration.openshift.io', 'machineconfigs', POOLS.map(machineConfigName)),
         EVENTS,
       ],
+      bounds: [MACHINE_CONFIGS],
+      reasons: {
+        'write-machine-configs':
+          'this is how the Machine Config Operator brings a file to nodes; name, paths and kinds of content are bound, the text of the two files is not',
+      },
     },
     statusAccess(namespace),
   ];
 }
+
+/** Two places on nodes, and nothing else that a MachineConfig could bring: units, users, kernels, images. */
+const MACHINE_CONFIGS: AccountBound = {
+  name: 'machine-configs',
+  apiGroup: 'machineconfiguration.openshift.io',
+  resource: 'machineconfigs',
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  variables: [
+    { name: 'spec', expression: "request.operation == 'DELETE' ? {} : dyn(object.spec)" },
+    { name: 'config', expression: 'dyn(variables.spec.?config.orValue({}))' },
+    { name: 'storage', expression: 'dyn(variables.config.?storage.orValue({}))' },
+  ],
+  validations: [
+    {
+      expression: `request.name in ${JSON.stringify(POOLS.map(machineConfigName))}`,
+      message: 'this account of Pullwright writes only the MachineConfigs of the credential provider',
+    },
+    {
+      expression: `variables.storage.?files.orValue([]).all(file, file.path == '${CREDENTIAL_PROVIDER.dropIn}' || (file.path.startsWith('${CREDENTIAL_PROVIDER.configDir}/') && !file.path.contains('..')))`,
+      message: `this account of Pullwright writes only files below ${CREDENTIAL_PROVIDER.configDir} and the kubelet's drop-in`,
+    },
+    {
+      expression:
+        "variables.spec.all(key, key in ['config']) && variables.storage.all(key, key in ['files']) && ['systemd', 'passwd', 'kernelArguments'].all(key, size(variables.config[?key].orValue({})) == 0)",
+      message: 'this account of Pullwright brings no units, users, links, kernels or images to nodes',
+    },
+  ],
+};
 
 /** In a hosted cluster: what its nodes are told is looked at there, and comes to them by the management cluster. */
 export function hostedNodesAccess(): readonly Access[] {

@@ -4,6 +4,7 @@
  */
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import { PULL_STATUS_CRD_NAME, pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
+import { onlyLabel } from '../shared/account-bounds.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
@@ -38,6 +39,8 @@ export function hostedAccess(input: {
         named('config.openshift.io', 'clusterversions', ['version']),
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
       ],
+      bounds: [onlyLabel({ name: 'nodes', apiGroup: '', resource: 'nodes', label: NAMES.nodeLabel })],
+      reasons: { 'write-nodes': 'RBAC cannot narrow a patch to the one label that nodes are chosen by' },
     },
     {
       namespace: NAMES.namespace,
@@ -75,6 +78,15 @@ export function managementAccess(
     {
       ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
       rules: [LABEL_MACHINES],
+      bounds: [
+        onlyLabel({
+          name: 'machines',
+          apiGroup: 'cluster.x-k8s.io',
+          resource: 'machines',
+          label: NAMES.machineLabel,
+        }),
+      ],
+      reasons: { 'write-machines': 'RBAC cannot narrow a patch to the one label that nodes take over' },
     },
     {
       ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
@@ -87,9 +99,14 @@ export function managementAccess(
   ];
 }
 
+const WHY_EVERYWHERE = {
+  'read-secrets':
+    'hosted clusters are found while it runs: Secrets of one name, wherever control planes come to be',
+};
+
 function platformSecret(namespace: string | undefined): Access {
   return {
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(namespace === undefined ? { reasons: WHY_EVERYWHERE } : { namespace }),
     rules: [secretsByName([NAMES.platform], READ)],
   };
 }
@@ -114,13 +131,18 @@ const IN_SYSTEM: readonly (readonly [string, string])[] = [
 const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
+const WHY_WRITTEN = {
+  'run-pods':
+    'who brings the agent to nodes writes a privileged DaemonSet; with delivery: gitops in a stand-alone cluster only git does',
+};
+
 type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => PolicyRule;
 
 function agentAccess(rule: RuleOf): readonly Access[] {
   const rules = (kinds: typeof IN_CONFIG): PolicyRule[] =>
     kinds.map(([group, resource]) => rule(group, resource, [NAMES.syncer]));
   return [
-    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
+    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM), reasons: WHY_WRITTEN },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
     { rules: CLUSTER_RBAC.map((resource) => rule(RBAC_GROUP, resource, [NAMES.syncer])) },
     { rules: POLICY_KINDS.map((resource) => rule(ADMISSION_GROUP, resource, POLICIES)) },

@@ -4,6 +4,7 @@
  * having those rights itself.
  */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
+import { accountBounds, reasons } from '../shared/account-bounds.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -47,6 +48,11 @@ const EVERYWHERE: readonly PolicyRule[] = [
   },
 ];
 
+const WHY = reasons({
+  'write-bindings':
+    'clusters are announced while it runs; the one binding gives the one role, by the one right to bind it',
+});
+
 /** Input of {@link adapterRights}. */
 export interface Rights {
   readonly namespace: string;
@@ -58,15 +64,17 @@ export interface Rights {
 
 export function adapterRights(input: Rights): readonly KubeObject[] {
   const { namespace, account, labels } = input;
-  const subjects = [{ name: account, namespace }];
+  const subject = { name: account, namespace };
+  const subjects = [subject];
   const meta = { name: 'pullwright-pull-secret-adapter', labels };
   // Server-side apply names what it creates, so the one name suffices.
   const job = secretsByName([input.pullSecretName], ['get', 'create', 'patch', 'delete']);
   return [
     clusterRole({ name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, [job]),
-    clusterRole(meta, EVERYWHERE),
+    clusterRole({ ...meta, ...WHY }, EVERYWHERE),
     clusterRoleBinding(meta, subjects),
     role({ ...meta, namespace }, OWN),
     roleBinding({ ...meta, namespace }, subjects),
+    ...accountBounds(subject, { component: 'adapter', rules: OWN, secretTypes: ['Opaque'] }),
   ];
 }

@@ -1,5 +1,6 @@
 /** The section `systems.pull-secret-injection` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
@@ -92,11 +93,21 @@ function part(
           evict,
           ...(secretNames === undefined ? {} : { secretNames }),
         }),
+        reasons: WHY_SO_WIDE,
       },
     ],
     alerts: PULL_SECRET_INJECTION_ALERTS,
   };
 }
+
+const WHY_SO_WIDE = {
+  'read-secrets':
+    'sources and copies lie in namespaces that profiles and grants name while it runs; admission policies are never asked about reads',
+  'write-secrets': 'copies go to namespaces that profiles select while it runs',
+  'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
+  'change-admission': 'the policy that injects is written from the profiles; only the one of its name',
+  'end-pods': 'pods that wait for a credential are started anew, with evict: true',
+};
 
 function sidecarSetOptions({
   withoutContainers,
@@ -108,8 +119,10 @@ function sidecarSetOptions({
   };
 }
 
-/** Namespaces in which other systems of ours write Secrets with the same account. */
-const GUARD_EXEMPT = ['kube-system', 'openshift-config'];
+/** Secrets that another system of ours writes with the same account. */
+const GUARD_NAMED = {
+  [GLOBAL_PULL_SECRET.namespace]: [GLOBAL_PULL_SECRET.original, GLOBAL_PULL_SECRET.global],
+};
 
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
@@ -130,7 +143,7 @@ function pullSecretInjectionObjects(
       evict: config.evict ?? false,
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',
-      guardExempt: [...GUARD_EXEMPT, cluster.namespace],
+      guardNamed: GUARD_NAMED,
       profiles: config.profiles ?? [],
     }),
   ];

@@ -133,15 +133,15 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
 export interface GuardInput {
   /** Of the reconciler. */
   readonly serviceAccount: { readonly namespace: string; readonly name: string };
-  /** Namespaces in which the account may write other Secrets, for other systems. */
-  readonly exemptNamespaces: readonly string[];
+  /** Secrets that the account writes for other systems, by namespace; their Roles name them, too. */
+  readonly named?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
  * RBAC cannot say "only Secrets that you made": this does. Whatever goes wrong in the reconciler, a Secret without its mark
- * is neither overwritten nor deleted by its account.
+ * is neither overwritten nor deleted by its account. No namespace is excepted.
  */
-export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): readonly KubeObject[] {
+export function guardPolicy({ serviceAccount, named = {} }: GuardInput): readonly KubeObject[] {
   const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
   const metadata = {
     name: GUARD_POLICY_NAME,
@@ -149,6 +149,11 @@ export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): r
   };
   const owned = (object: string): string =>
     `${object}.metadata.?labels[?'pullwright.dev/owner'].orValue('') != ''`;
+  const isNamed = Object.entries(named)
+    .map(
+      ([where, names]) => ` || (request.namespace == '${where}' && request.name in ${JSON.stringify(names)})`,
+    )
+    .join('');
   const offered = "oldObject.metadata.?annotations[?'pullwright.dev/adopt'].orValue('') == 'true'";
   return admissionPolicy({
     metadata,
@@ -157,21 +162,15 @@ export function guardPolicy({ serviceAccount, exemptNamespaces }: GuardInput): r
     resource: 'secrets',
     operations: ['CREATE', 'UPDATE', 'DELETE'],
     failurePolicy: 'Fail',
-    matchConditions: [
-      { name: 'reconciler', expression: `request.userInfo.username == '${username}'` },
-      {
-        name: 'not-exempt',
-        expression: `!(request.namespace in ${JSON.stringify([...exemptNamespaces].sort())})`,
-      },
-    ],
+    matchConditions: [{ name: 'reconciler', expression: `request.userInfo.username == '${username}'` }],
     validations: [
       {
-        expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && ${owned('object')})`,
+        expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && (${owned('object')}${isNamed}))`,
         message:
           'the reconciler of Pullwright writes only pull secrets that carry the label pullwright.dev/owner',
       },
       {
-        expression: `request.operation == 'CREATE' || ${owned('oldObject')} || (request.operation == 'UPDATE' && ${offered})`,
+        expression: `request.operation == 'CREATE' || ${owned('oldObject')} || (request.operation == 'UPDATE' && ${offered})${isNamed}`,
         message:
           'the reconciler of Pullwright changes and deletes only Secrets that it made or that their owner hands over',
       },

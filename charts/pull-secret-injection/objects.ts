@@ -35,8 +35,8 @@ export interface InjectionObjectsInput {
   readonly missingRevision: 'skip' | 'current';
   /** Whether the account may evict pods. */
   readonly evict: boolean;
-  /** Namespaces in which the reconciler writes Secrets for other systems. */
-  readonly guardExempt: readonly string[];
+  /** Secrets that the reconciler writes for other systems, by namespace. */
+  readonly guardNamed: Readonly<Record<string, readonly string[]>>;
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
 }
 
@@ -51,7 +51,7 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...sidecarSetConsentPolicy(),
     ...(input.account === undefined
       ? []
-      : guardPolicy({ serviceAccount: input.account, exemptNamespaces: input.guardExempt })),
+      : guardPolicy({ serviceAccount: input.account, named: input.guardNamed })),
     ...(input.account === undefined || !triesPods(input)
       ? []
       : dryRunPolicy({ serviceAccount: input.account })),

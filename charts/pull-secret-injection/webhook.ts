@@ -95,9 +95,9 @@ export function webhookObjects(input: WebhookInput): readonly KubeObject[] {
 
 const READ = ['get', 'list', 'watch'] as const;
 
-/** Secrets cannot be listed by type in RBAC; the webhook asks only for pull secrets and keeps no others. */
+/** No Secret: which names a pod gets follows from profiles, labels and ServiceAccounts. */
 const ACCESS: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['namespaces', 'serviceaccounts', 'secrets'], verbs: READ },
+  { apiGroups: [''], resources: ['namespaces', 'serviceaccounts'], verbs: READ },
   { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles', 'pullsecretclaims'], verbs: READ },
   { apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: READ },
   { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },

@@ -1,5 +1,7 @@
 /** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
 import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import { OVERRIDES_ENV } from '../../runtime/rules/registry-overrides/registry-overrides.ts';
+import type { AccountBound } from '../shared/account-bounds.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access } from '../shared/system.ts';
 import { CATALOG_STREAM } from './objects.ts';
@@ -12,6 +14,16 @@ const CATALOGS: readonly string[] = [
   'redhat-marketplace-catalog',
   'redhat-operators-catalog',
 ];
+
+/** In CEL, of a container `one` and what it was, `old`. */
+const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
+const SAME_CONTAINER = [
+  "one.all(key, key in ['env', 'image'] || old[?key] == one[?key])",
+  "old.all(key, key == 'env' || key in one)",
+  '(one.?image == old.?image || !variables.keepsImage)',
+  `one${OTHER_VARIABLES} == old${OTHER_VARIABLES}`,
+  `one.?env.orValue([]).all(variable, variable.name != '${OVERRIDES_ENV}' || !has(variable.valueFrom))`,
+].join(' && ');
 
 /** One hosted cluster of the management cluster. */
 export interface HostedPlace {
@@ -59,6 +71,36 @@ function clusterRules(): readonly PolicyRule[] {
   ];
 }
 
+/**
+ * Of the Deployments of a control plane one variable changes, and of catalogs the image. What a pod runs as, mounts and executes
+ * stays.
+ */
+const DEPLOYMENT_FIELDS: AccountBound = {
+  name: 'deployments',
+  apiGroup: 'apps',
+  resource: 'deployments',
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  variables: [
+    { name: 'now', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
+    { name: 'was', expression: "dyn(request.operation == 'CREATE' ? {} : oldObject.spec.template.spec)" },
+    { name: 'keepsImage', expression: `request.name in ${JSON.stringify(DEPLOYMENTS)}` },
+  ],
+  validations: [
+    {
+      expression: [
+        "request.operation == 'UPDATE'",
+        "variables.now.all(key, key in ['containers', 'initContainers'] || variables.was[?key] == variables.now[?key])",
+        'variables.was.all(key, key in variables.now)',
+        ...['containers', 'initContainers'].map(
+          (list) =>
+            `variables.now.?${list}.orValue([]).all(one, variables.was.?${list}.orValue([]).exists(old, ${SAME_CONTAINER}))`,
+        ),
+      ].join(' && '),
+      message: `this account of Pullwright changes nothing of pods but ${OVERRIDES_ENV} and the images of catalogs`,
+    },
+  ],
+};
+
 function placeAccess(place: HostedPlace | undefined): readonly Access[] {
   const controlPlane = place === undefined ? {} : { namespace: place.controlPlaneNamespace };
   const cluster = place === undefined ? {} : { namespace: place.hostedClusterNamespace };
@@ -75,6 +117,14 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
         applyByName('', 'configmaps', ['registry-overrides']),
         applyByName('image.openshift.io', 'imagestreams', [CATALOG_STREAM]),
       ],
+      bounds: [DEPLOYMENT_FIELDS],
+      reasons: {
+        'run-pods':
+          'the variable stands in the Deployment of another operator; whatever else of its pods could run a program is bound',
+        ...(place === undefined
+          ? { 'write-config': 'hosted clusters are found while it runs: ConfigMaps of one name' }
+          : {}),
+      },
     },
     {
       ...cluster,

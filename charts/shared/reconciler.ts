@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { accountBounds, reasons } from './account-bounds.ts';
 import {
   clusterRole,
   clusterRoleBinding,
@@ -27,7 +28,7 @@ import {
   service,
   serviceAccount,
 } from './objects.ts';
-import type { ClusterContext, ReconcilerPart } from './system.ts';
+import type { Access, ClusterContext, ReconcilerPart } from './system.ts';
 
 /** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
 const CLAIM_MEMORY = 'pullwright-hosted-clusters';
@@ -104,6 +105,7 @@ export function reconcilerObjects(
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
     ...ownAccess(cluster),
     ...parts.flatMap((part) => partAccess(part, cluster)),
+    ...boundsOf(parts, { name: RECONCILER, namespace: cluster.namespace }),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
   ];
 }
@@ -182,16 +184,27 @@ function partAccess(
   part: Pick<ReconcilerPart, 'name' | 'access'>,
   cluster: ClusterContext,
 ): readonly KubeObject[] {
-  const byNamespace = new Map<string | undefined, PolicyRule[]>();
-  for (const { namespace: where, rules } of part.access) {
-    byNamespace.set(where, [...(byNamespace.get(where) ?? []), ...rules]);
-  }
-  return [...byNamespace].flatMap(([where, rules]) =>
+  const byNamespace = Map.groupBy(part.access, (access) => access.namespace);
+  return [...byNamespace].flatMap(([where, access]) =>
     grant(`pullwright-${part.name}`, cluster, {
       ...(where === undefined ? {} : { namespace: where }),
-      rules,
+      rules: access.flatMap(({ rules }) => rules),
+      reasons: Object.assign({}, ...access.map((one) => one.reasons)),
     }),
   );
+}
+
+/** What the parts say of their rules, for the one account that has all of them. */
+function boundsOf(
+  parts: readonly Pick<ReconcilerPart, 'access'>[],
+  account: NonNullable<ClusterContext['account']>,
+): readonly KubeObject[] {
+  const access = parts.flatMap((part) => part.access);
+  return accountBounds(account, {
+    component: 'reconciler',
+    rules: access.flatMap(({ rules }) => rules),
+    bounds: access.flatMap(({ bounds = [] }) => bounds),
+  });
 }
 
 /**
@@ -214,8 +227,14 @@ export function hostedAccountObjects(
       rules: [{ apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] }],
     }),
     ...parts.flatMap((part) => partAccess(part, cluster)),
+    ...boundsOf(parts, account),
   ];
 }
+
+const DISCOVERY_REASONS = {
+  'read-secrets':
+    'hosted clusters are found while it runs: their kubeconfigs, by name; without discovery only those of the fleet',
+};
 
 /** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
@@ -239,7 +258,8 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   const kubeconfig = secretsByName([settings.kubeconfigSecret ?? 'admin-kubeconfig'], ['get']);
   const name = `${RECONCILER}-discovery`;
   const everywhere = [find, itself, events];
-  if (cluster.discovery) return grant(name, cluster, { rules: [...everywhere, kubeconfig] });
+  if (cluster.discovery)
+    return grant(name, cluster, { rules: [...everywhere, kubeconfig], reasons: DISCOVERY_REASONS });
   return [
     ...grant(name, cluster, { rules: everywhere }),
     ...cluster.hosted.flatMap((one) =>
@@ -248,19 +268,16 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   ];
 }
 
-function grant(
-  name: string,
-  cluster: ClusterContext,
-  access: { readonly namespace?: string; readonly rules: readonly PolicyRule[] },
-): readonly KubeObject[] {
+function grant(name: string, cluster: ClusterContext, access: Omit<Access, 'bounds'>): readonly KubeObject[] {
   const subjects = [cluster.account ?? { name: RECONCILER, namespace: cluster.namespace }];
   const rules = distinct(access.rules);
+  const why = reasons(access.reasons);
   if (access.namespace === undefined) {
     const metadata = { name, labels: allLabels(name) };
-    return [clusterRole(metadata, rules), clusterRoleBinding(metadata, subjects)];
+    return [clusterRole({ ...metadata, ...why }, rules), clusterRoleBinding(metadata, subjects)];
   }
   const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
-  return [role(metadata, rules), roleBinding(metadata, subjects)];
+  return [role({ ...metadata, ...why }, rules), roleBinding(metadata, subjects)];
 }
 
 function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { AccountBound } from './account-bounds.ts';
 import type { Alert } from './monitoring.ts';
 import type { PolicyRule } from './rbac.ts';
 
@@ -59,6 +60,10 @@ export interface Access {
   /** Absent: cluster-wide. */
   readonly namespace?: string;
   readonly rules: readonly PolicyRule[];
+  /** What RBAC cannot say about these rules. */
+  readonly bounds?: readonly AccountBound[];
+  /** By the name of a power (`runtime/rules/rights/powers.ts`): why these rules are as wide as they are. */
+  readonly reasons?: Readonly<Record<string, string>>;
 }
 
 /** What a system adds to the one reconciler Deployment of a cluster. */

@@ -2,11 +2,12 @@
 import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { namespace as namespaceObject, OWN_NAMESPACE } from '../shared/objects.ts';
-import type { ChartSystem, ReconcilerPart } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { VERIFY_ALERTS } from './alerts.ts';
 import { type VerifyInstallation, verifyObjects } from './objects.ts';
 
@@ -14,8 +15,10 @@ import { type VerifyInstallation, verifyObjects } from './objects.ts';
 export interface VerifyInput {
   /** When registries are asked, as cron writes it. @default {'17 * * * *'} */
   readonly schedule?: string;
-  /** Namespaces whose images are asked for. @default all */
+  /** Namespaces whose images are asked for. @default all; in a management cluster without discovery, its control planes */
   readonly namespaces?: readonly string[];
+  /** Pull secrets in them that may be read, by name. @default any; in a management cluster `pull-secret` */
+  readonly secretNames?: readonly string[];
   /** Whether all Secrets of these namespaces may be listed, as the credential provider uses them. @default {false} */
   readonly namespaceSecrets?: boolean;
   /** Credentials that end within so many days are pointed out. @default {14} */
@@ -43,6 +46,11 @@ export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
     .exactOptional()
     .describe('When registries are asked, as cron writes it'),
   namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are asked for'),
+  secretNames: z
+    .array(dnsName())
+    .min(1)
+    .exactOptional()
+    .describe('Pull secrets in these namespaces that may be read, by name'),
   namespaceSecrets: z
     .boolean()
     .exactOptional()
@@ -74,11 +82,34 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
   summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
   config: schema,
   kinds: ['standalone', 'management'],
-  objects: (config, { namespace, image }) => verifyObjects(installationOf(config, { namespace, image })),
+  check: ({ secretNames, namespaceSecrets }) =>
+    secretNames !== undefined && namespaceSecrets === true
+      ? [{ path: ['namespaceSecrets'], text: 'lists all Secrets: wanted either this or secretNames' }]
+      : [],
+  objects: (config, cluster) =>
+    verifyObjects(
+      installationOf(
+        { ...controlPlanes(cluster, config), ...config },
+        { namespace: cluster.namespace, image: cluster.image },
+      ),
+    ),
   reconciler: (_config, { namespace }) => reconcilerPart(namespace),
   managementReconciler: ({ namespace }, _hosted, own) =>
     own === undefined ? undefined : reconcilerPart(namespace),
 };
+
+/** Beside control planes lie the kubeconfigs of their administrators: their pods pull with one Secret, whose name is known. */
+function controlPlanes(
+  { kind, hosted, discovery }: ClusterContext,
+  { namespaceSecrets }: VerifyInput,
+): Pick<VerifyInput, 'namespaces' | 'secretNames'> {
+  if (kind !== 'management') return {};
+  const namespaces = discovery ? [] : hosted.map((one) => one.controlPlaneNamespace);
+  return {
+    ...(namespaces.length === 0 ? {} : { namespaces }),
+    ...(namespaceSecrets === true ? {} : { secretNames: [GLOBAL_PULL_SECRET.platform] }),
+  };
+}
 
 function installationOf(
   { caConfigMap, ...config }: VerifyInput,

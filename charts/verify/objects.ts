@@ -13,6 +13,7 @@ import {
   networkPolicy,
   type PodSpec,
   type PolicyRule,
+  reasons,
   role,
   roleBinding,
   secretsByName,
@@ -28,6 +29,8 @@ export interface VerifyInstallation {
   readonly schedule: string;
   /** Whose images are asked for; empty: of all namespaces. */
   readonly namespaces: readonly string[];
+  /** Pull secrets of the namespaces that may be read, by name. @default any */
+  readonly secretNames?: readonly string[];
   /** Whether all Secrets of the namespaces may be listed, as the credential provider uses them. */
   readonly namespaceSecrets: boolean;
   readonly warnDays: number;
@@ -131,10 +134,11 @@ function pod(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): Po
 }
 
 function argsOf(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): readonly string[] {
-  const { namespaces, allowHosts, plainHosts, caConfigMap } = installation;
+  const { namespaces, secretNames = [], allowHosts, plainHosts, caConfigMap } = installation;
   return [
     '--all-in-use',
     ...namespaces.map((one) => `--namespace=${one}`),
+    ...secretNames.map((one) => `--secret-name=${one}`),
     `--report=${installation.namespace}/${VERIFY}`,
     `--warn-days=${installation.warnDays}`,
     `--concurrency=${installation.concurrency}`,
@@ -144,23 +148,32 @@ function argsOf(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>):
   ];
 }
 
-function access({ namespace: own, namespaces, namespaceSecrets }: VerifyInstallation): readonly KubeObject[] {
-  const used = usageRules(namespaceSecrets);
+function access(installation: VerifyInstallation): readonly KubeObject[] {
+  const { namespace: own, namespaces } = installation;
+  const used = usageRules(installation);
   const subject = { name: VERIFY, namespace: own };
   const metadata = { name: JOB, labels: ALL };
   const grant = (where: string, rules: readonly PolicyRule[], name: string = JOB): readonly KubeObject[] => {
     const place = { name, namespace: where, labels: ALL };
-    return [role(place, rules), roleBinding(place, [subject])];
+    return [role({ ...place, ...(rules === used ? WHY : {}) }, rules), roleBinding(place, [subject])];
   };
   return [
     ...grant(own, reportRules()),
     ...grant('kube-system', [secretsByName(['global-pull-secret'], ['get'])]),
     ...grant('openshift-config', [secretsByName(['pull-secret'], ['get'])]),
     ...namespaces.flatMap((one) => grant(one, used, `${VERIFY}-images`)),
-    clusterRole(metadata, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
+    clusterRole(namespaces.length === 0 ? { ...metadata, ...WHY } : metadata, [
+      ...CLUSTER_RULES,
+      ...(namespaces.length === 0 ? used : []),
+    ]),
     clusterRoleBinding(metadata, [subject]),
   ];
 }
+
+const WHY = reasons({
+  'read-secrets':
+    'pods name their pull secrets while it runs; verify.namespaces and verify.secretNames narrow it to what is known',
+});
 
 const CLUSTER_RULES: readonly PolicyRule[] = [
   {
@@ -195,13 +208,15 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** What pods pull, with which Secrets, and telling those who own them. Names of Secrets are not known in advance. */
-function usageRules(namespaceSecrets: boolean): readonly PolicyRule[] {
+/** What pods pull, with which Secrets, and telling those who own them. */
+function usageRules({ namespaceSecrets, secretNames }: VerifyInstallation): readonly PolicyRule[] {
   return [
     { apiGroups: [''], resources: ['pods', 'serviceaccounts'], verbs: ['list'] },
     { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'daemonsets'], verbs: ['list'] },
     { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] },
-    { apiGroups: [''], resources: ['secrets'], verbs: namespaceSecrets ? ['get', 'list'] : ['get'] },
+    secretNames === undefined
+      ? { apiGroups: [''], resources: ['secrets'], verbs: namespaceSecrets ? ['get', 'list'] : ['get'] }
+      : secretsByName(secretNames, ['get']),
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   ];
 }

@@ -47,7 +47,14 @@ test('the guard names the account of the kubeconfig, in a namespace of its own',
   );
   const guard = guardIn(tree, 'hosted-0') ?? '';
   assert.match(guard, /request\.userInfo\.username == 'system:serviceaccount:fleet-agents:pull-secrets'/);
-  assert.match(guard, /"pull-secrets-system"/);
+  // No namespace is excepted, our own neither: of kube-system the two Secrets by name.
+  assert.doesNotMatch(guard, /pull-secrets-system/);
+  assert.match(guard, /request\.namespace == 'kube-system' && request\.name in/);
+  const [types, ...others] = [...tree].filter(([path]) =>
+    /\/validatingadmissionpolicy-.*-secrets\.yaml$/.test(path),
+  );
+  assert.deepEqual(others, []);
+  assert.match(types?.[1] ?? '', /system:serviceaccount:fleet-agents:pull-secrets'/);
 });
 
 test('the account and its rights are rendered into the hosted cluster, and nobody else gets them', () => {

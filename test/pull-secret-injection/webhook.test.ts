@@ -13,15 +13,7 @@ import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-po
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
-import {
-  createPod,
-  type PodInput,
-  podObject,
-  profileObject,
-  readyNamespace,
-  sourceObject,
-  startPlane,
-} from './live.ts';
+import { createPod, type PodInput, podObject, profileObject, readyNamespace, startPlane } from './live.ts';
 import { webhookHost } from './webhook-host.ts';
 
 const test = suite('webhook');
@@ -68,24 +60,6 @@ else {
   test('a namespace that was made a moment ago is known', async () => {
     await readyNamespace(plane, 'new', { team: 'a' });
     assert.deepEqual(await admitted({ namespace: 'new' }), ['reg']);
-  });
-
-  test('whoever creates a pod is warned while the Secret is not there', async () => {
-    const warned = async (name: string): Promise<string> => {
-      const file = join(plane.folder, `${name}.json`);
-      writeFileSync(file, JSON.stringify(podObject({ name, namespace: 'shop' })));
-      return (await plane.kubectl('create', '-f', file)).stderr;
-    };
-    assert.match(
-      await warned('warned'),
-      /pull secret "reg" was added to the pod but is not in namespace "shop" yet/,
-    );
-    await plane.apply(sourceObject('shop', 'reg', ['quay.io']));
-    let at = 0;
-    await eventually(async () => {
-      at += 1;
-      assert.doesNotMatch(await warned(`calm-${at}`), /pull secret/);
-    });
   });
 
   test('an account that enforces mountable secrets is left alone, with a warning', async () => {

@@ -38,6 +38,12 @@ const TABLE = {
       help: 'with --all-in-use, every namespace, as without --namespace',
     }),
     'service-account': text({ value: 'NAME', default: 'default', help: 'who pulls IMAGE' }),
+    'secret-name': several(
+      text({
+        value: 'NAME',
+        help: 'with --all-in-use in a cluster, read no pull secrets of namespaces but these; of images that need others is said less',
+      }),
+    ),
     from: fromFlag,
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,

@@ -30,6 +30,8 @@ interface Flags extends ClusterAccess {
   /** Absent: all; for named images, the one. */
   readonly namespace: readonly string[] | undefined;
   readonly 'service-account': string;
+  /** Absent: whatever is listed. */
+  readonly 'secret-name'?: readonly string[] | undefined;
   readonly from: readonly string[] | undefined;
   readonly cluster: string | undefined;
 }
@@ -51,7 +53,7 @@ export async function readWorldOfUse(
   }
   const { store, problems, hosted } = await read(flags, named, io);
   const users = named ? [askedUser(flags, images)] : usersIn(store, flags.namespace);
-  const options = { complete: problems.length === 0, hosted };
+  const options = { complete: problems.length === 0 && flags['secret-name'] === undefined, hosted };
   const found = users.map((user) => attemptsOf(store, user, options));
   return {
     users: found.flatMap((one) => one.images),
@@ -78,7 +80,7 @@ async function read(
   io: CommandIo,
 ): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[]; readonly hosted: boolean }> {
   if (flags.from !== undefined) return readFolders(flags.from, { cluster: flags.cluster });
-  const { namespace, from: _from, cluster: _cluster, ...access } = flags;
+  const { namespace, from: _from, cluster: _cluster, 'secret-name': _names, ...access } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const scopes: readonly { readonly namespace?: string }[] = within?.map((one) => ({ namespace: one })) ?? [
     {},
@@ -103,12 +105,15 @@ function nextKinds(flags: Flags, named: boolean): readonly NextKinds[] {
     (store) => {
       const users = named ? [askedUser(flags, [])] : usersIn(store, flags.namespace);
       const wanted = new Map<string, SourceKind>();
-      const provider = store.list(PROVIDER).length > 0;
+      const only = flags['secret-name'];
+      const provider = store.list(PROVIDER).length > 0 && only === undefined;
       for (const { puller, secrets } of users) {
         const { namespace } = puller;
         if (provider) wanted.set(namespace, { ...SECRET, namespace });
         else
-          for (const name of named ? accountSecrets(store, puller) : secrets)
+          for (const name of (named ? accountSecrets(store, puller) : secrets).filter(
+            (one) => only?.includes(one) ?? true,
+          ))
             wanted.set(`${namespace}/${name}`, { ...SECRET, namespace, name });
       }
       return [...wanted.values(), ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];

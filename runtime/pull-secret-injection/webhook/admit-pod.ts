@@ -16,7 +16,6 @@ import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { AdmissionRequest } from '../../webhook/admission-review.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { secretRef } from '../reconciler/names.ts';
 import { policyVersion } from '../reconciler/policy-plan.ts';
 
 /** The pod as the API server sends it. */
@@ -98,14 +97,7 @@ function inject(
     return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
   }
   const patch = patchImagePullSecrets(own, merged);
-  const missing = merged.added.filter((name) => world.get(secretRef(namespace, name)) === undefined);
-  return {
-    outcome: patch.length === 0 ? 'unchanged' : 'injected',
-    patch,
-    warnings: missing.map(
-      (name) => `pull secret "${name}" was added to the pod but is not in namespace "${namespace}" yet`,
-    ),
-  };
+  return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
 }
 
 function refuses(world: World, namespace: string, name: string, names: readonly string[]): boolean {

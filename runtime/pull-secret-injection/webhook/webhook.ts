@@ -17,8 +17,8 @@ import { admitPod, isNewPod, policyInjects } from './admit-pod.ts';
 /** A namespace that was made a moment ago is asked for; no pod waits longer than this for the answer. */
 const LOOKUP_MS = 1000;
 
-/** What only distribution looks at. */
-const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', GRANT_KIND]);
+/** What only distribution looks at. The pod that answers admission reads no Secret: whoever got hold of it would have them all. */
+const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
 
 export class InjectionWebhook {
   readonly #client: KubeClient;
@@ -51,7 +51,7 @@ export class InjectionWebhook {
     });
     for (const source of sources)
       source.subscribe(({ kind }) => {
-        if (kind !== 'Secret' && kind !== 'Namespace' && kind !== 'ServiceAccount') this.#plan = undefined;
+        if (kind !== 'Namespace' && kind !== 'ServiceAccount') this.#plan = undefined;
       });
   }
 

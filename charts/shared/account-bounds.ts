@@ -1,0 +1,150 @@
+/**
+ * What RBAC cannot say about an account of ours: types of Secrets, single labels, fields. Admission policies say it for the
+ * account alone, refuse where they cannot be evaluated, and except no namespace.
+ */
+
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
+import { REASON_ANNOTATION } from '../../runtime/rules/rights/grants.ts';
+import { labels } from './metadata.ts';
+import { admissionPolicy, type Validation } from './policies.ts';
+import type { PolicyRule } from './rbac.ts';
+
+/** What every write of one kind by an account must hold. */
+export interface AccountBound {
+  /** End of the policy's name, e.g. `nodes`. */
+  readonly name: string;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly Validation[];
+}
+
+type Account = { readonly namespace: string; readonly name: string };
+
+/**
+ * Name of a ServiceAccount to admission.
+ *
+ * @example
+ * ```ts
+ * import { userOf } from './account-bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(userOf({ namespace: 'a', name: 'x' }), 'system:serviceaccount:a:x');
+ * ```
+ */
+export function userOf({ namespace, name }: Account): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/**
+ * The policies and their bindings, one for each name among `bounds`, and one for Secrets where the rules let the account write any:
+ * a Secret of another type could ask for the token of whichever service account lives in its namespace.
+ *
+ * @example
+ * ```ts
+ * import { accountBounds } from './account-bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const account = { namespace: 'pullwright-system', name: 'pullwright-reconciler' };
+ * const rules = [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['a'], verbs: ['create'] }] as const;
+ * const [policy] = accountBounds(account, { component: 'reconciler', rules });
+ * assert.equal(policy?.metadata.name, 'pullwright-reconciler-secrets');
+ * assert.deepEqual(accountBounds(account, { component: 'reconciler', rules: [] }), []);
+ * ```
+ */
+export function accountBounds(
+  account: Account,
+  input: {
+    readonly component: string;
+    readonly rules: readonly PolicyRule[];
+    readonly bounds?: readonly AccountBound[];
+    /** Of the Secrets that it writes. @default {['kubernetes.io/dockerconfigjson']} */
+    readonly secretTypes?: readonly string[];
+  },
+): readonly KubeObject[] {
+  const { component, rules, bounds = [], secretTypes = [GLOBAL_PULL_SECRET.secretType] } = input;
+  const all = [...(rules.some(writesSecrets) ? [onlyTypes(secretTypes)] : []), ...bounds];
+  const byName = new Map(all.map((bound) => [bound.name, bound]));
+  return [...byName.values()].flatMap(({ name: kind, ...bound }) => {
+    const name = `${account.name}-${kind}`;
+    return admissionPolicy({
+      metadata: { name, labels: labels({ name, component }) },
+      apiVersion: '*',
+      failurePolicy: 'Fail',
+      matchConditions: [{ name: 'account', expression: `request.userInfo.username == '${userOf(account)}'` }],
+      actions: ['Deny'],
+      ...bound,
+    });
+  });
+}
+
+const WRITES: readonly string[] = ['create', 'update', 'patch', 'delete'];
+
+function writesSecrets({ resources, verbs }: PolicyRule): boolean {
+  return resources.includes('secrets') && verbs.some((verb) => WRITES.includes(verb));
+}
+
+function onlyTypes(types: readonly string[]): AccountBound {
+  return {
+    name: 'secrets',
+    apiGroup: '',
+    resource: 'secrets',
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    validations: [
+      {
+        expression: `(request.operation == 'DELETE' ? oldObject : object).?type.orValue('Opaque') in ${JSON.stringify(types)}`,
+        message: `this account of Pullwright writes and deletes only Secrets of type ${types.join(' or ')}`,
+      },
+    ],
+  };
+}
+
+/**
+ * An object whose kind the account may patch for the sake of one label: `spec`, annotations and all other labels stay.
+ *
+ * @example
+ * ```ts
+ * import { onlyLabel } from './account-bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const bound = onlyLabel({ name: 'nodes', apiGroup: '', resource: 'nodes', label: 'example.com/pool' });
+ * assert.deepEqual(bound.operations, ['CREATE', 'UPDATE', 'DELETE']);
+ * ```
+ */
+export function onlyLabel(input: {
+  readonly name: string;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly label: string;
+}): AccountBound {
+  const { label, ...bound } = input;
+  const others = (object: string): string => `${object}.metadata.?labels.orValue({})`;
+  const kept = (from: string, to: string): string =>
+    `${others(from)}.all(key, key == '${label}' || ${others(to)}[?key] == ${others(from)}[?key])`;
+  const same = ['spec', 'metadata.?annotations', 'metadata.?finalizers', 'metadata.?ownerReferences'].map(
+    (field) => {
+      const path = field === 'spec' ? '?spec' : field;
+      return `object.${path} == oldObject.${path}`;
+    },
+  );
+  return {
+    ...bound,
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    validations: [
+      {
+        expression: `request.operation == 'UPDATE' && ${[...same, kept('object', 'oldObject'), kept('oldObject', 'object')].join(' && ')}`,
+        message: `this account of Pullwright changes nothing of ${input.resource} but the label ${label}`,
+      },
+    ],
+  };
+}
+
+/** Annotations of a role that say why it is as wide as it is, by the name of the power (`runtime/rules/rights/powers.ts`). */
+export function reasons(
+  texts: Readonly<Record<string, string>> | undefined,
+): Pick<ObjectMeta, 'annotations'> {
+  const entries = Object.entries(texts ?? {}).map(([power, text]) => [`${REASON_ANNOTATION}${power}`, text]);
+  return entries.length === 0 ? {} : { annotations: Object.fromEntries(entries) };
+}

@@ -1,0 +1,13 @@
+/**
+ * What accounts can reach, computed from RBAC and admission policies as they are written.
+ *
+ * - `bounds.ts`: Admission policies that bind an account where RBAC cannot
+ * - `grants.ts`: Which rule reaches which account through which binding
+ * - `powers.ts`: What is worth having for somebody with a stolen token, and which rules give it
+ * - `rights-growth.ts`: What rights say more than a list that somebody has looked at
+ * - `rights-text.ts`: Rights as lines for people and as a table for documents
+ * - `rights.ts`: The rights of each account, and what they amount to together
+ *
+ * @module
+ */
+export {};

@@ -1,0 +1,82 @@
+/** Fleets whose rights are looked at, and the command that computes them. */
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { FleetInput } from '../../charts/mod.ts';
+import { runMain } from '../../runtime/commands/main.ts';
+
+const root = join(import.meta.dirname, '../..');
+export const IMAGE = 'registry.example.com/pullwright:0.1.0';
+export const hub: FleetInput = {
+  image: IMAGE,
+  clusters: [
+    {
+      name: 'hub',
+      kind: 'management',
+      reconciler: { kubeconfigSecret: 'pullwright-kubeconfig' },
+      systems: { 'global-pull-secret': {}, 'registry-overrides': {}, verify: {} },
+    },
+    {
+      name: 'guest',
+      kind: 'hosted',
+      management: 'hub',
+      hostedCluster: { serviceAccount: { namespace: 'pullwright-system', name: 'pullwright-reconciler' } },
+      systems: {
+        'global-pull-secret': {},
+        'registry-overrides': {},
+        'pull-secret-injection': {},
+        'credential-provider': {},
+      },
+    },
+  ],
+};
+export const full: FleetInput = {
+  image: IMAGE,
+  clusters: [
+    {
+      name: 'full',
+      path: '.',
+      systems: {
+        'global-pull-secret': {},
+        'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'service-ca' } },
+        'credential-provider': {},
+        'pull-secret-adapter': {
+          api: 'https://hyperfleet.example.com',
+          gcpProject: 'project',
+          jobGoogleServiceAccount: 'job@project.iam.gserviceaccount.com',
+        },
+        verify: {},
+      },
+    },
+  ],
+};
+export const discovery: FleetInput = {
+  image: IMAGE,
+  clusters: [
+    {
+      name: 'discovery',
+      path: '.',
+      kind: 'management',
+      discovery: true,
+      systems: { 'global-pull-secret': {}, 'registry-overrides': {}, verify: {} },
+    },
+  ],
+};
+
+export interface Answered {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export async function rights(...args: readonly string[]): Promise<Answered> {
+  const said = { stdout: '', stderr: '' };
+  const code = await runMain(['rights', ...args], {
+    stdin: Readable.from([]),
+    stdout: { write: (text: string) => (said.stdout += text) },
+    stderr: { write: (text: string) => (said.stderr += text) },
+    env: {},
+    cwd: root,
+    signal: new AbortController().signal,
+  });
+  return { code, ...said };
+}

@@ -1,0 +1,293 @@
+// deadline: 600 s
+/** Somebody has the token of the reconciler: what RBAC cannot narrow, a real API server refuses all the same. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { type FleetInput, readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
+import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { type Answer, type Requester, requester } from '../control-plane/request.ts';
+import { suite } from '../support/suite.ts';
+import { hub, IMAGE, rights } from './rights-fleets.ts';
+
+const test = suite('a stolen token');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-stolen-'));
+test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+const missing = missingControlPlane();
+if (missing !== undefined) test.skip('of a stolen token on a real API server', missing);
+else {
+  const plane = await startControlPlane({ crds: 'all' });
+  const account = await stolenToken(plane);
+  test.lastly('the control plane stops', async () => {
+    account.close();
+    await plane.stop();
+  });
+
+  test('the live answer is that of the folder, and a binding that somebody else made counts', async () => {
+    const ours = 'pullwright-system/pullwright-reconciler';
+    const live = await rights('--kubeconfig', plane.kubeconfig, '--account', ours, '--wide', '--output=json');
+    assert.equal(live.code, 0, live.stderr);
+    const powers = JSON.parse(live.stdout).rights.map((right: { power: string }) => right.power);
+    // A MachineConfig is a file of root's whatever its name.
+    assert.deepEqual(
+      [...new Set(powers)].filter((power) => power === 'mint-tokens'),
+      [],
+    );
+    await plane.apply({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'by-mistake' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [
+        {
+          apiGroup: 'rbac.authorization.k8s.io',
+          kind: 'Group',
+          name: 'system:serviceaccounts:pullwright-system',
+        },
+      ],
+    });
+    const grown = await rights('--kubeconfig', plane.kubeconfig, '--account', ours, '--output=json');
+    const found = JSON.parse(grown.stdout).rights.filter(
+      (right: { power: string }) => right.power === 'escalate',
+    );
+    assert.match(
+      found[0].by[0],
+      /ClusterRole\/cluster-admin .*by-mistake.* as Group system:serviceaccounts:pullwright-system/,
+    );
+    await plane.remove({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'by-mistake' },
+    });
+  });
+
+  const SECRETS = '/api/v1/namespaces/kube-system/secrets';
+  const PULL = { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') };
+  const apply = (path: string, object: object, more = ''): Promise<Answer> =>
+    account.request(
+      'PATCH',
+      `${path}?fieldManager=thief&force=true${more}`,
+      object,
+      'application/apply-patch+yaml',
+    );
+  const patch = (path: string, body: object, type = 'merge'): Promise<Answer> =>
+    account.request('PATCH', path, body, `application/${type}-patch+json`);
+  /** In dry runs, since a policy is taken in some time after it was stored: until then nothing comes of it. */
+  const refused = (text: RegExp, ask: (query: string) => Promise<Answer>): Promise<void> =>
+    eventually(async () => {
+      const { status, body } = await ask('dryRun=All');
+      assert.ok(status === 403 || status === 422, `${status} ${body.message}`);
+      assert.match(body.message, text);
+    });
+
+  test('makes no Secret that gets the token of a service account', async () => {
+    const token = (namespace: string, name: string) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name,
+        namespace,
+        labels: { 'pullwright.dev/owner': 'x' },
+        annotations: { 'kubernetes.io/service-account.name': 'default' },
+      },
+      type: 'kubernetes.io/service-account-token',
+    });
+    for (const namespace of ['kube-system', 'default', 'openshift-config', 'pullwright-system'])
+      await refused(
+        /only Secrets of type kubernetes\.io\/dockerconfigjson|writes only pull secrets/,
+        (query) =>
+          apply(
+            `/api/v1/namespaces/${namespace}/secrets/global-pull-secret`,
+            token(namespace, 'global-pull-secret'),
+            `&${query}`,
+          ),
+      );
+  });
+
+  test('changes no pull secret of somebody else, in no namespace', async () => {
+    for (const namespace of ['kube-system', 'default', 'openshift-config', 'pullwright-system']) {
+      const secret = {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'of-others', namespace },
+        type: 'kubernetes.io/dockerconfigjson',
+        data: PULL,
+      };
+      await plane.apply(secret);
+      const path = `/api/v1/namespaces/${namespace}/secrets/of-others`;
+      await refused(/changes and deletes only Secrets that it made/, (query) =>
+        account.request('DELETE', `${path}?${query}`),
+      );
+      await refused(/writes only pull secrets that carry|changes and deletes only/, (query) =>
+        apply(path, { ...secret, metadata: { ...secret.metadata, labels: { a: 'b' } } }, `&${query}`),
+      );
+    }
+    const own = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'global-pull-secret', namespace: 'kube-system' },
+    };
+    const made = await apply(`${SECRETS}/global-pull-secret`, {
+      ...own,
+      type: 'kubernetes.io/dockerconfigjson',
+      data: PULL,
+    });
+    assert.equal(made.status, 201, made.body.message);
+  });
+
+  test('changes one label of a Node, and nothing else', async () => {
+    await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', labels: { zone: 'a' } } });
+    const label = 'hypershift.openshift.io/nodepool-globalps-enabled';
+    const ours = await patch('/api/v1/nodes/n1', { metadata: { labels: { [label]: 'true' } } });
+    assert.equal(ours.status, 200, ours.body.message);
+    for (const body of [
+      { metadata: { labels: { 'node-role.kubernetes.io/master': '' } } },
+      { metadata: { labels: { zone: null } } },
+      { metadata: { annotations: { a: 'b' } } },
+      { spec: { unschedulable: true } },
+      { spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } },
+    ])
+      await refused(/changes nothing of nodes but the label/, (query) =>
+        patch(`/api/v1/nodes/n1?${query}`, body),
+      );
+    const gone = await patch('/api/v1/nodes/n1', { metadata: { labels: { [label]: null } } });
+    assert.equal(gone.status, 200, gone.body.message);
+  });
+
+  test('changes one label of a Machine, and nothing else', async () => {
+    const place = { name: 'm1', namespace: 'clusters-guest' };
+    await plane.apply({
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+      kind: 'Machine',
+      metadata: place,
+      spec: { clusterName: 'guest', bootstrap: { dataSecretName: 'a' }, infrastructureRef: {} },
+    });
+    const path = `/apis/cluster.x-k8s.io/v1beta1/namespaces/${place.namespace}/machines/m1`;
+    const label = 'managed.hypershift.openshift.io.hypershift.openshift.io/nodepool-globalps-enabled';
+    const ours = await patch(path, { metadata: { labels: { [label]: 'true' } } });
+    assert.equal(ours.status, 200, ours.body.message);
+    for (const body of [{ spec: { clusterName: 'other' } }, { metadata: { labels: { other: 'x' } } }])
+      await refused(/changes nothing of machines but the label/, (query) => patch(`${path}?${query}`, body));
+  });
+
+  test('brings two files to nodes by MachineConfig, and nothing else', async () => {
+    const at = '/apis/machineconfiguration.openshift.io/v1/machineconfigs';
+    const config = (name: string, spec: object) => ({
+      apiVersion: 'machineconfiguration.openshift.io/v1',
+      kind: 'MachineConfig',
+      metadata: { name, labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
+      spec,
+    });
+    const files = (path: string) => ({
+      ignition: { version: '3.5.0' },
+      storage: { files: [{ path, contents: { source: 'data:,' } }] },
+    });
+    const ours = '97-worker-generated-credentialproviderconfig';
+    const good = files('/etc/kubernetes/credential-providers/generic-credential-provider.yaml');
+    const made = await apply(`${at}/${ours}`, config(ours, { config: good }));
+    assert.equal(made.status, 201, made.body.message);
+    for (const spec of [
+      { config: files('/etc/shadow') },
+      { config: files('/etc/kubernetes/credential-providers/../manifests/pod.yaml') },
+      { config: { ...good, systemd: { units: [{ name: 'a.service', enabled: true, contents: '' }] } } },
+      { config: { ...good, passwd: { users: [{ name: 'core', sshAuthorizedKeys: ['x'] }] } } },
+      { config: good, osImageURL: 'registry.example.com/evil' },
+      { config: good, kernelArguments: ['init=/bin/sh'] },
+    ])
+      await refused(/writes only files below|brings no units/, (query) =>
+        apply(`${at}/${ours}`, config(ours, spec), `&${query}`),
+      );
+    await refused(/cannot (patch|create)|writes only the MachineConfigs/, (query) =>
+      apply(`${at}/99-evil`, config('99-evil', { config: good }), `&${query}`),
+    );
+  });
+
+  test('sets one variable in Deployments of a control plane, and runs nothing there', async () => {
+    const metadata = { name: 'control-plane-operator', namespace: 'clusters-guest' };
+    const labels = { app: 'x' };
+    const container = {
+      name: 'control-plane-operator',
+      image: 'registry.example.com/operator:1',
+      env: [{ name: 'A', value: 'b' }],
+    };
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { serviceAccountName: 'operator', containers: [container] } },
+      },
+    });
+    const path = '/apis/apps/v1/namespaces/clusters-guest/deployments/control-plane-operator';
+    const containers = (...list: readonly object[]) => ({
+      spec: { template: { spec: { containers: list } } },
+    });
+    const { name } = container;
+    const variable = [{ name: 'OPENSHIFT_IMG_OVERRIDES', value: 'a=b' }];
+    const ours = await patch(path, containers({ name, env: variable }), 'strategic-merge');
+    assert.equal(ours.status, 200, ours.body.message);
+    for (const body of [
+      containers({ name, image: 'registry.example.com/evil' }),
+      containers({ name, command: ['sh'] }),
+      containers({ name, env: [{ name: 'LD_PRELOAD', value: '/tmp/x' }] }),
+      containers({ name: 'evil', image: 'registry.example.com/evil' }),
+      { spec: { template: { spec: { serviceAccountName: 'other' } } } },
+      { spec: { template: { spec: { hostPID: true } } } },
+    ])
+      await refused(/changes nothing of pods but OPENSHIFT_IMG_OVERRIDES/, (query) =>
+        patch(`${path}?${query}`, body, 'strategic-merge'),
+      );
+  });
+
+  test('runs no pod', async () => {
+    const path = '/api/v1/namespaces/kube-system/pods';
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'evil', namespace: 'kube-system' },
+      spec: { containers: [{ name: 'a', image: 'registry.example.com/evil' }] },
+    };
+    await eventually(async () => {
+      const { status, body } = await account.request('POST', path, pod);
+      assert.match(body.message, /creates pods only in dry runs/, `${status}`);
+    });
+  });
+}
+
+/** Everything of both kinds of cluster in one, and the reconciler's token. */
+async function stolenToken(plane: ControlPlane): Promise<Requester> {
+  for (const name of ['openshift-config', 'clusters', 'clusters-guest'])
+    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+  const trees: FleetInput[] = [
+    hub,
+    {
+      image: IMAGE,
+      clusters: [
+        {
+          name: 'alone',
+          path: '.',
+          systems: { 'global-pull-secret': {}, 'pull-secret-injection': {}, 'credential-provider': {} },
+        },
+      ],
+    },
+  ];
+  for (const [index, fleet] of trees.entries()) {
+    const place = join(folder, `live-${index}`);
+    writeTree(place, renderFleet(readFleet(fleet)).tree);
+    const kustomization = index === 0 ? join(place, 'hub') : place;
+    const applied = await plane.kubectl('apply', '--server-side', '--force-conflicts', '-k', kustomization);
+    assert.equal(applied.code, 0, applied.stderr);
+  }
+  const kubeconfig = parse(
+    readFileSync(await plane.account('pullwright-system', 'pullwright-reconciler'), 'utf8'),
+  );
+  const token: string =
+    kubeconfig.users[0].user.token ?? readFileSync(kubeconfig.users[0].user.tokenFile, 'utf8');
+  return requester({ server: plane.server, ca: plane.ca, token });
+}
+
+test.run();

@@ -1,0 +1,95 @@
+/**
+ * Somebody has the token of an account of ours: what it reaches is known, was looked at, and does not grow unseen; and what RBAC
+ * cannot narrow the API server refuses all the same.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defaultFleet, type FleetInput, readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
+import { suite } from '../support/suite.ts';
+import { discovery, full, hub, rights } from './rights-fleets.ts';
+
+const test = suite('rights');
+const root = join(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-rights-'));
+test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
+
+/** Each fleet, and the folder of the cluster in it. */
+const FLEETS: readonly (readonly [name: string, fleet: FleetInput, cluster: string])[] = [
+  ['default', defaultFleet, '.'],
+  ['full', full, '.'],
+  ['hub', hub, 'hub'],
+  ['guest', hub, 'guest'],
+  ['discovery', discovery, '.'],
+];
+
+for (const [name, fleet, cluster] of FLEETS)
+  test(`of ${name} are those that were looked at`, async () => {
+    const place = join(folder, name);
+    writeTree(place, renderFleet(readFleet(fleet)).tree);
+    const accepted = join(root, 'test/golden/rights', `${name}.json`);
+    const from = join(place, cluster);
+    const all = await rights('--from', from, '--output=json');
+    assert.equal(all.code, 0, all.stderr);
+    if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(accepted, all.stdout);
+    const grown = await rights('--from', from, '--baseline', accepted);
+    assert.equal(grown.code, 0, `${grown.stdout}${grown.stderr}`);
+    // What is no longer there is taken out of the list too, or it could come back unseen.
+    assert.equal(all.stdout, readFileSync(accepted, 'utf8'), 'run it with UPDATE_GOLDEN=1');
+    const wide = await rights('--from', from, '--wide', '--output=json');
+    const unexplained = JSON.parse(wide.stdout).rights.filter(
+      (right: { reason?: string; boundBy: unknown[] }) => right.reason === undefined,
+    );
+    assert.deepEqual(unexplained, [], 'a wide right is named with its reason');
+  });
+
+test('that are wide stand in the threat model', async () => {
+  const document = join(root, 'docs/threat-model.md');
+  const tables = await Promise.all(
+    ['full', 'hub/hub', 'hub/guest'].map((cluster) =>
+      rights('--from', join(folder, cluster), '--wide', '--output=markdown'),
+    ),
+  );
+  const [head = '', line = ''] = (tables[0]?.stdout ?? '').split('\n');
+  const rows = new Set(tables.flatMap(({ stdout }) => stdout.split('\n').slice(2, -1)));
+  const block = `<!-- rights -->\n\n${[head, line, ...rows].join('\n')}\n\n<!-- /rights -->`;
+  const text = readFileSync(document, 'utf8');
+  const wanted = text.replace(/<!-- rights -->[^]*<!-- \/rights -->/, () => block);
+  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(document, wanted);
+  assert.equal(readFileSync(document, 'utf8'), wanted, 'run it with UPDATE_GOLDEN=1');
+});
+
+test('that grow make the command fail and are shown alone', async () => {
+  const place = join(folder, 'grown');
+  const { tree } = renderFleet(readFleet(defaultFleet));
+  writeTree(place, tree);
+  const path = 'kube-system/role-pullwright-global-pull-secret.yaml';
+  const more = (tree.get(path) ?? '').replace(
+    '- additional-pull-secret',
+    '- additional-pull-secret\n      - other',
+  );
+  assert.notEqual(more, tree.get(path));
+  writeFileSync(join(place, path), more);
+  const { code, stdout, stderr } = await rights(
+    '--from',
+    place,
+    '--output=json',
+    '--baseline',
+    join(root, 'test/golden/rights/default.json'),
+  );
+  assert.equal(code, 1, stderr);
+  assert.deepEqual(
+    JSON.parse(stdout).rights.map(({ power, names }: { power: string; names: string[] }) => [power, names]),
+    [['read-secrets', ['additional-pull-secret', 'other']]],
+  );
+});
+
+test('of two clusters in one folder are not added up', async () => {
+  const place = join(folder, 'hub');
+  const { code, stderr } = await rights('--from', place);
+  assert.equal(code, 2);
+  assert.match(stderr, /Cannot tell the clusters of .* apart: .* give the folder of one/);
+});
+
+test.run();
