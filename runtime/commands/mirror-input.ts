@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import { folderOf, readFolder } from '../controller/folder.ts';
 import { UsageError } from '../rules/errors.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../rules/mirrors/collect.ts';
 import { parseRegistriesConf } from '../rules/mirrors/registries-conf.ts';
 import { asTable, listOf } from '../rules/mirrors/registries-conf-table.ts';
@@ -15,6 +16,7 @@ import { aliasesOf } from '../rules/mirrors/short-name-aliases.ts';
 import { type ClusterObjects, clustersIn, type Located } from '../rules/node-registries/clusters.ts';
 import { CLUSTER_VERSION, IMAGE_CONFIG } from '../rules/node-registries/input.ts';
 import { type ConfInForce, MACHINE_CONFIG } from '../rules/node-registries/node-mirrors.ts';
+import { renderNodeFiles } from '../rules/node-registries/render.ts';
 import { chooseCluster, clusterFlag } from './choose-cluster.ts';
 import type { CommandIo } from './command.ts';
 import { CLUSTER_FLAGS } from './flags/common.ts';
@@ -143,6 +145,12 @@ async function fromCluster(
   const { store, problems } = await readObjects(access, kinds, io, next);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
+}
+
+/** `unqualified-search-registries` of the nodes, as the Image object or the operator's template says. */
+export function searchOf(objects: readonly KubeObject[]): readonly string[] {
+  const rendering = renderNodeFiles(objects);
+  return rendering.refused ? ['docker.io'] : rendering.search;
 }
 
 /** Files of a node. */

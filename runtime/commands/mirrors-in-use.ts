@@ -8,7 +8,7 @@ import {
   type UsedImage,
 } from '../registry-overrides/in-use-changes.ts';
 import { fullImage } from '../registry-overrides/mirror-report.ts';
-import { type Plane, planeResolver } from '../registry-overrides/planes.ts';
+import { type Plane, type PlaneResolver, planeResolver } from '../registry-overrides/planes.ts';
 import { pullSecretPlace } from '../registry-overrides/release-check.ts';
 import type { WhatIf } from '../registry-overrides/what-if.ts';
 import { lookupForContainers } from '../rules/auth-lookup/containers.ts';
@@ -16,8 +16,9 @@ import { isShortName } from '../rules/auth-lookup/image-name.ts';
 import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../rules/auth-lookup/kubelet.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
-import type { MirrorInput } from './mirror-input.ts';
+import { type MirrorInput, searchOf } from './mirror-input.ts';
 import type { SourceKind } from './object-source.ts';
 import { ownPullSecret } from './release/inputs.ts';
 import { imageUsers, USING_KINDS } from './verify/in-use.ts';
@@ -46,10 +47,34 @@ export function changesInUse(
     supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
   const asked = usedImages(cluster, found).map((one) => ({ ...one, for: one.for.filter(follows) }));
   return inUseChanges(asked, {
-    before: planeResolver({ cluster, parseToml }),
-    after: planeResolver({ cluster: supposed.cluster, parseToml }),
+    before: resolverOf(cluster),
+    after: resolverOf(supposed.cluster),
     ...(sources.length === 0 ? {} : { hasCredential: (place) => hasCredential(sources, place) }),
   });
+}
+
+/** Resolves short names too: all places of all images that a node tries for one, in order. */
+function resolverOf(cluster: ClusterObjects): PlaneResolver {
+  const resolve = planeResolver({ cluster, parseToml });
+  const own = searchOf(cluster.objects);
+  const management = searchOf(cluster.management ?? []);
+  return (image, planes) => {
+    if (!isShortName(image)) return resolve(image, planes);
+    return planes.flatMap((plane) => {
+      const names = shortNameCandidates(image, new Map(), plane === 'control-plane' ? management : own);
+      const answers = names.flatMap((name) => resolve(asPulled(name) ?? name, [plane]));
+      const [first] = answers;
+      if (first === undefined) return [];
+      const candidates = answers.flatMap(({ resolution }) => resolution.candidates);
+      return [{ ...first, resolution: { ...first.resolution, image, candidates } }];
+    });
+  };
+}
+
+/** As the runtime sees it; undefined for what is no reference, and is pulled from nowhere. */
+function asPulled(image: string): string | undefined {
+  const parsed = parseImageReference(image);
+  return parsed.ok ? fullImage(parsed.reference) : undefined;
 }
 
 function hasCredential(sources: readonly AuthSource[], place: string): boolean {
@@ -108,11 +133,10 @@ function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): 
   });
 }
 
-/** As the runtime sees it; short names go by aliases of a node, and what is no reference is pulled from nowhere. */
+/** A short name stays as it is written: what it stands for may change with the cluster's search registries. */
 function used(image: string, usedBy: string, planes: readonly Plane[]): readonly UsedImage[] {
-  const parsed = parseImageReference(image);
-  if (!parsed.ok || isShortName(image)) return [];
-  return [{ image: fullImage(parsed.reference), usedBy, for: planes }];
+  const pulled = asPulled(image);
+  return pulled === undefined ? [] : [{ image: isShortName(image) ? image : pulled, usedBy, for: planes }];
 }
 
 /** The answer for people: what is worst comes first. */

@@ -21,7 +21,6 @@ import { UsageError } from '../rules/errors.ts';
 import type { SecretObject } from '../rules/kubernetes/object.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
-import { renderNodeFiles } from '../rules/node-registries/render.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -36,6 +35,7 @@ import {
   type NodeConf,
   readMirrorInput,
   readNodeConf,
+  searchOf,
 } from './mirror-input.ts';
 import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
 import { ACCESS_FLAGS, type AccessValues, readAuthFile, registryClient } from './registry-access.ts';
@@ -178,8 +178,7 @@ function namesOf(
   conf: NodeConf | undefined,
 ): readonly { readonly image: string; readonly short: boolean }[] {
   if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
-  const rendering = renderNodeFiles(cluster.objects);
-  const search = conf?.search ?? (rendering.refused ? ['docker.io'] : rendering.search);
+  const search = conf?.search ?? searchOf(cluster.objects);
   return shortNameCandidates(written, conf?.aliases ?? new Map(), search).map((name) => ({
     image: fullImage(imageOf(name)),
     short: true,

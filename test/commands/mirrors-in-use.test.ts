@@ -51,6 +51,7 @@ const CLUSTER: readonly object[] = [
   secret('openshift-config', 'pull-secret'),
   deployment('shop', `quay.io/ocp/shop@${DIGEST}`),
   deployment('till', 'docker.io/library/till:1'),
+  deployment('short', 'till:2'),
   {
     apiVersion: 'config.openshift.io/v1',
     kind: 'ClusterVersion',
@@ -88,7 +89,7 @@ const ROWS: readonly Row[] = [
     change: [digests(OLD)],
     code: 0,
     says: [
-      /^change nothing changes on nodes\nin use 4 images: 0 change, 0 lose their last place, 0 gain a mirror without/,
+      /^change nothing changes on nodes\nin use 5 images: 0 change, 0 lose their last place, 0 gain a mirror without/,
     ],
   },
   {
@@ -98,7 +99,7 @@ const ROWS: readonly Row[] = [
     code: 0,
     says: [
       /^change nodes reload CRI-O, without a drain/,
-      /4 images: 2 change/,
+      /5 images: 2 change/,
       /places {6}quay\.io\/ocp\/shop@.* {2}\(Deployment\/web\/shop, for node\)\n {12}before: m\.example\.com\/ocp\/shop@.*, quay\.io\/ocp\/shop@.*\n {12}after: {2}m\.example\.com\/new\/shop@/,
       /ClusterVersion\/version/,
     ],
@@ -141,11 +142,28 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    name: 'a short name is followed to every registry that nodes search',
+    reason: 'a change of the search list, or of the mirrors of one of them, changes where it comes from',
+    change: [
+      {
+        apiVersion: 'config.openshift.io/v1',
+        kind: 'Image',
+        metadata: { name: 'cluster' },
+        spec: { registrySources: { containerRuntimeSearchRegistries: ['m.example.com', 'docker.io'] } },
+      },
+    ],
+    code: 0,
+    says: [
+      /5 images: 1 change, 0 lose/,
+      /places {6}till:2 {2}\(Deployment\/web\/short, for node\)\n {12}before: registry\.access\.redhat\.com\/till:2, docker\.io\/library\/till:2\n {12}after: {2}m\.example\.com\/till:2, docker\.io\/library\/till:2/,
+    ],
+  },
+  {
     name: 'what the operator refuses',
     reason: 'nodes keep what they have',
     change: [digests({ source: 'quay.io/ocp', mirrors: ['https://m.example.com'] })],
     code: 1,
-    says: [/would refuse this: nodes keep what they have\nin use 4 images: 0 change/],
+    says: [/would refuse this: nodes keep what they have\nin use 5 images: 0 change/],
   },
 ];
 
