@@ -34,6 +34,7 @@ const TABLE = {
     { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to take on' },
     { name: 'MANAGEMENT_NAMESPACE', help: "namespace of HyperShift's Secret; without it none is written" },
     { name: 'MANAGEMENT_SECRET_NAME', help: 'its name (default pull-secret)' },
+    { name: 'TRACEPARENT', help: 'W3C Trace Context, for log and result' },
     { name: 'RESULT_FILE', help: 'where the result is written, besides the termination log' },
     { name: 'TERMINATION_LOG', help: '(default /dev/termination-log)' },
     { name: 'GCP_API_TIMEOUT', help: 'for each answer (default 30s)' },

@@ -106,3 +106,11 @@ export function gcpSecretName(
 ): string {
   return fillTemplate(settings.gcpSecretName, cluster);
 }
+
+/** W3C Trace Context, version 00 and later ones that keep its form. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** A trace context that can be handed on; undefined for anything else. */
+export function readTraceparent(text: string | undefined): string | undefined {
+  return text !== undefined && TRACEPARENT.test(text) ? text : undefined;
+}

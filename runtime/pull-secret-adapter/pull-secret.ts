@@ -11,6 +11,7 @@ import {
   parseDockerConfig,
 } from '../rules/docker-config/docker-config.ts';
 import { type Redacted, reveal } from '../rules/redacted.ts';
+import { pullSecretHint } from './pull-secret-hint.ts';
 
 /** Largest payload that Secret Manager takes. */
 export const MAX_PULL_SECRET_BYTES = 65_536;
@@ -43,9 +44,12 @@ export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
   }
   if (!text.isWellFormed()) return failed('invalid JSON: the text is not valid Unicode');
   const parsed = parseDockerConfig(secret);
-  if (!parsed.ok) return failed(documentProblem(parsed.problem, text));
+  if (!parsed.ok) return failed(`${documentProblem(parsed.problem, text)}${pullSecretHint(text)}`);
   const { hasAuths, entries, kubeletFault } = parsed.config;
-  if (!hasAuths) return failed("missing 'auths' key, or it is null: 'auths' must be a non-empty object");
+  if (!hasAuths)
+    return failed(
+      `missing 'auths' key, or it is null: 'auths' must be a non-empty object${pullSecretHint(text)}`,
+    );
   if (entries.length === 0) return failed("'auths' must be a non-empty object");
   const problems = entries.flatMap(entryProblem);
   if (problems.length === 0 && kubeletFault !== undefined)

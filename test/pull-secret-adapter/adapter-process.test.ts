@@ -141,6 +141,17 @@ test('1,000 redeliveries, out of order: one Job, and two reports for each cluste
   await stop();
 });
 
+test('the trace of an event goes on into Job and log', async () => {
+  const { api, cluster, handle, log, stop } = await start();
+  api.add('cls-1', goodSpec('trace'));
+  const event = JSON.parse(Buffer.from(eventFor('cls-1', '1').body).toString()) as object;
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  await handle({ body: Buffer.from(JSON.stringify({ ...event, traceparent })), attributes: {} });
+  assert.match(JSON.stringify(cluster.all('jobs')), new RegExp(`"TRACEPARENT","value":"${traceparent}"`));
+  assert.ok(log.some((line) => line.includes('"reconciled"') && line.includes(traceparent)));
+  await stop();
+});
+
 test('an event of an older generation after the newer one changes nothing', async () => {
   const { api, cluster, handle, stop } = await start();
   api.add('cls-1', goodSpec('old'));

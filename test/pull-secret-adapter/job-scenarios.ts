@@ -34,6 +34,16 @@ function enabled(secret: StoredSecret | undefined): string[] {
 }
 
 export function jobScenarios(test: TestSuite, run: JobRunner): void {
+  test('the trace of who asked stands in every line and in the result; what is none does not', () =>
+    withDouble(async (double) => {
+      const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+      const { lines, result } = await run(double, { TRACEPARENT: traceparent });
+      assert.equal(result.details['traceparent'], traceparent);
+      assert.ok(lines.length > 0 && lines.every((line) => line['traceparent'] === traceparent));
+      const wrong = await run(double, { TRACEPARENT: 'x\n' });
+      assert.equal(wrong.result.details['traceparent'], undefined);
+    }));
+
   test('stores a fresh secret with four calls, and leaves it alone with two', () =>
     withDouble(async (double) => {
       const first = await run(double);

@@ -45,6 +45,48 @@ const ROWS: readonly Row[] = [
   },
   { name: '65 KiB', reason: 'refused by Secret Manager', text: sized(66_560), problem: /has 66560 bytes/ },
   {
+    name: 'base64 of a good document',
+    reason: 'copied out of a Secret',
+    text: base64(entry({ auth })),
+    problem: /it is base64 of a pull secret/,
+  },
+  {
+    name: 'base64 in lines',
+    reason: 'as the command writes it',
+    text: `${base64(entry({ auth })).replaceAll(/.{20}/g, '$&\n')}\n`,
+    problem: /it is base64 of a pull secret/,
+  },
+  {
+    name: 'base64 of something else',
+    reason: 'nothing is known',
+    text: base64('{"a":1}'),
+    problem: /^invalid JSON: [^;]*$/,
+  },
+  {
+    name: 'a good document in a text',
+    reason: 'encoded twice',
+    text: JSON.stringify(entry({ auth })),
+    problem: /it is JSON in a text/,
+  },
+  {
+    name: 'a whole Secret',
+    reason: 'the manifest instead of what is in it',
+    text: JSON.stringify({ kind: 'Secret', data: { '.dockerconfigjson': base64(entry({ auth })) } }),
+    problem: /it is a Secret of Kubernetes/,
+  },
+  {
+    name: 'a whole Secret in YAML',
+    reason: 'the same',
+    text: `apiVersion: v1\nkind: Secret\ndata:\n  .dockerconfigjson: ${base64(entry({ auth }))}\n`,
+    problem: /it is a Secret of Kubernetes/,
+  },
+  {
+    name: 'entries without "auths"',
+    reason: 'one level too deep',
+    text: JSON.stringify({ 'quay.io': { auth } }),
+    problem: /put them under "auths"/,
+  },
+  {
     name: 'half a character',
     reason: 'cannot be written as UTF-8',
     text: '{"auths":{"\ud800":{}}}',

@@ -13,7 +13,7 @@ export interface PassEnd {
 
 export interface ClusterQueueOptions {
   /** One pass; may fail. */
-  readonly reconcile: (id: string, asked: boolean) => Promise<PassEnd>;
+  readonly reconcile: (id: string, asked: boolean, traceparent: string | undefined) => Promise<PassEnd>;
   /** Passes at the same time. @default {20} */
   readonly concurrency?: number;
   /** A pass failed that nobody waited for; it is tried again, for the how many-th time. */
@@ -23,6 +23,8 @@ export interface ClusterQueueOptions {
 
 interface Asked {
   readonly waiters: PromiseWithResolvers<void>[];
+  /** Of who asked last and said it. */
+  traceparent?: string;
 }
 
 export class ClusterQueue {
@@ -44,9 +46,10 @@ export class ClusterQueue {
   }
 
   /** Settles with a pass that began after this call. */
-  ask(id: string): Promise<void> {
+  ask(id: string, traceparent?: string): Promise<void> {
     const waiter = Promise.withResolvers<void>();
-    const asked = this.#asked.get(id) ?? { waiters: [] };
+    const asked: Asked = this.#asked.get(id) ?? { waiters: [] };
+    if (traceparent !== undefined) asked.traceparent = traceparent;
     asked.waiters.push(waiter);
     this.#asked.set(id, asked);
     this.#queue.add(id);
@@ -77,10 +80,10 @@ export class ClusterQueue {
   }
 
   async #run(id: string): Promise<void> {
-    const waiters = this.#asked.get(id)?.waiters ?? [];
+    const { waiters = [], traceparent } = this.#asked.get(id) ?? {};
     this.#asked.delete(id);
     try {
-      const { requeueAfterMs, fault } = await this.#options.reconcile(id, waiters.length > 0);
+      const { requeueAfterMs, fault } = await this.#options.reconcile(id, waiters.length > 0, traceparent);
       for (const waiter of waiters) waiter.resolve();
       if (fault !== undefined) return this.#again(id, fault);
       this.#queue.forget(id);

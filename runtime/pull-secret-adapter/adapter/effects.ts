@@ -16,6 +16,8 @@ export const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 export interface EffectContext {
   readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
   readonly settings: AdapterSettings;
+  /** W3C Trace Context of the event that asked; goes on into the Job. */
+  readonly traceparent?: string;
   /** Told of labels that were put back. */
   readonly onRepair?: (
     job: { readonly name: string; readonly uid: string },
@@ -81,7 +83,9 @@ async function start(
   const written = withSecret
     ? await writeExactly(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
     : undefined;
-  const task = { ...effect, verifyRequest: record?.verifyRequest ?? '' };
+  const { traceparent } = context;
+  const trace = traceparent === undefined ? {} : { traceparent };
+  const task = { ...effect, verifyRequest: record?.verifyRequest ?? '', ...trace };
   const job = await applyJob(jobObject(cluster, settings, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)

@@ -5,6 +5,7 @@ import { backOffMs } from '../../rules/back-off.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { clusterHint } from '../cluster-event.ts';
+import { readTraceparent } from '../names.ts';
 import { RecentKeys } from './recent-keys.ts';
 
 /** Between looks at one cluster. */
@@ -16,7 +17,7 @@ export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
 export interface HandlerOptions {
   /** Settles with a look that began after the call. */
-  readonly ask: (clusterId: string) => Promise<void>;
+  readonly ask: (clusterId: string, traceparent?: string) => Promise<void>;
   readonly logger: Logger;
   readonly count: (outcome: EventOutcome) => void;
   /** Rejects when the process ends. */
@@ -66,7 +67,8 @@ export function eventHandler(options: HandlerOptions): Handler {
     const { source, id } = read.event;
     const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
     if (id !== '' && seen.get(key) === true) return done(options, 'duplicate');
-    const end = await look(options, clusterId, tries);
+    const traceparent = readTraceparent(read.event.extensions['traceparent']);
+    const end = await look(options, { clusterId, traceparent }, tries);
     if (end.is === 'failed') return afterFailure(key, end.error);
     if (end.is === 'stopped') return again(options);
     successes += 1;
@@ -78,15 +80,26 @@ export function eventHandler(options: HandlerOptions): Handler {
 
 type LookEnd = { readonly is: 'done' | 'stopped' } | { readonly is: 'failed'; readonly error: unknown };
 
-async function look(options: HandlerOptions, clusterId: string, tries: number): Promise<LookEnd> {
+async function look(
+  options: HandlerOptions,
+  { clusterId, traceparent }: { readonly clusterId: string; readonly traceparent: string | undefined },
+  tries: number,
+): Promise<LookEnd> {
   for (let attempt = 1; ; attempt += 1) {
     let failure: unknown;
     try {
-      await options.ask(clusterId);
+      await options.ask(clusterId, traceparent);
       return { is: 'done' };
     } catch (error) {
       failure = error;
-      const fields = { cluster: clusterId, attempt, code: codeOf(error), error: describeError(error) };
+      const trace = traceparent === undefined ? {} : { traceparent };
+      const fields = {
+        cluster: clusterId,
+        attempt,
+        code: codeOf(error),
+        error: describeError(error),
+        ...trace,
+      };
       options.logger.warn('A cluster could not be looked at', fields);
     }
     try {

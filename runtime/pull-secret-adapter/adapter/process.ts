@@ -51,7 +51,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const secrets = new SecretMetrics();
   const onRepair = labelReporter(process);
   const clusters = new ClusterQueue({
-    reconcile: (id, asked) => measured(process, { secrets, onRepair }, id, asked),
+    reconcile: (id, asked, traceparent) => measured(process, { secrets, onRepair, traceparent }, id, asked),
     concurrency: process.concurrency,
     observer: {
       added: () => metrics.queue.added(NAME),
@@ -69,7 +69,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   metrics.queue.depth(NAME, () => clusters.depth);
   const consumer = await process.consume(
     eventHandler({
-      ask: (id) => clusters.ask(id),
+      ask: (id, traceparent) => clusters.ask(id, traceparent),
       logger,
       count: eventCounter(metrics),
       pause: (ms) => sleep(ms, undefined, { signal }),
@@ -87,20 +87,26 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
 
 interface Reports {
   readonly secrets: SecretMetrics;
+  readonly traceparent: string | undefined;
   readonly onRepair: NonNullable<PassContext['onRepair']>;
 }
 
 async function measured(
   process: AdapterProcess,
-  { secrets, onRepair }: Reports,
+  { secrets, onRepair, traceparent }: Reports,
   id: string,
   asked: boolean,
 ): Promise<PassResult> {
   const { logger, metrics } = process;
+  const trace = traceparent === undefined ? {} : { traceparent };
   const began = performance.now();
   const took = (): number => (performance.now() - began) / 1000;
   try {
-    const result = await reconcileCluster(id, { ...process, now: () => new Date(), onRepair }, asked);
+    const result = await reconcileCluster(
+      id,
+      { ...process, ...trace, now: () => new Date(), onRepair },
+      asked,
+    );
     secrets.reconciled(id, result);
     const plain = result.requeueAfterMs === undefined ? 'success' : 'requeue_after';
     metrics.reconciled(NAME, result.fault === undefined ? plain : 'error', took());
@@ -108,6 +114,7 @@ async function measured(
       cluster: id,
       phase: result.phase,
       reason: result.reason,
+      ...trace,
     });
     return result;
   } catch (error) {

@@ -80,6 +80,8 @@ export interface JobRequest {
   readonly places: readonly string[];
   /** The request that it answers. */
   readonly verifyRequest?: string;
+  /** W3C Trace Context. */
+  readonly traceparent?: string;
 }
 
 /** The Job of one generation. */
@@ -97,10 +99,12 @@ export function jobObject(
     imagePullSecrets: settings.imagePullSecrets,
     serviceAccount: settings.serviceAccount,
     needsApiServer: needsApiServer(cluster, settings, step),
-    env:
-      step.purpose === 'store'
+    env: {
+      ...(step.purpose === 'store'
         ? storeEnvironment(cluster, settings)
-        : deleteEnvironment(cluster, settings, step.places),
+        : deleteEnvironment(cluster, settings, step.places)),
+      ...(step.traceparent === undefined ? {} : { TRACEPARENT: step.traceparent }),
+    },
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
     passAs: settings.passAs,
     ...(settings.federation === '' ? {} : { federation: settings.federation }),

@@ -7,6 +7,7 @@ import type { HttpClient } from '../../http/client.ts';
 import { openHttpClient } from '../../http/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
+import { readTraceparent } from '../names.ts';
 import type { GooglePlace, KubernetesPlace } from '../places.ts';
 import { accountDomain } from '../templates.ts';
 import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
@@ -46,7 +47,7 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
       error,
     );
   }
-  await handOver(env, end);
+  await handOver(env, traced(end, env));
   return end.exitCode;
 }
 
@@ -169,8 +170,16 @@ async function pullSecretFile(env: JobEnvironment): Promise<Redacted<string> | u
   return redact(bytes.toString('utf8'));
 }
 
+/** So that the report, which takes in what the Job says, can be found from the trace that asked for it. */
+function traced(end: JobExit, env: JobEnvironment): JobExit {
+  const traceparent = readTraceparent(env['TRACEPARENT']);
+  if (traceparent === undefined) return end;
+  return { ...end, result: { ...end.result, details: { ...end.result.details, traceparent } } };
+}
+
 /** The lines of the existing job: same names, one JSON object a line. */
 function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
+  const traceparent = readTraceparent(env['TRACEPARENT']);
   return (level, operation, message, version) => {
     const line = {
       timestamp: `${new Date().toISOString().slice(0, 19)}Z`,
@@ -180,6 +189,7 @@ function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
       operation,
       message,
       ...(version === undefined ? {} : { version }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     write(`${JSON.stringify(line)}\n`);
   };
