@@ -22,16 +22,21 @@ const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/;
  */
 export function pullSecretHint(text: string): string {
   const value = jsonOf(text);
-  const inner = typeof value === 'string' ? value : value === undefined ? text : undefined;
-  if (inner !== undefined) {
-    const decoded = BASE64.test(inner.trimEnd())
-      ? jsonOf(Buffer.from(inner, 'base64').toString('utf8'))
-      : undefined;
-    if (hasAuths(decoded))
-      return '; it is base64 of a pull secret: give the text that "base64 --decode" prints';
-    if (hasAuths(jsonOf(inner))) return '; it is JSON in a text: give the object itself';
-    return /^kind:\s*Secret\s*$/m.test(inner) ? WHOLE_SECRET : '';
-  }
+  if (value === undefined) return hintOfText(text);
+  return typeof value === 'string' ? hintOfText(value) : hintOfObject(value);
+}
+
+function hintOfText(text: string): string {
+  const decoded = BASE64.test(text.trimEnd())
+    ? jsonOf(Buffer.from(text, 'base64').toString('utf8'))
+    : undefined;
+  if (hasAuths(decoded))
+    return '; it is base64 of a pull secret: give the text that "base64 --decode" prints';
+  if (hasAuths(jsonOf(text))) return '; it is JSON in a text: give the object itself';
+  return /^kind: ?Secret$/m.test(text) ? WHOLE_SECRET : '';
+}
+
+function hintOfObject(value: unknown): string {
   if (!isRecord(value) || 'auths' in value) return '';
   if (value['kind'] === 'Secret' || '.dockerconfigjson' in value) return WHOLE_SECRET;
   const entries = Object.values(value);
