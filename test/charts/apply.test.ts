@@ -182,6 +182,40 @@ else {
     assert.equal((await post(additional('kubernetes.io/dockerconfigjson', good))).status, 201);
   });
 
+  test('what deny cannot judge is what docs say: CEL reads no entry, and the API server no more than JSON', async () => {
+    const secret = additional('kubernetes.io/dockerconfigjson', good);
+    await plane.remove(secret);
+    const base64 = (text: string) => ({ '.dockerconfigjson': Buffer.from(text).toString('base64') });
+    const noJson = await post({ ...secret, data: base64('{"auths":') });
+    assert.equal(noJson.status, 422);
+    assert.match(noJson.body.message ?? '', /unexpected end of JSON input/);
+    assert.equal((await post({ ...secret, data: base64('{"auths":{"a.io":{"auth":"-"}}}') })).status, 201);
+    const policy = (expression: string) =>
+      plane.client.request(
+        'POST',
+        '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies?dryRun=All',
+        {
+          metadata: { name: 'entries.example.com' },
+          spec: {
+            matchConstraints: {
+              resourceRules: [
+                { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] },
+              ],
+            },
+            validations: [{ expression }],
+          },
+        },
+      );
+    const value = `object.data['.dockerconfigjson']`;
+    assert.equal((await policy(`${value}.matches('^[A-Za-z0-9+/=]*$')`)).status, 201);
+    // The day on which one of these is taken, the policy can judge entries.
+    for (const reader of [`base64.decode(${value}) != b''`, `json.decode(${value}) != null`]) {
+      const refused = await policy(reader);
+      assert.equal(refused.status, 422, reader);
+      assert.match(refused.body.message ?? '', /undeclared reference|undefined field/);
+    }
+  });
+
   test('server-side apply creates with a right to create that is limited to a name', async () => {
     const user = await plane.user({
       name: 'by-name',
