@@ -2,15 +2,21 @@
 /** What a real API server makes of pods: with the compiled policy, with the webhook over TLS, and with neither. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { mergeImagePullSecrets } from '../../runtime/rules/injection/image-pull-secrets.ts';
+import {
+  INJECTED_ANNOTATION,
+  injectedText,
+  MAX_INJECTED_TEXT,
+  mergeImagePullSecrets,
+} from '../../runtime/rules/injection/image-pull-secrets.ts';
 import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
 import { injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
 import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-policy.ts';
+import type { EnforcingAccount } from '../../runtime/rules/injection/service-account-pull-secrets.ts';
 import { readSidecarSet, type SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
-import { createPod, type PodInput, readyNamespace, startPlane } from './live.ts';
+import { createPod, type PodInput, postPod, readyNamespace, startPlane } from './live.ts';
 
 const test = suite('admission of pods');
 const missing = missingControlPlane();
@@ -48,6 +54,7 @@ else {
   const usePlan = async (
     profiles: readonly PullSecretProfile[],
     sets: readonly SidecarSet[] = [],
+    enforcing: readonly EnforcingAccount[] = [],
   ): Promise<void> => {
     marker += 1;
     const sign = `marker-${marker}`;
@@ -59,6 +66,7 @@ else {
     const compiled = compileInjectionPolicy(injectionPlan([...profiles, signal], sets), {
       apiVersion: V1,
       excludedNamespaces: ['pullwright-system'],
+      enforcing,
     });
     assert.ok(compiled.ok);
     for (const object of [compiled.policy, compiled.binding]) await plane.apply(object);
@@ -76,6 +84,16 @@ else {
     count += 1;
     const created = await createPod(plane, { name: `p-${count}`, ...input });
     return 'names' in created ? created.names : created.refused;
+  };
+  /** What the pod says of who added its names. */
+  const told = async (input: Omit<PodInput, 'name'>): Promise<string> => {
+    count += 1;
+    const made = await postPod(plane, { name: `t-${count}`, ...input });
+    assert.ok('pod' in made, JSON.stringify(made));
+    const { annotations = {} } = made.pod.metadata as { annotations?: Record<string, string> };
+    const { [INJECTED_ANNOTATION]: text = '', ...rest } = annotations;
+    assert.deepEqual(rest, input.annotations ?? {}, 'its own annotations stay');
+    return text;
   };
 
   test('the policy answers as the rule does, for drawn plans and pods', async () => {
@@ -131,7 +149,7 @@ else {
           ...(draw(2) === 0 ? { tier: 'prod' } : {}),
         };
         const own = pick([[], ['a'], ['q', 'q', 'x'], ['b', 'a']]);
-        const { names } = planInjection(plan, {
+        const { names, by } = planInjection(plan, {
           labels,
           namespaceLabels: { ...spaces[namespace], 'kubernetes.io/metadata.name': namespace },
         });
@@ -140,6 +158,12 @@ else {
         assert.deepEqual(
           await admitted({ namespace, labels, own }),
           wanted,
+          JSON.stringify({ plan, namespace, labels, own }),
+        );
+        const annotations = { ...(draw(2) === 0 ? { 'example.com/own': 'x' } : {}) };
+        assert.equal(
+          await told({ namespace, labels, own, annotations }),
+          injectedText(by, mergeImagePullSecrets(references, names).added),
           JSON.stringify({ plan, namespace, labels, own }),
         );
       }
@@ -195,6 +219,34 @@ else {
     await recorded('policy');
   });
 
+  test('accounts that enforce mountable secrets are left out by the policy, unless they list what is added', async () => {
+    const account = (name: string, listed: readonly string[]): EnforcingAccount => ({
+      namespace: 'two',
+      name,
+      listed,
+    });
+    const accounts = [account('strict', []), account('lists', ['s0', 's1', ...live.add])];
+    for (const { namespace, name, listed } of accounts)
+      await plane.apply({
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: {
+          name,
+          namespace,
+          annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' },
+        },
+        imagePullSecrets: listed.map((secret) => ({ name: secret })),
+      });
+    await usePlan([all], [], accounts);
+    assert.deepEqual(await admitted({ namespace: 'two', account: 'strict' }), []);
+    assert.equal(await told({ namespace: 'two', account: 'strict' }), '');
+    assert.deepEqual(await admitted({ namespace: 'two', account: 'lists', own: ['s1'] }), [
+      's1',
+      ...live.add.filter((name) => name !== 's1'),
+    ]);
+    assert.deepEqual(await admitted({ namespace: 'two' }), live.add, 'another account of the namespace');
+  });
+
   const mirror = {
     annotations: { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.hash': 'x' },
     nodeName: 'node',
@@ -227,6 +279,20 @@ else {
     );
     await usePlan(many);
     assert.equal(((await admitted({ namespace: 'one' })) as string[]).length, 500);
+    const text = await told({ namespace: 'one', own: ['n3'] });
+    assert.ok(text.startsWith('profile/m0: n0; profile/m1: n1; profile/m10: n10; '), text);
+    assert.ok(!text.includes('profile/m3: ') && text.includes('profile/m499: n499'), text);
+  });
+
+  test('a long list of who added what is cut; the names are all there', async () => {
+    const long = `a-profile-with-a-name-of-some-length-${'x'.repeat(30)}`;
+    const many = Array.from({ length: 300 }, (_, at) =>
+      profileOf(`${long}-${at}`, { namespaceSelector: {}, selector: {}, secrets: [{ name: `n${at}` }] }),
+    );
+    await usePlan(many);
+    assert.equal(((await admitted({ namespace: 'one' })) as string[]).length, 300);
+    const text = await told({ namespace: 'one' });
+    assert.deepEqual([text.length, text.slice(-3)], [MAX_INJECTED_TEXT + 3, '...']);
   });
 
   test.lastly('the control plane stops', () => plane.stop());

@@ -172,15 +172,20 @@ export async function createPod(
   plane: ControlPlane,
   input: PodInput,
 ): Promise<{ readonly names: readonly string[] } | { readonly refused: string }> {
-  const pod = podObject(input);
-  const { status, body } = await plane.client.request(
-    'POST',
-    `/api/v1/namespaces/${input.namespace}/pods`,
-    pod,
-  );
-  if (status !== 201) return { refused: String(body.message) };
-  const references = (body.spec.imagePullSecrets ?? []) as readonly { name?: string }[];
+  const made = await postPod(plane, input);
+  if ('refused' in made) return made;
+  const references = (made.pod['spec'].imagePullSecrets ?? []) as readonly { name?: string }[];
   return { names: references.map((reference) => reference.name ?? '') };
+}
+
+/** The pod that the API server makes of a POST. */
+export async function postPod(
+  plane: ControlPlane,
+  input: PodInput,
+): Promise<{ readonly pod: TestObject } | { readonly refused: string }> {
+  const path = `/api/v1/namespaces/${input.namespace}/pods`;
+  const { status, body } = await plane.client.request('POST', path, podObject(input));
+  return status === 201 ? { pod: body as TestObject } : { refused: String(body.message) };
 }
 
 /** Waits until the namespace has its service account, without which no pod can be created. */

@@ -1,12 +1,21 @@
 /** What the webhook makes of a pod that is being created: the same plan that the admission policy is compiled from. */
 import type { World } from '../../controller/contract.ts';
 import {
+  INJECTED_ANNOTATION,
+  injectedText,
   type LocalObjectReference,
   mergeImagePullSecrets,
   patchImagePullSecrets,
+  patchInjectedText,
+  type SetAnnotations,
   type SetPullSecrets,
 } from '../../rules/injection/image-pull-secrets.ts';
-import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import {
+  exemption,
+  type InjectionPlan,
+  type PlannedInjection,
+  planInjection,
+} from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import {
   accountRefuses,
@@ -55,7 +64,7 @@ export interface AdmissionInput {
 
 export interface PodAnswer {
   readonly outcome: 'injected' | 'unchanged' | 'skipped';
-  readonly patch: readonly SetPullSecrets[];
+  readonly patch: readonly (SetPullSecrets | SetAnnotations)[];
   readonly warnings: readonly string[];
 }
 
@@ -75,20 +84,20 @@ export function policyInjects(world: World): boolean {
 /** Decides for one pod. */
 export function admitPod(world: World, input: AdmissionInput): PodAnswer {
   const { namespace, namespaceLabels, plan, options } = input;
-  const { metadata = {}, spec = {} } = input.pod;
+  const { metadata = {} } = input.pod;
   const { labels = {}, annotations = {} } = metadata;
   const seen = { namespace, namespaceLabels, labels, annotations };
   if (isOver(input.pod) || exemption(seen, excludedNamespaces(options)) !== undefined) return SKIPPED;
-  const { names } = planInjection(plan, seen);
-  if (names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
-  return inject(world, namespace, spec, names);
+  const planned = planInjection(plan, seen);
+  if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
+  return inject(world, namespace, input.pod, planned);
 }
 
 function inject(
   world: World,
   namespace: string,
-  spec: NonNullable<AdmittedPod['spec']>,
-  names: readonly string[],
+  { metadata: { annotations } = {}, spec = {} }: AdmittedPod,
+  { names, by }: PlannedInjection,
 ): PodAnswer {
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
   const merged = mergeImagePullSecrets(own, names);
@@ -96,7 +105,9 @@ function inject(
     const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
     return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
   }
-  const patch = patchImagePullSecrets(own, merged);
+  const note = (): SetAnnotations =>
+    patchInjectedText(annotations, injectedText(by, merged.added, annotations?.[INJECTED_ANNOTATION]));
+  const patch = [...patchImagePullSecrets(own, merged), ...(merged.added.length === 0 ? [] : [note()])];
   return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
 }
 

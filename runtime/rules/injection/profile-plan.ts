@@ -3,6 +3,7 @@
  * compiled to the admission policy, evaluated by the webhook, previewed offline and audited.
  */
 import { type Labels, selects } from '../kubernetes/label-selector.ts';
+import type { InjectionSource } from './image-pull-secrets.ts';
 import { compareProfiles, type PullSecretProfile } from './profile.ts';
 import { compareSidecarSets, type PodIdentity, type SidecarSet, sidecarSetSelects } from './sidecar-set.ts';
 
@@ -59,7 +60,7 @@ export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]
 export interface PlannedInjection {
   /** Each once, in order. */
   readonly names: readonly string[];
-  readonly by: readonly { readonly source: string; readonly names: readonly string[] }[];
+  readonly by: readonly InjectionSource[];
 }
 
 /**
@@ -92,10 +93,7 @@ export function planInjection(plan: InjectionPlan, pod: PodIdentity): PlannedInj
   return { names: [...new Set(by.flatMap((one) => one.names))], by };
 }
 
-function sidecarSetInjection(
-  plan: InjectionPlan,
-  pod: PodIdentity,
-): readonly { source: string; names: readonly string[] }[] {
+function sidecarSetInjection(plan: InjectionPlan, pod: PodIdentity): readonly InjectionSource[] {
   const matched = plan.sidecarSets.filter((set) => sidecarSetSelects(set, pod) === true);
   const replaced = new Set(matched.map((set) => set.canaryOf));
   const effective = matched.filter((set) => !replaced.has(set.name));

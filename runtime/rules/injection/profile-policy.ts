@@ -8,7 +8,9 @@
 
 import { type LabelRequirement, NAMESPACE_NAME_LABEL } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
+import { INJECTED_ANNOTATION, INJECTED_PATH, MAX_INJECTED_TEXT } from './image-pull-secrets.ts';
 import { INJECT_LABEL, type InjectionPlan, MIRROR_ANNOTATION } from './profile-plan.ts';
+import type { EnforcingAccount } from './service-account-pull-secrets.ts';
 import type { SidecarSet } from './sidecar-set.ts';
 
 export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
@@ -18,6 +20,8 @@ export interface PolicyOptions {
   readonly apiVersion: string;
   /** Pods of these namespaces are left alone. */
   readonly excludedNamespaces: readonly string[];
+  /** Accounts whose pods would be refused when they name what the account does not list. @default {[]} */
+  readonly enforcing?: readonly EnforcingAccount[];
 }
 
 export type CompiledPolicy =
@@ -51,6 +55,7 @@ export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptio
   const wants = [
     ...chunks(plan.profiles.map(profileTerm)).map((text, at) => ({ name: `profiles${at}`, text })),
     ...sidecarSetVariables(plan),
+    ...enforcingVariables(options.enforcing ?? []),
   ];
   const size = wants.reduce((sum, { text }) => sum + text.length, 0);
   const longest = Math.max(0, ...wants.map(({ text }) => text.length));
@@ -75,15 +80,20 @@ interface Variable {
 }
 
 function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObject {
-  const lists = wants.filter(({ name }) => name !== 'sets').map(({ name }) => `variables.${name}`);
+  const lists = wants
+    .filter(({ name }) => name.startsWith('profiles') || name === 'sidecarsets')
+    .map(({ name }) => `variables.${name}`);
   const variables: readonly Variable[] = [
     { name: 'own', text: "object.spec.?imagePullSecrets.orValue([]).map(s, s.?name.orValue(''))" },
     { name: 'have', text: 'variables.own.distinct()' },
     { name: 'l', text: 'object.metadata.?labels.orValue({})' },
     { name: 'nl', text: 'namespaceObject.metadata.?labels.orValue({})' },
     ...wants,
-    { name: 'want', text: lists.length === 0 ? '[]' : `[${lists.join(', ')}].flatten().distinct()` },
+    { name: 'by', text: `[${lists.join(', ')}].flatten()` },
+    { name: 'want', text: 'variables.by.map(b, b["names"]).flatten().distinct()' },
     { name: 'add', text: 'variables.want.filter(n, !(n in variables.have))' },
+    { name: 'refused', text: (options.enforcing ?? []).length === 0 ? 'false' : REFUSED },
+    { name: 'text', text: TEXT },
   ];
   return {
     apiVersion: options.apiVersion,
@@ -105,10 +115,42 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
   };
 }
 
+/** The account would refuse the pod for a name that it does not list: then nothing is added, as in the webhook. */
+const REFUSED =
+  'variables.account in variables.enforcing && (variables.have + variables.add).exists(n, !(n in variables.enforcing[variables.account]))';
+
+/** What `injectedText` gives for a pod that nobody has looked at before. */
+const TEXT = `variables.by.filter(b, b["names"].exists(n, !(n in variables.have)))
+  .map(b, b["by"][0] + ": " + b["names"].filter(n, !(n in variables.have)).join(", ")).join("; ")`;
+
 /** Repetitions in the pod's own list go only when something wants to inject, as with SidecarSets. */
-const PATCH = `size(variables.add) == 0 && (size(variables.want) == 0 || size(variables.have) == size(variables.own))
+const PATCH = `variables.refused || (size(variables.add) == 0 && (size(variables.want) == 0 || size(variables.have) == size(variables.own)))
   ? []
-  : [JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: (variables.have + variables.add).map(n, {"name": n})}]`;
+  : [JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: (variables.have + variables.add).map(n, {"name": n})}]
+    + (size(variables.add) == 0
+      ? []
+      : has(object.metadata.annotations)
+        ? [JSONPatch{op: "add", path: "${INJECTED_PATH}", value: ${cutText('variables.text')}}]
+        : [JSONPatch{op: "add", path: "/metadata/annotations", value: {"${INJECTED_ANNOTATION}": ${cutText('variables.text')}}}])`;
+
+function cutText(variable: string): string {
+  return `(size(${variable}) > ${MAX_INJECTED_TEXT} ? ${variable}.substring(0, ${MAX_INJECTED_TEXT}) + "..." : ${variable})`;
+}
+
+/** A policy cannot read service accounts: those that enforce are written into it. */
+function enforcingVariables(accounts: readonly EnforcingAccount[]): readonly Variable[] {
+  if (accounts.length === 0) return [];
+  const entries = accounts.map(
+    ({ namespace, name, listed }) => `${text(`${namespace}/${name}`)}: ${listTerm(listed)}`,
+  );
+  return [
+    { name: 'enforcing', text: `{${entries.join(', ')}}` },
+    {
+      name: 'account',
+      text: "namespaceObject.metadata.name + '/' + object.spec.?serviceAccountName.orValue('default')",
+    },
+  ];
+}
 
 function matchConstraints(excludedNamespaces: readonly string[]): Readonly<Record<string, unknown>> {
   const notFalse = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
@@ -144,7 +186,11 @@ function profileTerm(profile: InjectionPlan['profiles'][number]): string {
     ...profile.selector.map((one) => requirementTerm(one, 'variables.l')),
     ...profile.namespaceSelector.map((one) => requirementTerm(one, 'variables.nl')),
   ]);
-  return when(condition, listTerm(profile.secrets.map((secret) => secret.name)));
+  return when(
+    condition,
+    `profile/${profile.name}`,
+    profile.secrets.map((secret) => secret.name),
+  );
 }
 
 /** SidecarSets look at each other: a canary hides its base, and without a container in any of them none injects. */
@@ -153,7 +199,9 @@ function sidecarSetVariables(plan: InjectionPlan): readonly Variable[] {
   if (sets.length === 0) return [];
   const conditions = sets.map((set) => allOf([...setTerms(set)]));
   const effective = sets.map((set, at) => effectiveTerm(set, at, sets));
-  const lists = sets.map((set, at) => when(effective[at] ?? 'false', listTerm(set.imagePullSecrets)));
+  const lists = sets.map((set, at) =>
+    when(effective[at] ?? 'false', `sidecarset/${set.name}`, set.imagePullSecrets),
+  );
   const bringing = effective.filter((_, at) => (sets[at]?.containers ?? 0) > 0);
   const all = `[${lists.join(', ')}].flatten()`;
   return [
@@ -162,7 +210,7 @@ function sidecarSetVariables(plan: InjectionPlan): readonly Variable[] {
       name: 'sidecarsets',
       text: plan.withoutContainers
         ? all
-        : when(bringing.length === 0 ? 'false' : `[${bringing.join(', ')}].exists(m, m)`, all),
+        : `(${bringing.length === 0 ? 'false' : `[${bringing.join(', ')}].exists(m, m)`} ? ${all} : [])`,
     },
   ];
 }
@@ -202,8 +250,9 @@ function allOf(terms: readonly string[]): string {
   return terms.length === 0 ? 'true' : terms.join(' && ');
 }
 
-function when(condition: string, list: string): string {
-  return `(${condition} ? ${list} : [])`;
+/** Who adds what, where the condition holds. Two lists, because the values of one map have one type. */
+function when(condition: string, source: string, names: readonly string[]): string {
+  return `(${condition} ? [{"by": [${text(source)}], "names": ${listTerm(names)}}] : [])`;
 }
 
 function listTerm(names: readonly string[]): string {

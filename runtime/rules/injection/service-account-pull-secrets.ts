@@ -16,6 +16,13 @@ export interface PullSecretAccount {
   readonly enforceMountable: boolean;
 }
 
+/** An account that carries `kubernetes.io/enforce-mountable-secrets=true`, and the names that it lists. */
+export interface EnforcingAccount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly listed: readonly string[];
+}
+
 /** Whether the account would refuse a pod that names one of `names`. */
 export function accountRefuses(account: PullSecretAccount, names: readonly string[]): boolean {
   return account.enforceMountable && unlisted(names, account) !== undefined;

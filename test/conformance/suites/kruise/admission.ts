@@ -91,10 +91,11 @@ function admit(input: AdmissionCase): Expected {
   if (answer.outcome === 'skipped') return untouched;
   const { by } = planInjection(plan, { labels: pod.metadata.labels ?? {}, namespaceLabels: labels });
   const sets = by.map(({ source }) => source.replace(/^sidecarset\//i, '')).sort();
-  const [patch] = answer.patch;
+  // The annotation that says who added what is ours alone.
+  const patch = answer.patch.find(({ path }) => path === '/spec/imagePullSecrets');
   return {
     mutated: sets.length > 0,
-    imagePullSecrets: patch === undefined ? own : patch.value.map((reference) => reference.name ?? ''),
+    imagePullSecrets: patch?.path !== '/spec/imagePullSecrets' ? own : patch.value.map((reference) => reference.name ?? ''),
     injectedSidecarSets: sets,
   };
 }
