@@ -10,6 +10,8 @@ export function injectionAccess(input: {
   readonly secretNames?: readonly string[];
   readonly audit: boolean;
   readonly evict: boolean;
+  /** @default {false} */
+  readonly serviceAccounts?: boolean;
 }): readonly PolicyRule[] {
   const named = input.secretNames === undefined ? {} : { resourceNames: input.secretNames };
   const admission = 'admissionregistration.k8s.io';
@@ -45,6 +47,13 @@ export function injectionAccess(input: {
       ? [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ }]
       : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
+    // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
+    ...(input.admission !== 'none' || input.serviceAccounts === true
+      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: READ }]
+      : []),
+    ...(input.serviceAccounts === true
+      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
+      : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
     ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
     ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),

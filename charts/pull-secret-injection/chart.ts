@@ -48,12 +48,13 @@ function accountOf({ kind, namespace: own, account }: ClusterContext): Account |
 type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
-  const { admission = 'policy', audit = true, evict = false } = config;
+  const { admission = 'policy', audit = true, evict = false, serviceAccounts = false } = config;
   const { excludedNamespaces = [], trustedLabelKeys, withoutContainers, missingRevision, removals } = config;
   return {
     admission,
     audit,
     evict,
+    serviceAccounts,
     excludedNamespaces,
     trustedLabelKeys,
     withoutContainers,
@@ -69,7 +70,7 @@ function part(
   alsoOwn: readonly string[] = [],
 ): ReconcilerPart {
   const { admission = 'policy', audit = true, evict = false } = config;
-  const { trustedLabelKeys, secretNames } = config;
+  const { secretNames } = config;
   const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const excludedNamespaces =
     config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
@@ -81,9 +82,7 @@ function part(
       audit,
       evict,
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
-      ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
-      ...sidecarSetOptions(config),
-      ...(config.removals === undefined ? {} : { removals: config.removals }),
+      ...optional(config),
     },
     access: [
       {
@@ -91,6 +90,7 @@ function part(
           admission,
           audit,
           evict,
+          ...(config.serviceAccounts === undefined ? {} : { serviceAccounts: config.serviceAccounts }),
           ...(secretNames === undefined ? {} : { secretNames }),
         }),
         reasons: WHY_SO_WIDE,
@@ -105,15 +105,23 @@ const WHY_SO_WIDE = {
     'sources and copies lie in namespaces that profiles and grants name while it runs; admission policies are never asked about reads',
   'write-secrets': 'copies go to namespaces that profiles select while it runs',
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
-  'change-admission': 'the policy that injects is written from the profiles; only the one of its name',
+  'change-admission':
+    'the policy that injects, and which pods the webhook is sent, are written from the profiles; only the ones of their names',
   'end-pods': 'pods that wait for a credential are started anew, with evict: true',
 };
 
-function sidecarSetOptions({
+/** What the fleet leaves out is the reconciler's to choose. */
+function optional({
+  trustedLabelKeys,
+  serviceAccounts,
+  removals,
   withoutContainers,
   missingRevision,
 }: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   return {
+    ...(trustedLabelKeys === undefined ? {} : { trustedLabelKeys }),
+    ...(serviceAccounts === undefined ? {} : { serviceAccounts }),
+    ...(removals === undefined ? {} : { removals }),
     ...(withoutContainers === undefined ? {} : { withoutContainers }),
     ...(missingRevision === undefined ? {} : { missingRevision }),
   };
@@ -141,6 +149,7 @@ function pullSecretInjectionObjects(
       excludedNamespaces: config.excludedNamespaces ?? [],
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
       evict: config.evict ?? false,
+      serviceAccounts: config.serviceAccounts ?? false,
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',
       guardNamed: GUARD_NAMED,

@@ -9,6 +9,7 @@ import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels } from '../shared/objects.ts';
 import { triesPods } from './access.ts';
+import { accountGuardPolicy } from './account-guard.ts';
 import { aggregatedRoles } from './aggregated-roles.ts';
 import { collisionPolicy } from './collision.ts';
 import {
@@ -37,6 +38,8 @@ export interface InjectionObjectsInput {
   readonly evict: boolean;
   /** Secrets that the reconciler writes for other systems, by namespace. */
   readonly guardNamed: Readonly<Record<string, readonly string[]>>;
+  /** Whether the account may add names to ServiceAccounts. */
+  readonly serviceAccounts: boolean;
   readonly profiles: readonly { readonly name: string; readonly spec: Readonly<Record<string, unknown>> }[];
 }
 
@@ -52,6 +55,9 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...(input.account === undefined
       ? []
       : guardPolicy({ serviceAccount: input.account, named: input.guardNamed })),
+    ...(input.account === undefined || !input.serviceAccounts
+      ? []
+      : accountGuardPolicy({ serviceAccount: input.account })),
     ...(input.account === undefined || !triesPods(input)
       ? []
       : dryRunPolicy({ serviceAccount: input.account })),

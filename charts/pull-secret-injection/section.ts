@@ -30,6 +30,8 @@ export interface PullSecretInjectionInput {
   readonly audit?: boolean;
   /** Evict pods that cannot pull, for profiles with `repair: Evict`. @default {false} */
   readonly evict?: boolean;
+  /** Add the names of profiles that ask for it to ServiceAccounts, for tools that read credentials from there. @default {false} */
+  readonly serviceAccounts?: boolean;
   /** SidecarSets inject also where no matching set brings a container. @default {false} */
   readonly withoutContainers?: boolean;
   /** A SidecarSet that pins a revision which does not exist: it injects nothing, or its current names. @default {'skip'} */
@@ -78,6 +80,12 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .boolean()
     .exactOptional()
     .describe('Evict pods that cannot pull, for profiles with repair "Evict"'),
+  serviceAccounts: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Add the names of profiles with serviceAccounts to those ServiceAccounts; needs the right to patch them',
+    ),
   withoutContainers: z
     .boolean()
     .exactOptional()
@@ -158,7 +166,26 @@ function contradictions(config: PullSecretInjectionInput): readonly SectionProbl
           },
         ]
       : []),
+    ...unlistedAccounts(config),
   ];
+}
+
+/** A profile of the fleet that asks for what the same fleet does not allow. */
+function unlistedAccounts({
+  profiles = [],
+  serviceAccounts = false,
+}: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (serviceAccounts) return [];
+  return profiles.flatMap(({ spec }, index) =>
+    Array.isArray(spec['serviceAccounts']) && spec['serviceAccounts'].length > 0
+      ? [
+          {
+            path: ['profiles', index],
+            text: 'asks for names in ServiceAccounts: set serviceAccounts to true, or leave spec.serviceAccounts out',
+          },
+        ]
+      : [],
+  );
 }
 
 function profileProblems({ name, spec }: ProfileInput, index: number): readonly SectionProblem[] {

@@ -12,12 +12,16 @@ type Eviction = Extract<Action, { action: 'evict' }>;
 
 export class ActionRunner {
   readonly #clusters: Readonly<Record<Role, Cluster>>;
-  readonly #limiter: RateLimiter;
+  readonly #limiters: Readonly<Record<Action['action'], RateLimiter>>;
   readonly #budget: EvictionBudget;
 
   constructor(clusters: Readonly<Record<Role, Cluster>>, now: () => number, wall: () => number = Date.now) {
     this.#clusters = clusters;
-    this.#limiter = new RateLimiter({ now, firstMs: 0, maxMs: 0, rate: 2, burst: 10 });
+    this.#limiters = {
+      evict: new RateLimiter({ now, firstMs: 0, maxMs: 0, rate: 2, burst: 10 }),
+      // A patch disturbs no pod, and there may be one for each namespace.
+      'json-patch': new RateLimiter({ now, firstMs: 0, maxMs: 0, rate: 50, burst: 100 }),
+    };
     this.#budget = new EvictionBudget(wall);
   }
 
@@ -31,7 +35,7 @@ export class ActionRunner {
         problems.push(verdict);
         continue;
       }
-      const waitMs = this.#limiter.delayOf('actions');
+      const waitMs = this.#limiters[action.action].delayOf('actions');
       if (waitMs > 0) {
         const left = `${actions.length} actions are more than may be done at once`;
         return [...problems, { disposition: 'waiting', code: 'RateLimited', message: left, afterMs: waitMs }];

@@ -160,7 +160,7 @@ else {
           wanted,
           JSON.stringify({ plan, namespace, labels, own }),
         );
-        const annotations = { ...(draw(2) === 0 ? { 'example.com/own': 'x' } : {}) };
+        const annotations = draw(2) === 0 ? { 'example.com/own': 'x' } : {};
         assert.equal(
           await told({ namespace, labels, own, annotations }),
           injectedText(by, mergeImagePullSecrets(references, names).added),

@@ -31,7 +31,9 @@ else {
     secrets: [{ name: 'reg' }],
   });
   await plane.apply(team);
-  const reconciler = startReconciler(plane, await reconcilerUser(plane, 'webhook'), { admission: 'webhook' });
+  const reconciler = startReconciler(plane, await reconcilerUser(plane, { admission: 'webhook' }), {
+    admission: 'webhook',
+  });
 
   const injecting = async (wanted: RegExp): Promise<void> => {
     await eventually(

@@ -94,6 +94,14 @@ else {
     await soon(async () => assert.equal(await answer(red, 'red'), 'False NotGranted'));
     await soon(async () => assert.equal(await answer(blue, 'blue'), 'False NotGranted'));
     assert.equal(await holds('red'), false);
+    // A marker shows that the policy was compiled with both claims in sight.
+    const marker = { namespaceSelector: {}, selector: {}, mode: 'Inject', secrets: [{ name: 'marker' }] };
+    await plane.apply(profileObject('marker', marker));
+    await soon(async () => {
+      const created = await createPod(plane, { name: `waits-${Date.now()}`, namespace: 'red' });
+      assert.deepEqual(created, { names: ['marker'] }, 'nobody approved it: not even the name is given');
+    });
+    await plane.remove(profileObject('marker', marker));
     assert.equal((await blue.client.request('GET', `${claimsIn('red')}/quay`)).status, 403);
   });
 

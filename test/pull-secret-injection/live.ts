@@ -55,12 +55,12 @@ async function guarded(plane: ControlPlane): Promise<void> {
 /** The reconciler's account: what the charts grant, nothing else. */
 export function reconcilerUser(
   plane: ControlPlane,
-  admission: 'policy' | 'webhook' = 'policy',
+  more: Partial<Parameters<typeof injectionAccess>[0]> = {},
 ): Promise<User> {
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission, audit: true, evict: true }),
+    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }),
   });
 }
 

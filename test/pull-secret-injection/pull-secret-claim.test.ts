@@ -223,4 +223,20 @@ test('pods get the names where they were asked for, by policy', () => {
   assert.ok(!text.includes('blue'));
 });
 
+test('a claim that nobody approved gives nothing, not even the name to pods; a grant that is taken back takes it', () => {
+  const injects = offered({ mode: 'InjectAndDistribute' });
+  const policyOf = (seen: Scene): string =>
+    JSON.stringify(
+      seen.store
+        .list({ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'MutatingAdmissionPolicy' })
+        .map(({ spec }) => spec),
+    );
+  const asked = scene([red, blue, quay, injects, claim('red'), claim('blue'), grant('blue')]);
+  assert.ok(!policyOf(asked).includes('red\\"'), policyOf(asked));
+  assert.match(policyOf(asked), /in \[\\+"blue\\+"\]/);
+  const approved = asked.after([grant('red')]);
+  assert.match(policyOf(approved), /in \[\\+"red\\+"\]/);
+  assert.ok(!policyOf(approved).includes('blue'), 'taken back');
+});
+
 test.run();

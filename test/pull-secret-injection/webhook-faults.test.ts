@@ -108,7 +108,7 @@ else {
     const uninjected = await namesWithout();
     assert.ok(uninjected.includes('while-down'));
 
-    const reconciler = startReconciler(plane, await reconcilerUser(plane, 'webhook'), {
+    const reconciler = startReconciler(plane, await reconcilerUser(plane, { admission: 'webhook' }), {
       admission: 'webhook',
     });
     await eventually(

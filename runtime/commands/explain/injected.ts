@@ -8,6 +8,7 @@ import {
   excludedNamespaces,
   type InjectionOptions,
 } from '../../pull-secret-injection/options.ts';
+import { approvedPlan } from '../../pull-secret-injection/reconciler/approved.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
@@ -79,7 +80,7 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
   const world = worldOf(store, options);
   const force = forceOf(store, identity);
   const isExempt = exemption(identity, excludedNamespaces(options)) !== undefined;
-  const plan = injectionPlan(profilesIn(world), pinnedSetsIn(world, options));
+  const plan = approvedPlan(world, injectionPlan(profilesIn(world), pinnedSetsIn(world, options)), namespace);
   const seen = new Set(listed);
   return planInjection(plan, identity).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');

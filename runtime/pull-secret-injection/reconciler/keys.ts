@@ -14,7 +14,9 @@ import {
 } from '../../rules/injection/pull-secret-grant.ts';
 import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
+import { isPlanned } from './pod-audit.ts';
 import { claimObjects } from './requests.ts';
+import { accountSays, accountsMatter } from './service-accounts.ts';
 import {
   type Distributor,
   distributionIn,
@@ -24,16 +26,16 @@ import {
   sidecarSetObjects,
 } from './view.ts';
 
-/** Pods, and what a preview of them is made from. */
-const OF_PODS: ReadonlySet<string> = new Set(['Pod', 'ServiceAccount']);
-
 /** Keys to look at again after `changed` changed, appeared or went away. */
 export function keysFor(changed: Ref, world: World, options: InjectionOptions): readonly Key[] {
   const keys = new Keys(world, options);
-  if (OF_PODS.has(changed.kind)) return [keys.key('pods', changed.namespace)];
   switch (changed.kind) {
     case 'Namespace':
       return [...keys.namespace(changed.name), ...keys.counts()];
+    case 'Pod':
+      return [keys.key('pods', changed.namespace)];
+    case 'ServiceAccount':
+      return keys.account(changed);
     case 'Secret':
       return [...keys.secret(changed), ...keys.grantsOf(changed)];
     case PROFILE_KIND:
@@ -117,8 +119,29 @@ class Keys {
     return [
       this.key('namespace', name),
       ...(this.#options.audit ? [this.key('pods', name)] : []),
+      ...this.accounts(name),
       ...this.claims(name),
     ];
+  }
+
+  /** The accounts of one namespace, where there is anything to look at. */
+  accounts(namespace: string): readonly Key[] {
+    return accountsMatter(this.#world, namespace, this.#options) ? [this.key('accounts', namespace)] : [];
+  }
+
+  /** Nearly all accounts concern nobody. What an enforcing one lists decides what the policy gives to its pods. */
+  account(changed: Ref): readonly Key[] {
+    const { namespace = '' } = changed;
+    const object = this.#world.get(changed);
+    const pods = object !== undefined && isPlanned(object) ? [this.key('pods', namespace)] : [];
+    const said = saidBefore.get(this.#options) ?? new Map<string, string>();
+    saidBefore.set(this.#options, said);
+    const id = [this.#world.scope.name, 'account', namespace, changed.name].join(' ');
+    const [before, now] = [said.get(id) ?? '', accountSays(object)];
+    if (now === '') said.delete(id);
+    else said.set(id, now);
+    if (before === now) return [...pods, ...this.accounts(namespace)];
+    return [...pods, this.key('accounts', namespace), this.key('policy'), ...this.profiles()];
   }
 
   /** The claims in one namespace: what they ask for is there or not. */
@@ -177,9 +200,21 @@ class Keys {
       );
     const brings = ({ secrets }: Distributor): boolean => secrets.some((secret) => secret.name === name);
     const own = byName.has(name)
-      ? [this.key('namespace', namespace), ...this.claims(namespace), ...this.counts(brings)]
+      ? [
+          this.key('namespace', namespace),
+          ...this.claims(namespace),
+          ...this.accounts(namespace),
+          ...this.approval(namespace, byName.get(name) ?? []),
+          ...this.counts(brings),
+        ]
       : [];
     return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
+  }
+
+  /** Where a profile on request brings a Secret, its pods get the name. */
+  approval(namespace: string, bringing: readonly Distributor[]): readonly Key[] {
+    if (!bringing.some(({ onRequest }) => onRequest)) return [];
+    return [this.key('policy'), ...(this.#options.audit ? [this.key('pods', namespace)] : [])];
   }
 
   /** Consent concerns every namespace that a source beside it is brought to, and the grants that share its Secrets. */

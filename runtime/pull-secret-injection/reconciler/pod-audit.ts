@@ -17,8 +17,10 @@ import {
 } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { approvedPlan } from './approved.ts';
 import { evictionOf } from './eviction.ts';
 import { namespaceRef } from './namespace-plan.ts';
+import { refusesNames } from './service-accounts.ts';
 import type { UninjectedPod } from './uninjected-pod.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';
 
@@ -26,7 +28,7 @@ import { isTerminating, namespaceLabels, planIn } from './view.ts';
 export function reconcilePods(world: World, name: string, options: InjectionOptions): Outcome {
   const namespace = world.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
-  const plan = planIn(world, options);
+  const plan = approvedPlan(world, planIn(world, options), name);
   const found = uninjectedPods(world, namespace, plan, options);
   const previews = found.filter((one) => isPlanned(one.pod)).flatMap((one) => previewOf(world, one));
   const created = found.filter((one) => !isPlanned(one.pod));
@@ -86,10 +88,16 @@ export function uninjectedPods(
     const { names, by } = planInjection(plan, seen);
     const has = new Set(pullSecretsOf(pod));
     const missing = names.filter((secret) => !has.has(secret));
-    if (missing.length === 0) return [];
+    // Nobody would add them to a new one either: its account is spoken of instead.
+    if (missing.length === 0 || isLeftOut(world, pod, missing)) return [];
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
     return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
   });
+}
+
+function isLeftOut(world: World, pod: KubeObject, missing: readonly string[]): boolean {
+  const names = [...pullSecretsOf(pod), ...missing];
+  return refusesNames(world, pod.metadata.namespace ?? '', accountOf(pod), names);
 }
 
 /** The names in `spec.imagePullSecrets`. */
@@ -121,8 +129,8 @@ function isStuck(pod: KubeObject): boolean {
   );
 }
 
-/** A pod in a folder that no API server has seen: it shows what admission will make of it. Templates are never touched. */
-function isPlanned(pod: KubeObject): boolean {
+/** An object in a folder that no API server has seen. A pod shows what admission will make of it. Templates are never touched. */
+export function isPlanned(pod: KubeObject): boolean {
   return pod.metadata.creationTimestamp === undefined;
 }
 
@@ -143,11 +151,15 @@ function previewOf(world: World, { pod, missing }: UninjectedPod): readonly Appl
 /** The list of the service account, which the API server gives to a pod without one of its own before anybody injects. */
 function accountSecrets(world: World, pod: KubeObject): readonly string[] {
   const { namespace = '' } = pod.metadata;
-  const { serviceAccountName = 'default' } = (pod.spec ?? {}) as { serviceAccountName?: string };
   const ref = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace } as const;
-  const account = world.get({ ...ref, name: serviceAccountName === '' ? 'default' : serviceAccountName });
+  const account = world.get({ ...ref, name: accountOf(pod) });
   const references = account?.['imagePullSecrets'] as readonly { name?: string }[] | undefined;
   return (references ?? []).map((reference) => reference.name ?? '');
+}
+
+function accountOf(pod: KubeObject): string {
+  const { serviceAccountName = '' } = (pod.spec ?? {}) as { serviceAccountName?: string };
+  return serviceAccountName === '' ? 'default' : serviceAccountName;
 }
 
 function verdictOf({ pod, missing, by, stuck }: UninjectedPod): Verdict {

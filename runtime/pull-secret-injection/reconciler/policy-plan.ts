@@ -3,6 +3,8 @@ import type { Outcome, World } from '../../controller/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { compileInjectionPolicy } from '../../rules/injection/profile-policy.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { approvedPlan } from './approved.ts';
+import { enforcingIn } from './service-accounts.ts';
 import { planIn } from './view.ts';
 
 const VERSIONS: readonly string[] = [
@@ -27,11 +29,12 @@ export function policyVersion(world: World): string | undefined {
 export function reconcilePolicy(world: World, options: InjectionOptions): Outcome {
   const apiVersion = policyVersion(world);
   if (options.admission !== 'policy' || apiVersion === undefined) return {};
-  const plan = planIn(world, options);
+  const plan = approvedPlan(world, planIn(world, options));
   if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
   const compiled = compileInjectionPolicy(plan, {
     apiVersion,
     excludedNamespaces: excludedNamespaces(options),
+    enforcing: enforcingIn(world),
   });
   if (!compiled.ok) {
     return {

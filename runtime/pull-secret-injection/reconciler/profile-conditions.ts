@@ -5,6 +5,7 @@ import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
 import { CONFIRM_ANNOTATION } from '../../rules/injection/removal-breaker.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
+import { accountConditions } from './account-conditions.ts';
 import { annotatedGrant } from './consent.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { secretRef, sourceName } from './names.ts';
@@ -42,6 +43,7 @@ export function profileConditions(
     injecting,
     ...causes,
     ...present,
+    ...accountConditions(world, profile, options),
     ...grantConditions(world, profile, options),
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * Pull secret injection and distribution as one reconciler with seven sorts of keys: a namespace (its copies), the pods of a
- * namespace, the admission policy, the status of a profile, that of a grant, that of a claim, the report on a SidecarSet.
+ * Pull secret injection and distribution as one reconciler with eight sorts of keys: a namespace (its copies), the pods and the
+ * ServiceAccounts of a namespace, the admission policy, the status of a profile, that of a grant, that of a claim, the report on a SidecarSet.
  *
  * A namespace is a key of its own, so that a change of the source is seen by each copy that is still to be written, and
  * never waits behind the copies of the last one.
@@ -25,6 +25,7 @@ import { reconcileNamespace } from './namespace-plan.ts';
 import { reconcilePods } from './pod-audit.ts';
 import { reconcilePolicy } from './policy-plan.ts';
 import { reconcileProfile } from './profile-status.ts';
+import { reconcileAccounts } from './service-accounts.ts';
 import { reconcileSidecarSet } from './sidecar-set-status.ts';
 import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
@@ -61,8 +62,14 @@ function readsOf(options: InjectionOptions): readonly Read[] {
         }),
       ),
     ),
-    ...(options.audit ? [hosted('v1', 'Pod'), hosted('v1', 'ServiceAccount', { preview: true })] : []),
+    ...(options.audit ? [hosted('v1', 'Pod')] : []),
+    hosted('v1', 'ServiceAccount', readsAccounts(options) ? {} : { preview: true }),
   ];
+}
+
+/** Which of them enforce mountable secrets decides about injection; and names are added to them where that is wanted. */
+function readsAccounts({ admission, serviceAccounts }: InjectionOptions): boolean {
+  return admission !== 'none' || serviceAccounts;
 }
 
 /** Whether the webhook is asked, and whether one answers. */
@@ -96,11 +103,13 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     reconcile: (world, key) => {
       const [sort, ...rest] = key.name.split('/');
       const name = rest.join('/');
-      if (sort === 'namespace') return reconcileNamespace(world, key.namespace ?? '', options);
-      if (sort === 'pods') return reconcilePods(world, key.namespace ?? '', options);
+      const { namespace = '' } = key;
+      if (sort === 'namespace') return reconcileNamespace(world, namespace, options);
+      if (sort === 'accounts') return reconcileAccounts(world, namespace, options);
+      if (sort === 'pods') return reconcilePods(world, namespace, options);
       if (sort === 'profile') return reconcileProfile(world, name, options);
-      if (sort === 'grant') return reconcileGrant(world, key.namespace ?? '', name, options);
-      if (sort === 'claim') return reconcileClaim(world, key.namespace ?? '', name, options);
+      if (sort === 'grant') return reconcileGrant(world, namespace, name, options);
+      if (sort === 'claim') return reconcileClaim(world, namespace, name, options);
       if (sort === 'sidecarset') return reconcileSidecarSet(world, name, options);
       return reconcilePolicy(world, options);
     },

@@ -10,7 +10,9 @@ import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { isBrought } from './approved.ts';
 import { policyVersion } from './policy-plan.ts';
+import { refusesNames } from './service-accounts.ts';
 import { isTerminating, namespaceLabels } from './view.ts';
 
 /** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
@@ -26,7 +28,7 @@ export function trialOf(
     const own = namespaceLabels(object);
     const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
     const isMeant = selects(profile.namespaceSelector, own) && exemption(pod, excluded) === undefined;
-    return isMeant && !isTerminating(object);
+    return isMeant && !isTerminating(object) && isGiven(world, profile, object.metadata.name);
   });
   if (found === undefined) return undefined;
   const { name } = found.metadata;
@@ -37,6 +39,15 @@ export function trialOf(
     wants: profile.secrets.map((secret) => secret.name),
     change: changeOf(world, options),
   };
+}
+
+/** The account of the pod that is tried does not refuse the names, and what is on request was approved there. */
+function isGiven(world: World, profile: PullSecretProfile, namespace: string): boolean {
+  const names = profile.secrets.map(({ name }) => name);
+  if (refusesNames(world, namespace, 'default', names)) return false;
+  return (
+    !profile.onRequest || profile.secrets.every((secret) => isBrought(world, profile, secret, namespace))
+  );
 }
 
 /** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */

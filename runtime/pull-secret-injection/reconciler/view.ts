@@ -126,6 +126,7 @@ function readSet(object: KubeObject): { readonly set: SidecarSet; readonly distr
       repair: 'Report',
       suspended: set.paused,
       copies: PLAIN_COPIES,
+      serviceAccounts: [],
       onRequest: false,
     },
   };

@@ -17,15 +17,11 @@ import {
   planInjection,
 } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
-import {
-  accountRefuses,
-  ENFORCE_MOUNTABLE_SECRETS,
-} from '../../rules/injection/service-account-pull-secrets.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { AdmissionRequest } from '../../webhook/admission-review.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { policyVersion } from '../reconciler/policy-plan.ts';
+import { refusesNames } from '../reconciler/service-accounts.ts';
 
 /** The pod as the API server sends it. */
 export interface AdmittedPod {
@@ -101,7 +97,7 @@ function inject(
 ): PodAnswer {
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
   const merged = mergeImagePullSecrets(own, names);
-  if (refuses(world, namespace, account, merged.merged)) {
+  if (refusesNames(world, namespace, account, merged.merged)) {
     const warning = `pull secrets ${merged.added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
     return { ...SKIPPED, warnings: merged.added.length === 0 ? [] : [warning] };
   }
@@ -109,22 +105,4 @@ function inject(
     patchInjectedText(annotations, injectedText(by, merged.added, annotations?.[INJECTED_ANNOTATION]));
   const patch = [...patchImagePullSecrets(own, merged), ...(merged.added.length === 0 ? [] : [note()])];
   return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
-}
-
-function refuses(world: World, namespace: string, name: string, names: readonly string[]): boolean {
-  const object = world.get({ role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
-  if (object === undefined) return false;
-  return accountRefuses(
-    {
-      name,
-      imagePullSecrets: referencesOf(object),
-      enforceMountable: object.metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true',
-    },
-    names,
-  );
-}
-
-function referencesOf(account: KubeObject): readonly LocalObjectReference[] {
-  const references = account['imagePullSecrets'];
-  return Array.isArray(references) ? (references as readonly LocalObjectReference[]) : [];
 }

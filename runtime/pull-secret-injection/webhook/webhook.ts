@@ -10,6 +10,7 @@ import { GRANT_KIND } from '../../rules/injection/pull-secret-grant.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { AdmissionAnswer, AdmissionRequest } from '../../webhook/admission-review.ts';
 import type { InjectionOptions } from '../options.ts';
+import { approvedPlan } from '../reconciler/approved.ts';
 import { pullSecretInjection } from '../reconciler/reconciler.ts';
 import { namespaceLabels, planIn } from '../reconciler/view.ts';
 import { admitPod, isNewPod, policyInjects } from './admit-pod.ts';
@@ -32,10 +33,8 @@ export class InjectionWebhook {
     this.#client = client;
     this.#options = options;
     this.#cache = new ClusterCache(client);
-    const reads: readonly Read[] = [
-      ...pullSecretInjection({ ...options, audit: false }).reads.filter(({ kind }) => !REPORTS.has(kind)),
-      { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' },
-    ];
+    const all = pullSecretInjection({ ...options, audit: false }).reads;
+    const reads: readonly Read[] = all.filter(({ kind }) => !REPORTS.has(kind));
     const sources = reads.map(({ role: _role, optional: _optional, ...selection }) =>
       this.#cache.source(selection),
     );
@@ -84,7 +83,7 @@ export class InjectionWebhook {
       pod: request.object,
       namespace,
       namespaceLabels: await this.#labelsOf(namespace),
-      plan: this.#plan,
+      plan: approvedPlan(this.#world, this.#plan, namespace),
       options: this.#options,
     });
   }

@@ -1,0 +1,104 @@
+/** What a profile says of ServiceAccounts: whose pods it leaves out, and who does not list its names yet. */
+import type { World } from '../../controller/contract.ts';
+import type { PullSecretProfile } from '../../rules/injection/profile.ts';
+import { exemption } from '../../rules/injection/profile-plan.ts';
+import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
+import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { isBrought } from './approved.ts';
+import { namespaceRef } from './namespace-plan.ts';
+import { enforcingIn, referencesOf, withheld } from './service-accounts.ts';
+import { isTerminating, namespaceLabels } from './view.ts';
+
+/** Both conditions, each only where there is something to say. */
+export function accountConditions(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  if (!profile.injects || profile.suspended) return [];
+  return [...leftOut(world, profile, options), ...listed(world, profile, options)];
+}
+
+/** The owners of these accounts are told in a PullStatus: it is no trouble of the platform's. */
+function leftOut(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  if (options.admission === 'none') return [];
+  const found = enforcingIn(world).filter(
+    (account) =>
+      withheld(account, [profile]).length > 0 && isServed(world, profile, options, account.namespace),
+  );
+  if (found.length === 0) return [];
+  const names = found.map(({ namespace, name }) => `${namespace}/${name}`);
+  const message = `Pods of ${countOf(names.length)} get nothing, because ${names.length === 1 ? 'it enforces' : 'they enforce'} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${someOf(names)}; their owners list it, or take the annotation off`;
+  return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
+}
+
+function isServed(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+  name: string,
+): boolean {
+  const namespace = world.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return false;
+  const labels: Labels = namespaceLabels(namespace);
+  const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
+  if (
+    !selects(profile.namespaceSelector, labels) ||
+    exemption(pod, excludedNamespaces(options)) !== undefined
+  )
+    return false;
+  return !profile.onRequest || profile.secrets.some((secret) => isBrought(world, profile, secret, name));
+}
+
+/** Only profiles that name accounts go through their namespaces. */
+function listed(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const { serviceAccounts, secrets } = profile;
+  const type = 'AccountsListed';
+  if (serviceAccounts.length === 0) return [];
+  if (!options.serviceAccounts)
+    return [
+      {
+        type,
+        status: 'False',
+        reason: 'NotAllowed',
+        message:
+          'spec.serviceAccounts asks for names in ServiceAccounts, which the operator of the cluster does not allow; set serviceAccounts: true for the system',
+      },
+    ];
+  const lacking = world
+    .list({ role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' })
+    .filter(({ metadata: { name, namespace = '' } }) => {
+      return serviceAccounts.includes(name) && isServed(world, profile, options, namespace);
+    })
+    .filter((account) => {
+      const has = new Set(referencesOf(account).map(({ name }) => name));
+      const { namespace = '' } = account.metadata;
+      return secrets.some(
+        (secret) =>
+          !has.has(secret.name) && (!profile.onRequest || isBrought(world, profile, secret, namespace)),
+      );
+    })
+    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  if (lacking.length === 0)
+    return [{ type, status: 'True', reason: 'Listed', message: 'The chosen ServiceAccounts list the names' }];
+  const message = `${countOf(lacking.length)} ${lacking.length === 1 ? 'does' : 'do'} not list the names yet: ${someOf(lacking)}`;
+  return [{ type, status: 'False', reason: 'Listing', message }];
+}
+
+function countOf(count: number): string {
+  return count === 1 ? '1 ServiceAccount' : `${count} ServiceAccounts`;
+}
+
+function someOf(names: readonly string[]): string {
+  const shown = names.slice(0, 5).map((name) => `"${name}"`);
+  return `${shown.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+}

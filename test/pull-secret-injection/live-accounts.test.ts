@@ -1,0 +1,142 @@
+// deadline: 240 s
+/** ServiceAccounts on a real control plane: lists that are kept, accounts that are left out, and what the policies refuse to us. */
+import assert from 'node:assert/strict';
+import { accountGuardPolicy } from '../../charts/pull-secret-injection/account-guard.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  namespaceObject,
+  postPod,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+
+const test = suite('service accounts in a cluster');
+const missing = missingControlPlane();
+const ADDED = 'pullwright.dev/added-pull-secrets';
+const INJECTED = 'pullwright.dev/injected-pull-secrets';
+const STRICT = 'kubernetes.io/enforce-mountable-secrets';
+const MERGE = 'application/merge-patch+json';
+
+if (missing !== undefined) test.skip('all of it', missing);
+else {
+  const plane = await startPlane();
+  const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
+  for (const object of accountGuardPolicy({ serviceAccount }))
+    await plane.apply(object);
+  await plane.apply(namespaceObject('platform'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await readyNamespace(plane, 'shop', { team: 'a' });
+  const user = await reconcilerUser(plane, { serviceAccounts: true });
+  const reconciler = startReconciler(plane, user, { serviceAccounts: true });
+  const soon = async (check: () => Promise<void>): Promise<void> => {
+    await eventually(check, { everyMs: 50 });
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+  const path = '/api/v1/namespaces/shop/serviceaccounts';
+  const listOf = async (name: string): Promise<unknown> => {
+    const { body } = await plane.client.request('GET', `${path}/${name}`);
+    const references = (body.imagePullSecrets ?? []) as readonly { name: string }[];
+    return [references.map((reference) => reference.name), body.metadata.annotations?.[ADDED]];
+  };
+  const conditionOf = async (type: string): Promise<string> => {
+    const found = (await plane.get(profileObject('team', {})))?.['status']?.conditions as
+      | { type: string; status: string; reason: string }[]
+      | undefined;
+    const one = found?.find((condition) => condition.type === type);
+    return `${one?.status} ${one?.reason}`;
+  };
+  const team = (more: Record<string, unknown>): TestObject =>
+    profileObject('team', {
+      namespaceSelector: { matchLabels: { team: 'a' } },
+      selector: {},
+      secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+      ...more,
+    });
+
+  test('the chosen account lists the name beside its own, and pods of it are told apart', async () => {
+    await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'theirs' }] }, MERGE);
+    await plane.apply(team({ serviceAccounts: ['default'] }));
+    await soon(async () => assert.deepEqual(await listOf('default'), [['theirs', 'reg'], 'reg']));
+    await soon(async () => assert.equal(await conditionOf('AccountsListed'), 'True Listed'));
+    // What somebody else adds meanwhile stays, and what is taken out by hand comes back.
+    await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'more' }] }, MERGE);
+    await soon(async () => assert.deepEqual(await listOf('default'), [['more', 'reg'], 'reg']));
+    await soon(async () => {
+      const made = await postPod(plane, { name: `own-${Date.now()}`, namespace: 'shop', own: ['mine'] });
+      assert.ok('pod' in made, JSON.stringify(made));
+      assert.equal(made.pod.metadata['annotations']?.[INJECTED], 'profile/team: reg');
+    });
+  });
+
+  test('an account of a namespace that comes later is served', async () => {
+    await plane.apply(namespaceObject('late', { team: 'a' }));
+    await soon(async () => {
+      const { body } = await plane.client.request('GET', '/api/v1/namespaces/late/serviceaccounts/default');
+      assert.deepEqual(body.imagePullSecrets, [{ name: 'reg' }]);
+    });
+  });
+
+  test('what is no longer asked for is taken off, and nothing else', async () => {
+    await plane.apply(team({}));
+    await soon(async () => assert.deepEqual(await listOf('default'), [['more'], undefined]));
+  });
+
+  test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
+    const strict = {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'strict', namespace: 'shop', annotations: { [STRICT]: 'true' } },
+    };
+    await plane.apply(strict);
+    const report = {
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullStatus',
+      metadata: { name: 'serviceaccount-strict', namespace: 'shop' },
+    };
+    await soon(async () =>
+      assert.equal(await conditionOf('AccountsServed'), 'False MountableSecretsEnforced'),
+    );
+    await soon(async () => {
+      const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
+      assert.deepEqual([verdict?.subject, verdict?.reason], ['reg', 'MountableSecretsEnforced']);
+    });
+    const answer = async (): Promise<unknown> => {
+      const made = await postPod(plane, { name: `s-${Date.now()}`, namespace: 'shop', account: 'strict' });
+      return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
+    };
+    await soon(async () => assert.deepEqual(await answer(), []));
+    await soon(async () => assert.match(await conditionOf('Injecting'), /^True /));
+    await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
+    await soon(async () => assert.equal(await plane.get(report), undefined));
+    await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
+    assert.equal(await conditionOf('AccountsServed'), 'undefined undefined');
+  });
+
+  test("the reconciler's account can do no more to an account than that", async () => {
+    const guarded = async (change: object): Promise<string> => {
+      const { status, body } = await user.client.request('PATCH', `${path}/default`, change, MERGE);
+      return status === 200 ? '' : String(body.message);
+    };
+    await eventually(async () =>
+      assert.match(await guarded({ metadata: { labels: { x: 'y' } } }), /only imagePullSecrets and its own/),
+    );
+    assert.match(await guarded({ secrets: [{ name: 'token' }] }), /only imagePullSecrets and its own/);
+    assert.match(await guarded({ metadata: { annotations: { [STRICT]: 'true' } } }), /only imagePullSecrets/);
+    assert.match(await guarded({ imagePullSecrets: [] }), /takes off .* only the names that it added/);
+  });
+
+  test.lastly('ends', async () => {
+    await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
+    await plane.stop();
+  });
+}
+
+test.run();
