@@ -1,4 +1,5 @@
 /** What the reconciler of this system may do. Secrets cannot be narrowed by RBAC here; the guard policy does it instead. */
+import { WEBHOOK_NAME } from '../../runtime/rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../runtime/rules/injection/profile-policy.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
 
@@ -44,7 +45,16 @@ export function injectionAccess(input: {
       applyByName(admission, resource, [INJECTION_POLICY_NAME]),
     ]),
     ...(input.admission === 'webhook'
-      ? [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ }]
+      ? [
+          { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: READ },
+          // Which pods are sent to the webhook follows the profiles.
+          {
+            apiGroups: [admission],
+            resources: ['mutatingwebhookconfigurations'],
+            verbs: ['patch'] as const,
+            resourceNames: [WEBHOOK_NAME],
+          },
+        ]
       : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
     // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.

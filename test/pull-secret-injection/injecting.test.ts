@@ -6,14 +6,16 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
+  createPod,
   namespaceObject,
+  type PodInput,
   profileObject,
   readyNamespace,
   reconcilerUser,
   startPlane,
   startReconciler,
 } from './live.ts';
-import { webhookHost } from './webhook-host.ts';
+import { freePort, webhookHost } from './webhook-host.ts';
 
 const test = suite('whether something injects');
 const missing = missingControlPlane();
@@ -84,6 +86,60 @@ else {
     await injecting(/^True Webhook: .* \(1 ready\): one was tried in namespace "shop"$/);
     await plane.apply(endpoints(false));
     await injecting(/^False WebhookDown/);
+    await webhook.stop();
+  });
+
+  test('only pods that it can help are sent to it, and each of them once', async () => {
+    const healthPort = await freePort();
+    const webhook = host.start(0, healthPort);
+    const port = await webhook.port();
+    await host.callAt(port);
+    /** Requests that it answered. Nothing is tried meanwhile: no endpoint is ready. */
+    const asked = async (): Promise<number> => {
+      const text = await (await fetch(`http://127.0.0.1:${healthPort}/metrics`)).text();
+      const counts = [...text.matchAll(/^pullwright_webhook_handler_seconds_count\S* (\d+)$/gm)];
+      return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+    let at = 0;
+    const made = async (input: Partial<PodInput>): Promise<unknown> => {
+      at += 1;
+      const pod = await createPod(plane, { name: `sent-${at}`, namespace: 'shop', ...input });
+      return 'names' in pod ? pod.names : pod.refused;
+    };
+    const web = { labels: { app: 'web' } };
+    await eventually(async () => assert.deepEqual(await made(web), ['reg']), { withinMs: 60_000 });
+    const configuration = async (): Promise<readonly Record<string, unknown>[]> => {
+      const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+      return (await plane.client.request('GET', `${group}/pullwright-webhook`)).body.webhooks;
+    };
+    await eventually(async () => assert.equal((await configuration()).length, 2), { withinMs: 60_000 });
+    await readyNamespace(plane, 'other');
+    await eventually(async () => {
+      const before = await asked();
+      assert.deepEqual(await made({}), [], 'labels that no profile selects');
+      assert.equal(await asked(), before, 'the API server took the narrowed configuration');
+    });
+    const before = await asked();
+    assert.deepEqual(await made({ ...web, namespace: 'other' }), []);
+    assert.deepEqual(await made({ ...web, own: ['reg'] }), ['reg']);
+    assert.deepEqual(await made({ labels: { app: 'web', 'pullwright.dev/inject': 'false' } }), []);
+    assert.deepEqual(await made({ labels: { app: 'cache' } }), []);
+    assert.equal(await asked(), before, 'none of them was sent');
+    assert.deepEqual(await made({ ...web, own: ['mine', 'mine', 'reg'] }), ['mine', 'reg']);
+    assert.equal(await asked(), before + 1);
+    const second = profileObject('second', {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+      selector: {},
+      mode: 'Inject',
+      secrets: [{ name: 'more' }],
+    });
+    await plane.apply(second);
+    await eventually(async () => assert.deepEqual(await made({}), ['more']), { withinMs: 60_000 });
+    const then = await asked();
+    assert.deepEqual(await made(web), ['more', 'reg']);
+    assert.equal(await asked(), then + 1, 'the first entry gave both names: the second one is not asked');
+    await plane.remove(second);
+    await eventually(async () => assert.equal((await configuration()).length, 2), { withinMs: 60_000 });
     await webhook.stop();
   });
 

@@ -2,7 +2,7 @@
 /** The webhook through bad hours: caches that are not filled, and an API server that dies while a thousand pods are made. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
@@ -14,7 +14,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { webhookHost } from './webhook-host.ts';
+import { freePort, webhookHost } from './webhook-host.ts';
 
 const test = suite('webhook faults');
 const missing = missingControlPlane();
@@ -145,14 +145,4 @@ else {
 }
 
 /** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 test.run();

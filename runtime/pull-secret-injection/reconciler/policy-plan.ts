@@ -6,6 +6,7 @@ import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
 import { enforcingIn } from './service-accounts.ts';
 import { planIn } from './view.ts';
+import { reconcileWebhook } from './webhook-mirror.ts';
 
 const VERSIONS: readonly string[] = [
   'admissionregistration.k8s.io/v1',
@@ -25,8 +26,9 @@ export function policyVersion(world: World): string | undefined {
   return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
 }
 
-/** What should be true of the policy. */
+/** What should be true of the policy, or of the webhook's configuration. */
 export function reconcilePolicy(world: World, options: InjectionOptions): Outcome {
+  if (options.admission === 'webhook') return reconcileWebhook(world, options);
   const apiVersion = policyVersion(world);
   if (options.admission !== 'policy' || apiVersion === undefined) return {};
   const plan = approvedPlan(world, planIn(world, options));

@@ -4,7 +4,7 @@
  */
 import type { PodTrial, World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { exemption, WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
+import { exemption } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
@@ -14,6 +14,7 @@ import { isBrought } from './approved.ts';
 import { policyVersion } from './policy-plan.ts';
 import { refusesNames } from './service-accounts.ts';
 import { isTerminating, namespaceLabels } from './view.ts';
+import { renderedHook } from './webhook-mirror.ts';
 
 /** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
 export function trialOf(
@@ -52,19 +53,14 @@ function isGiven(world: World, profile: PullSecretProfile, namespace: string): b
 
 /** Who injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one. */
 function changeOf(world: World, { admission }: InjectionOptions): string {
-  const apiVersion =
-    admission === 'policy' ? (policyVersion(world) ?? '') : 'admissionregistration.k8s.io/v1';
-  const refs =
-    admission === 'policy'
-      ? ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
-          kind,
-          name: INJECTION_POLICY_NAME,
-        }))
-      : [{ kind: 'MutatingWebhookConfiguration', name: WEBHOOK_NAME }];
-  const objects = refs.map((ref) => world.get({ role: 'hosted', apiVersion, ...ref })?.metadata);
-  // The policy is compiled anew for every profile; a webhook's configuration changes by hand.
-  return objects
-    .map((metadata) => `${metadata?.uid}${admission === 'webhook' ? ` ${metadata?.generation}` : ''}`)
+  if (admission !== 'policy') return renderedHook(world);
+  const ref = {
+    role: 'hosted',
+    apiVersion: policyVersion(world) ?? '',
+    name: INJECTION_POLICY_NAME,
+  } as const;
+  return ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding']
+    .map((kind) => String(world.get({ ...ref, kind })?.metadata.uid))
     .join(' ');
 }
 

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { trialOf } from './trial.ts';
+import { isMirrored } from './webhook-mirror.ts';
 
 /** What is asked, and what is known of the answer. */
 export interface TriedPod {
@@ -24,6 +25,9 @@ interface Subject {
 export function tryPods(world: World, { profile, object, options }: Subject): TriedPod {
   const state = injectionState(world, options);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
+  // Until pods are sent to the webhook there is nothing to try: what an earlier generation found still counts.
+  if (options.admission === 'webhook' && !isMirrored(world, options))
+    return { tried: before(object) ?? PENDING, trials: [] };
   const trial = trialOf(world, profile, options);
   if (trial === undefined)
     return {

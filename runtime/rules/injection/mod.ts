@@ -9,6 +9,7 @@
  * - `profile-plan.ts`: The injection plan
  * - `profile-policy.ts`: Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34
  *   and 1.35 with the feature gate)
+ * - `profile-webhook.ts`: The webhook's part of the plan
  * - `profile.ts`: `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped)
  * - `pull-secret-claim.ts`: `PullSecretClaim` (pullwright.dev/v1alpha1, namespaced)
  * - `pull-secret-grant.ts`: `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced)

@@ -238,7 +238,8 @@ function effectiveTerm(set: SidecarSet, at: number, sets: readonly SidecarSet[])
   return allOf([`variables.sets[${at}]`, ...canaries]);
 }
 
-function requirementTerm({ key, operator, values = [] }: LabelRequirement, map: string): string {
+/** One requirement over a map of labels, in CEL. */
+export function requirementTerm({ key, operator, values = [] }: LabelRequirement, map: string): string {
   const present = `${text(key)} in ${map}`;
   if (operator === 'Exists') return `(${present})`;
   if (operator === 'DoesNotExist') return `!(${present})`;
