@@ -132,6 +132,33 @@ else {
     assert.match(await guarded({ imagePullSecrets: [] }), /takes off .* only the names that it added/);
   });
 
+  test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
+    const set = (name: string, namespace: string): TestObject => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name },
+      spec: {
+        selector: { matchLabels: { app: name } },
+        namespace,
+        imagePullSecrets: [{ name: 'side-pull' }],
+        containers: [{ name: 'side', image: 'registry.example.com/side:1' }],
+      },
+    });
+    const readyOf = async (name: string): Promise<string> => {
+      const found = (await plane.get(set(name, '')))?.['status']?.conditions ?? [];
+      const one = found.find((condition: { type: string }) => condition.type === 'Ready');
+      return `${one?.status} ${one?.reason}`;
+    };
+    await plane.apply(set('side', 'shop'));
+    await plane.apply(set('nowhere', 'not-there'));
+    await soon(async () => assert.equal(await readyOf('side'), 'True Injecting'));
+    await soon(async () => assert.equal(await readyOf('nowhere'), 'Unknown NothingToTry'));
+    const made = await postPod(plane, { name: 'with-side', namespace: 'shop', labels: { app: 'side' } });
+    assert.ok('pod' in made, JSON.stringify(made));
+    const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
+    assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
+  });
+
   test.lastly('ends', async () => {
     await reconciler.stop();
     assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);

@@ -8,7 +8,6 @@ import { suite } from '../support/suite.ts';
 import {
   createPod,
   namespaceObject,
-  podObject,
   profileObject,
   readyNamespace,
   reconcilerUser,
@@ -27,7 +26,7 @@ else {
   const user = await reconcilerUser(plane);
   await plane.apply(namespaceObject('platform'));
   await Promise.all([readyNamespace(plane, 'shop', { team: 'a' }), readyNamespace(plane, 'other')]);
-  const reconciler = startReconciler(plane, user, { evict: true });
+  const reconciler = startReconciler(plane, user);
 
   const soon = async (check: () => Promise<void>): Promise<void> => {
     await eventually(async () => {
@@ -157,96 +156,6 @@ else {
     await soon(async () => assert.equal(await plane.get(namespaceObject('fresh')), undefined));
   });
 
-  test('a pod that cannot pull is reported, and evicted when both sides opted in', async () => {
-    await readyNamespace(plane, 'late');
-    await plane.apply({
-      apiVersion: 'apps/v1',
-      kind: 'ReplicaSet',
-      metadata: { name: 'web', namespace: 'late' },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: { a: 'b' } },
-        template: { metadata: { labels: { a: 'b' } }, spec: podObject({ name: '', namespace: '' })['spec'] },
-      },
-    });
-    const podsOf = async (): Promise<readonly TestObject[]> =>
-      (await plane.client.request('GET', '/api/v1/namespaces/late/pods')).body.items as readonly TestObject[];
-    await soon(async () => assert.equal((await podsOf()).length, 1));
-    const name = (await podsOf())[0]?.metadata.name ?? '';
-    const waiting = {
-      name: 'c',
-      image: 'x',
-      imageID: '',
-      ready: false,
-      restartCount: 0,
-      state: { waiting: { reason: 'ImagePullBackOff' } },
-    };
-    const status = { status: { phase: 'Pending', containerStatuses: [waiting] } };
-    const path = `/api/v1/namespaces/late/pods/${name}/status`;
-    await plane.client.request('PATCH', path, status, 'application/merge-patch+json');
-    await plane.apply(namespaceObject('late', { team: 'a' }));
-    const report = {
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      metadata: { name: 'podlist-late', namespace: 'late' },
-    };
-    await soon(async () =>
-      assert.equal((await plane.get(report))?.['status']?.verdicts[0]?.reason, 'StuckUninjected'),
-    );
-    assert.equal((await podsOf())[0]?.metadata.name, name, 'reporting evicts nobody');
-    await plane.apply(profileObject('team', { ...team['spec'], repair: 'Evict' }));
-    await soon(async () => {
-      const [next, ...others] = await podsOf();
-      assert.deepEqual([others.length, next?.['spec']?.imagePullSecrets], [0, [{ name: 'reg' }]]);
-    });
-    await soon(async () => assert.equal(await plane.get(report), undefined));
-  });
-
-  test('a stuck pod whose successor would be refused is left where it is', async () => {
-    await readyNamespace(plane, 'strict');
-    const account = {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: {
-        name: 'strict',
-        namespace: 'strict',
-        annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' },
-      },
-    };
-    await plane.apply(account);
-    const template = podObject({ name: '', namespace: '', account: 'strict' })['spec'];
-    await plane.apply({
-      apiVersion: 'apps/v1',
-      kind: 'ReplicaSet',
-      metadata: { name: 'web', namespace: 'strict' },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: { a: 'b' } },
-        template: { metadata: { labels: { a: 'b' } }, spec: template },
-      },
-    });
-    const podsOf = async (): Promise<readonly TestObject[]> =>
-      (await plane.client.request('GET', '/api/v1/namespaces/strict/pods')).body
-        .items as readonly TestObject[];
-    await soon(async () => assert.equal((await podsOf()).length, 1));
-    const { name } = (await podsOf())[0]?.metadata ?? { name: '' };
-    const waiting = { name: 'c', image: 'x', imageID: '', ready: false, restartCount: 0 };
-    const stuck = { ...waiting, state: { waiting: { reason: 'ImagePullBackOff' } } };
-    await plane.client.request(
-      'PATCH',
-      `/api/v1/namespaces/strict/pods/${name}/status`,
-      { status: { phase: 'Pending', containerStatuses: [stuck] } },
-      'application/merge-patch+json',
-    );
-    await plane.apply(namespaceObject('strict', { team: 'a' }));
-    await soon(async () => assert.match(reconciler.log(), /WouldNotHelp.*its successor would be refused/));
-    assert.deepEqual(
-      (await podsOf()).map(({ metadata }) => [metadata.name, metadata['deletionTimestamp']]),
-      [[name, undefined]],
-    );
-    await plane.remove(namespaceObject('strict'));
-  });
-
   test('namespaces that come and go in a storm: who stays has the copy, of 64 KiB as well', async () => {
     const hosts = Array.from(
       { length: 700 },
@@ -302,7 +211,7 @@ else {
     const refused = reconciler
       .log()
       .split('\n')
-      .filter((line) => /orbidden/.test(line) && !/storm-|WouldNotHelp/.test(line));
+      .filter((line) => /orbidden/.test(line) && !/storm-/.test(line));
     assert.deepEqual(refused, []);
     assert.equal(reconciler.process.exitCode, 0);
     await plane.stop();

@@ -22,6 +22,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './namespace-plan.ts';
+import { type TriedPod, trySet } from './tried.ts';
 import { kruiseInjects, planIn, sidecarSetObjects, sidecarSetOf } from './view.ts';
 
 /** What should be true of the report on a SidecarSet. */
@@ -35,9 +36,10 @@ function ownStatus(world: World, object: KubeObject, options: InjectionOptions):
   const { apiVersion, kind, metadata, status } = object;
   const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const generation = metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
-  const conditions = nextConditions(before, conditionsOf(world, object, options), world.now);
+  const { conditions: said, trials } = conditionsOf(world, object, options);
+  const conditions = nextConditions(before, said, world.now);
   const ref: Ref = { role: 'hosted', apiVersion, kind, name: metadata.name };
-  return { status: [{ ref, status: { ...generation, conditions } }] };
+  return { status: [{ ref, status: { ...generation, conditions } }], trials };
 }
 
 function reportBeside(world: World, object: KubeObject, options: InjectionOptions): Outcome {
@@ -68,7 +70,7 @@ function conditionsOf(
   world: World,
   object: KubeObject,
   options: InjectionOptions,
-): readonly ConditionInput[] {
+): { readonly conditions: readonly ConditionInput[]; readonly trials: TriedPod['trials'] } {
   const { set } = sidecarSetOf(object);
   const containers: ConditionInput = {
     type: 'ContainersInjected',
@@ -78,12 +80,31 @@ function conditionsOf(
   };
   const trouble = troubleOf(world, object, options);
   const unknown = trouble === undefined ? unknownOf(world, set, options) : undefined;
-  if (unknown !== undefined) return [{ type: 'Ready', status: 'Unknown', ...unknown }, containers];
+  if (unknown !== undefined)
+    return { conditions: [{ type: 'Ready', status: 'Unknown', ...unknown }, containers], trials: [] };
+  const { tried, trials } = trouble === undefined ? triedOf(world, object, options) : NOT_TRIED;
+  if (tried !== undefined && tried.status === 'Unknown')
+    return { conditions: [{ type: 'Ready', ...tried }, containers], trials };
   const ready = {
     reason: 'Injecting',
     message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
   };
-  return [...readiness({ ready, ...(trouble === undefined ? {} : { stalled: trouble }) }), containers];
+  const stalled = trouble ?? (tried?.status === 'False' ? tried : undefined);
+  const summary = readiness({
+    ready,
+    ...(stalled === undefined ? {} : { stalled: { reason: stalled.reason, message: stalled.message } }),
+  });
+  return { conditions: [...summary, containers], trials };
+}
+
+const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
+
+/** A pod with its names, where an API server has stored the set and it names anything. */
+function triedOf(world: World, object: KubeObject, options: InjectionOptions): TriedPod {
+  const set = planIn(world, options).sidecarSets.find(({ name }) => name === object.metadata.name);
+  const isTried =
+    object.metadata.creationTimestamp !== undefined && set?.imagePullSecrets.some((one) => one !== '');
+  return set === undefined || isTried !== true ? NOT_TRIED : trySet(world, set, object, options);
 }
 
 /** What cannot be told for all pods at once. */

@@ -1,11 +1,12 @@
 /**
- * A pod that is made up to try whether new pods get the names of a profile: in the first namespace that it selects, with labels that
- * it selects, asking for nothing that a quota or a policy for pods would refuse.
+ * A pod that is made up to try whether new pods get the names of a profile or a SidecarSet: in the first namespace that it
+ * selects, with labels that it selects, asking for nothing that a quota or a policy for pods would refuse.
  */
 import type { PodTrial, World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { exemption } from '../../rules/injection/profile-plan.ts';
+import { exemption, planInjection } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
+import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
 import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -13,23 +14,65 @@ import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { policyVersion } from './policy-plan.ts';
 import { refusesNames } from './service-accounts.ts';
-import { isTerminating, namespaceLabels } from './view.ts';
+import { isTerminating, namespaceLabels, planIn } from './view.ts';
 import { renderedHook } from './webhook-mirror.ts';
+
+/** A pod that is to be tried, and where. */
+export type Trial = PodTrial & { readonly namespace: string };
 
 /** What is to be tried; undefined when no pod can be made up that the profile selects and that is not exempt. */
 export function trialOf(
   world: World,
   profile: PullSecretProfile,
   options: InjectionOptions,
-): (PodTrial & { readonly namespace: string }) | undefined {
+): Trial | undefined {
   const labels = exampleLabels(profile.selector);
   if (labels === undefined) return undefined;
+  const wants = profile.secrets.map((secret) => secret.name);
+  return trialWhere(world, options, { labels, wants }, (own, name) => {
+    return selects(profile.namespaceSelector, own) && isGiven(world, profile, name);
+  });
+}
+
+/**
+ * The same for a SidecarSet with its pin put in. Sets look at each other: where another one stands in for this one, or none brings a
+ * container, nothing is tried.
+ */
+export function trialOfSet(
+  world: World,
+  { name, imagePullSecrets, selector, only }: SidecarSet,
+  options: InjectionOptions,
+): Trial | undefined {
+  if (!selector.ok) return undefined;
+  const labels = exampleLabels([
+    ...selector.requirements,
+    ...(only?.meeting === true ? only.requirements : []),
+  ]);
+  const wants = imagePullSecrets.filter((secret) => secret !== '');
+  if (labels === undefined) return undefined;
+  const plan = planIn(world, options);
+  return trialWhere(world, options, { labels, wants }, (own, namespace) => {
+    const { by } = planInjection(plan, { labels, namespaceLabels: own });
+    return (
+      by.some(({ source }) => source === `sidecarset/${name}`) &&
+      !refusesNames(world, namespace, 'default', wants)
+    );
+  });
+}
+
+/** In the first namespace that is meant and takes injected pods. */
+function trialWhere(
+  world: World,
+  options: InjectionOptions,
+  { labels, wants }: { readonly labels: Labels; readonly wants: readonly string[] },
+  isMeant: (labels: Labels, name: string) => boolean,
+): Trial | undefined {
   const excluded = excludedNamespaces(options);
   const found = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
     const own = namespaceLabels(object);
     const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
-    const isMeant = selects(profile.namespaceSelector, own) && exemption(pod, excluded) === undefined;
-    return isMeant && !isTerminating(object) && isGiven(world, profile, object.metadata.name);
+    const isTaken = exemption(pod, excluded) === undefined && !isTerminating(object);
+    return isTaken && isMeant(own, object.metadata.name);
   });
   if (found === undefined) return undefined;
   const { name } = found.metadata;
@@ -37,7 +80,7 @@ export function trialOf(
     role: 'hosted',
     namespace: name,
     pod: podIn(name, labels),
-    wants: profile.secrets.map((secret) => secret.name),
+    wants,
     change: changeOf(world, options),
   };
 }
