@@ -28,8 +28,7 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
   const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
-  for (const object of accountGuardPolicy({ serviceAccount }))
-    await plane.apply(object);
+  for (const object of accountGuardPolicy({ serviceAccount })) await plane.apply(object);
   await plane.apply(namespaceObject('platform'));
   await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
   await readyNamespace(plane, 'shop', { team: 'a' });

@@ -13,7 +13,9 @@ import {
   nextConditions,
   readiness,
 } from '../../rules/kubernetes/conditions.ts';
+import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
+import { writerOf } from './claims.ts';
 import { type Copy, copiesFor } from './copies.ts';
 import { injectionState } from './injecting.ts';
 import { namespaceRef } from './namespace-plan.ts';
@@ -74,7 +76,10 @@ function stateOf(world: World, claim: PullSecretClaim, options: InjectionOptions
   const injecting = profile.injects ? [{ type: 'Injecting', ...injectionState(world, options) }] : [];
   return {
     conditions: [...readinessOf(world, profile, copies, { ready, observed }), ...injecting],
-    secrets: copies.filter(({ ref }) => world.get(ref) !== undefined).map(({ name }) => name),
+    // The webhook goes by it: only what this profile wrote is what was asked for.
+    secrets: copies
+      .filter(({ ref }) => writerOf(world.get(ref) as SecretObject | undefined) === profile.name)
+      .map(({ name }) => name),
   };
 }
 
