@@ -141,6 +141,8 @@ else {
     await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
     await soon(async () => assert.ok((await hostsIn('green')) !== undefined));
     await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
+    // Two watches tell of the two changes in any order: a rival that is not known to be suspended would be free to take the name.
+    await soon(async () => assert.equal(await reasonOf('rival'), 'False Suspended'));
     await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
     await soon(async () => assert.equal(await hostsIn('blue'), undefined));
     assert.deepEqual(await hostsIn('red'), ['third.example']);
