@@ -95,7 +95,8 @@ function admit(input: AdmissionCase): Expected {
   const patch = answer.patch.find(({ path }) => path === '/spec/imagePullSecrets');
   return {
     mutated: sets.length > 0,
-    imagePullSecrets: patch?.path !== '/spec/imagePullSecrets' ? own : patch.value.map((reference) => reference.name ?? ''),
+    imagePullSecrets:
+      patch?.path !== '/spec/imagePullSecrets' ? own : patch.value.map((reference) => reference.name ?? ''),
     injectedSidecarSets: sets,
   };
 }
