@@ -115,7 +115,7 @@ else {
     await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
     await soon(async () => assert.equal(await plane.get(report), undefined));
     await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
-    assert.equal(await conditionOf('AccountsServed'), 'undefined undefined');
+    await soon(async () => assert.equal(await conditionOf('AccountsServed'), 'undefined undefined'));
   });
 
   test("the reconciler's account can do no more to an account than that", async () => {

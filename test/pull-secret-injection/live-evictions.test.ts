@@ -80,6 +80,12 @@ else {
     await plane.apply(namespaceObject('late', { team: 'a' }));
     await soon(() => isReported('late'));
     assert.equal((await podsIn('late'))[0]?.metadata.name, name, 'reporting evicts nobody');
+    // Asked before the API server took the policy, it says that an eviction would not help, and is asked again much later.
+    await soon(async () => {
+      const conditions = (await plane.get(team()))?.['status']?.conditions ?? [];
+      const found = conditions.find(({ type }: { type: string }) => type === 'Injecting');
+      assert.equal(found?.status, 'True');
+    });
     await plane.apply(team({ repair: 'Evict' }));
     await soon(async () => {
       const [next, ...others] = await podsIn('late');
