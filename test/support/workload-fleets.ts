@@ -28,7 +28,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
         'registry-overrides': {},
         'credential-provider': { installer: {} },
         'pull-secret-adapter': { api: API, jobGoogleServiceAccount: 'a@b.iam.gserviceaccount.com' },
-        verify: {},
+        verify: { secretNames: ['pull-secret'] },
       },
     },
   ],
