@@ -1,34 +1,19 @@
 // deadline: 420 s
 /** `pullwright uninstall` on a real control plane: killed again and again, it ends with nothing of ours and all of others. */
 import assert from 'node:assert/strict';
-import { realpathSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { readFleet, renderFleet, SYSTEMS, writeTree } from '../../charts/mod.ts';
+import { realpathSync } from 'node:fs';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
-import { additional, GLOBAL, inKubeSystem, ORIGINAL, platform, registriesOf } from '../reconcile/scene.ts';
+import { NODE } from '../reconcile/process.ts';
+import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { killedAfter, StandIn } from './scene.ts';
+import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn, within } from './scene.ts';
 
 const test = suite('uninstall, live');
 const missing = missingControlPlane();
 const root = new URL('../..', import.meta.url).pathname;
-const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 const SYNCER = inKubeSystem('DaemonSet', 'global-pull-secret-syncer', 'apps/v1');
-const NODE_REF: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
-const CR: TestObject = {
-  apiVersion: 'config.openshift.io/v1',
-  kind: 'CRIOCredentialProviderConfig',
-  metadata: { name: 'cluster' },
-};
-const MACHINE_CONFIG: TestObject = {
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-  metadata: { name: '97-worker-generated-credentialproviderconfig' },
-};
 const definition = (name: string): TestObject => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -49,96 +34,12 @@ else {
       'machineconfigs.machineconfiguration.openshift.io',
     ],
   });
-  const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check, { withinMs: 90_000 });
   const uninstall = (...flags: string[]) =>
     runProcess([...NODE, 'uninstall', '--kubeconfig', plane.kubeconfig, ...flags], { deadlineMs: 180_000 });
   const kubelet = new StandIn(plane);
 
   test('a cluster with every system, and a reconciler that has done its work', async () => {
-    const systems = Object.fromEntries(SYSTEMS.map(({ name }) => [name, {}]));
-    const fleet = readFleet({
-      image: 'registry.example.com/pullwright:1',
-      clusters: [
-        {
-          name: 'every',
-          path: '.',
-          systems: {
-            ...systems,
-            'global-pull-secret': { createConfigNamespace: true },
-            'credential-provider': { crd: true },
-            'pull-secret-adapter': {
-              api: 'https://hyperfleet.example.com',
-              jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
-            },
-          },
-        },
-      ],
-    });
-    const folder = join(plane.folder, 'manifests');
-    writeTree(folder, renderFleet(fleet).tree);
-    await within(async () => {
-      const applied = await plane.kubectl('apply', '--server-side', '-k', folder);
-      assert.equal(applied.code, 0, applied.stderr);
-    });
-    await plane.apply({
-      apiVersion: 'scheduling.k8s.io/v1',
-      kind: 'PriorityClass',
-      metadata: { name: 'openshift-user-critical' },
-      value: 1_000_000,
-    });
-    await plane.apply(NODE_REF);
-    await plane.client.request(
-      'PATCH',
-      '/api/v1/nodes/node-a/status',
-      {
-        status: {
-          nodeInfo: { kubeletVersion: 'v1.34.0', containerRuntimeVersion: 'cri-o://1.34.0' },
-          conditions: [{ type: 'Ready', status: 'True' }],
-        },
-      },
-      'application/merge-patch+json',
-    );
-    await plane.apply(
-      {
-        ...NODE_REF,
-        metadata: { name: 'node-a', labels: { 'node-role.kubernetes.io/worker': '', [LABEL]: 'true' } },
-      },
-      'pullwright-global-pull-secret',
-    );
-    await plane.apply(platform('quay.io'));
-    await plane.apply(additional('tenant.example.com'));
-    await plane.apply({
-      apiVersion: 'machineconfiguration.openshift.io/v1',
-      kind: 'MachineConfigPool',
-      metadata: { name: 'worker', labels: { 'machineconfiguration.openshift.io/mco-built-in': '' } },
-      spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
-    });
-    await within(() => plane.apply({ ...CR, spec: { matchImages: ['mirror.example.com'] } }));
-    kubelet.start();
-    const config = join(plane.folder, 'config.yaml');
-    const map = await plane.get({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'pullwright-reconciler-config', namespace: 'pullwright-system' },
-    });
-    writeFileSync(config, String(map?.['data']['config.yaml']));
-    const reconciler = new ReconcilerProcess(NODE, [
-      `--kubeconfig=${plane.kubeconfig}`,
-      `--config=${config}`,
-      '--lease-namespace=pullwright-system',
-    ]);
-    try {
-      await within(async () =>
-        assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
-      );
-    } catch (error) {
-      throw new Error(`${String(error)}\n${reconciler.log.slice(-3000)}`, { cause: error });
-    }
-    assert.equal(await reconciler.stop(), 0);
-    // As the reconciler makes it where it may; whether it may is not what is tested here.
-    const labels = { 'pullwright.dev/owner': 'credential-provider' };
-    const spec = { config: { ignition: { version: '3.5.0' } } };
-    await plane.apply({ ...MACHINE_CONFIG, metadata: { ...MACHINE_CONFIG.metadata, labels }, spec });
+    await everySystem(plane, kubelet);
     await within(async () => assert.equal((await plane.get(SYNCER))?.['status'].numberReady, 1));
   });
 
