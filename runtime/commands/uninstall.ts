@@ -6,9 +6,10 @@ import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
-import { type CarryOutOptions, carryOut, type Done } from '../uninstall/carry-out.ts';
+import { carryOut, type Done } from '../uninstall/carry-out.ts';
 import { findObjects } from '../uninstall/find.ts';
 import { nameOf, planUninstall, type Stage, type UninstallPlan } from '../uninstall/plan.ts';
+import type { CarryOutOptions } from '../uninstall/wait.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
@@ -52,6 +53,7 @@ const TABLE = {
     api: [
       'get, list, delete every kind that is rendered or applied (cluster-admin)',
       'patch daemonsets/global-pull-secret-syncer, daemonsets/credential-provider-installer (kube-system)',
+      'list pods (kube-system)',
       'patch nodes, deployments (gives up own fields)',
     ],
   },

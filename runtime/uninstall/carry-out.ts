@@ -2,16 +2,14 @@
  * Carries a removal plan out, stage by stage. What is done is kept nowhere but in the cluster, so that a run that was killed is
  * continued by running it again.
  */
-import type { Clock } from '../host/clock.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { tellNodesToLeave, waitForNodes } from './leave-nodes.ts';
 import { nameOf, STAGES, type UninstallPlan, type UninstallRemoval } from './plan.ts';
-
-/** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */
-export const LEAVE_FLAG = '--uninstall';
+import { type CarryOutOptions, poll, stopped } from './wait.ts';
 
 /** What was done. */
 export interface Done {
@@ -19,17 +17,6 @@ export interface Done {
   readonly removed: number;
   /** Namespaces that were left, each with what it holds. */
   readonly inUse: ReadonlyMap<string, string>;
-}
-
-export interface CarryOutOptions {
-  readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** How long nodes may take, and how long an object may take to go. Milliseconds. */
-  readonly timeoutMs: number;
-  readonly say: (line: string) => void;
-  /** @default {1000} */
-  readonly lookEveryMs?: number;
 }
 
 /**
@@ -109,106 +96,6 @@ async function release(object: KubeObject, managers: readonly string[], client: 
   }
 }
 
-/**
- * All at once, so that the nodes leave at the same time. The work is done by a container that must end before the pod's own
- * begins: a pod is Ready only when its node has been left. A probe alone would not do, because a kubelet that has just been
- * restarted takes running containers for ready until it has asked them.
- */
-async function tellNodesToLeave(
-  removals: readonly UninstallRemoval[],
-  { client }: CarryOutOptions,
-): Promise<void> {
-  for (const { object, do: what } of removals) {
-    if (what !== 'leave-nodes' || commandOf(object)?.includes(LEAVE_FLAG) === true) continue;
-    const pod = '/spec/template/spec';
-    const path = `${pod}/containers/0/command`;
-    const container = containerOf(object);
-    const command = container?.command;
-    if (container === undefined || command === undefined) continue;
-    await client.jsonPatch(
-      objectRef(object),
-      [
-        { op: 'test', path, value: command },
-        { op: 'add', path: `${path}/-`, value: LEAVE_FLAG },
-        { op: 'add', path: `${pod}/initContainers`, value: [leavingContainer(container, command)] },
-      ],
-      'pullwright-uninstall',
-    );
-  }
-}
-
-interface Runs {
-  readonly command?: readonly string[];
-  readonly [field: string]: unknown;
-}
-
-function containerOf(object: KubeObject): Runs | undefined {
-  const spec = object.spec as { template?: { spec?: { containers?: readonly Runs[] } } } | undefined;
-  return spec?.template?.spec?.containers?.[0];
-}
-
-function commandOf(object: KubeObject): readonly string[] | undefined {
-  return containerOf(object)?.command;
-}
-
-/** The program of the node, told to leave and to end; without what only a container that stays may have. */
-function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
-  const {
-    livenessProbe: _alive,
-    readinessProbe: _ready,
-    startupProbe: _up,
-    ports: _ports,
-    ...rest
-  } = container;
-  return { ...rest, name: 'leave-node', command: [...command, LEAVE_FLAG, '--once'] };
-}
-
-/** Every node that runs a pod of the DaemonSet has left: its pods are of the new template, and ready. */
-async function waitForNodes(object: KubeObject, options: CarryOutOptions): Promise<void> {
-  let said = '';
-  await poll(options, async () => {
-    const live = await options.client.get(objectRef(object));
-    if (live === undefined) return undefined;
-    const left = nodesToGo(live);
-    if (left === '') return undefined;
-    if (left !== said) options.say(`${nameOf(object)}: ${left}`);
-    said = left;
-    return new PullwrightError(`Cannot leave the nodes of "${nameOf(object)}": ${left}`, {
-      code: 'NodesNotLeft',
-      hint: 'The log of a pod that is not ready says why. Run this again to go on, or with --skip-nodes to leave the nodes as they are: their config.json stays either way',
-    });
-  });
-}
-
-interface DaemonSetStatus {
-  readonly observedGeneration?: number;
-  readonly desiredNumberScheduled?: number;
-  readonly updatedNumberScheduled?: number;
-  readonly numberReady?: number;
-}
-
-/**
- * What is still to be waited for; empty when nothing.
- *
- * @example
- * ```ts
- * import { nodesToGo } from './carry-out.ts';
- * import assert from 'node:assert/strict';
- *
- * const status = { observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: 1 };
- * const object = { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'd', generation: 2 }, status };
- * assert.equal(nodesToGo(object), '1 of 3 nodes left');
- * ```
- */
-export function nodesToGo({ metadata, status }: KubeObject): string {
-  const seen = (status ?? {}) as DaemonSetStatus;
-  if ((seen.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return 'its controller has not seen it yet';
-  const wanted = seen.desiredNumberScheduled ?? 0;
-  const left = Math.min(seen.updatedNumberScheduled ?? 0, seen.numberReady ?? 0);
-  return left >= wanted ? '' : `${left} of ${wanted} nodes left`;
-}
-
 async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Promise<void> {
   await poll(options, async () => {
     const live = await options.client.get(objectRef(object)).catch(absentWhenNotServed);
@@ -227,20 +114,6 @@ async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Prom
 function absentWhenNotServed(error: unknown): undefined {
   if (error instanceof PullwrightError && error.code === 'KindNotServed') return undefined;
   throw error;
-}
-
-/** Looks until `look` gives no problem; throws the last one after the time. */
-async function poll(
-  { clock, signal, timeoutMs, lookEveryMs = 1000 }: CarryOutOptions,
-  look: () => Promise<PullwrightError | undefined>,
-): Promise<void> {
-  const deadline = clock.monotonic() + timeoutMs;
-  for (;;) {
-    const problem = await look();
-    if (problem === undefined) return;
-    if (clock.monotonic() > deadline) throw problem;
-    if (!(await clock.sleep(lookEveryMs, signal))) throw stopped();
-  }
 }
 
 /** What every namespace has, and what a cluster puts there by itself. */
@@ -280,11 +153,4 @@ async function holderOf(
 /** Secrets that OpenShift makes for the service accounts of every namespace. */
 function isMinted(name: string): boolean {
   return /^(default|builder|deployer)-(token|dockercfg)-[a-z0-9]+$/.test(name);
-}
-
-function stopped(): PullwrightError {
-  return new PullwrightError('Stopped: what was removed stays removed', {
-    code: 'Stopped',
-    hint: 'Run this again to go on',
-  });
 }
