@@ -12,7 +12,8 @@ import { suite } from '../support/suite.ts';
 import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
-import { IMAGE, pushProduct, shell } from './machine/product.ts';
+import { IMAGE, pullSecretOf, pushProduct, shell } from './machine/product.ts';
+import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
@@ -33,15 +34,13 @@ clusters:
           alsoNodes: [{ kubernetes.io/os: linux }]
 `;
 
-function pullSecret(namespace: string, name: string, config: string): TestObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/dockerconfigjson',
-    metadata: { name, namespace },
-    data: { '.dockerconfigjson': btoa(config) },
-  };
-}
+/** The namespace that was made for it stays, as it holds the Secret of a person. */
+const THEIRS = [
+  '+ ConfigMap openshift-config kube-root-ca.crt',
+  '+ Namespace <none> openshift-config',
+  '+ Secret openshift-config pull-secret',
+  '+ ServiceAccount openshift-config default',
+];
 
 const missing = missingNode();
 if (missing === undefined && machineFolder() === undefined)
@@ -73,17 +72,28 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
 
   /** Nothing wants attention, and every node is said to have what was decided. */
   const inOrder = (): Promise<void> => within(async () => void (await ok('pullwright status')), 120_000);
+  /** What `doctor` says of a pod: the first link that is broken, or that none is. */
+  const doctorSays = (pod: string, link: string | undefined): Promise<void> =>
+    within(async () => {
+      const { code, stdout } = await shell(node, `pullwright doctor pod/${pod} -n default`);
+      const [, broken] = /^ {2}broken +(\S+)/m.exec(stdout) ?? [];
+      assert.deepEqual([code, broken], [link === undefined ? 0 : 1, link], stdout);
+    });
   const step = steps(test);
+  let files: ReadonlySet<string>;
+  let objects: ReadonlySet<string>;
 
   step('installed as the page says, every pod of ours runs, and the agent runs as root', async () => {
     await pushProduct(node);
     // What an administrator put there so that nodes can pull from the platform's registry at all.
     await ok(`printf %s '${platform.config()}' > platform.json && install -m 0600 platform.json ${CONFIG}`);
+    files = nodeFiles(node);
+    objects = await clusterObjects(node);
     await ok(`cat > fleet.yaml <<'X'${FLEET}X
       pullwright validate fleet.yaml
       pullwright synth --fleet fleet.yaml --to manifests
       kubectl apply --server-side -k manifests/prod`);
-    await plane.apply(pullSecret('openshift-config', 'pull-secret', platform.config()));
+    await plane.apply(pullSecretOf('openshift-config', 'pull-secret', platform.config()));
     await within(async () => {
       const { numberReady } = ((await plane.get(SYNCER))?.['status'] ?? {}) as { numberReady?: number };
       assert.equal(
@@ -105,11 +115,13 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   step('before there is a secret, the pod of the tenant does not run', async () => {
     await within(() => plane.apply(podOf('web', image)));
     await within(async () => assert.match(await podState('web'), /ErrImagePull|ImagePullBackOff/));
+    await doctorSays('web', 'credential');
+    await inOrder();
   });
 
   step('with the secret it runs: file, owners, kubelet, PullStatus and status agree', async () => {
     const before = node.invocation();
-    await plane.apply(pullSecret('kube-system', 'additional-pull-secret', tenant.config()));
+    await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', tenant.config()));
     await within(async () => assert.match(await podState('web'), /"running"/, node.logs()), 400_000);
     assert.deepEqual(keys(), ['quay.example.com', 'registry.example.com']);
     const { uid, gid, mode } = statSync(CONFIG);
@@ -131,6 +143,8 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
       );
     });
     await inOrder();
+    await doctorSays('web', undefined);
+    assert.match(await ok('kubectl get events -A'), /Normal .*PullSecretWritten/);
   });
 
   step('rotated at the registry, then in the secret: a new pod waits for the second, and runs', async () => {
@@ -140,16 +154,18 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     await tenant.start();
     await plane.apply(podOf('rotated', image));
     await within(async () => assert.match(await podState('rotated'), /ErrImagePull|ImagePullBackOff/));
-    await plane.apply(pullSecret('kube-system', 'additional-pull-secret', tenant.config(undefined, next)));
+    await doctorSays('rotated', 'registry');
+    await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', tenant.config(undefined, next)));
     await within(async () => assert.match(await podState('rotated'), /"running"/, node.logs()), 400_000);
     await inOrder();
+    await doctorSays('rotated', undefined);
   });
 
   step(
     'broken: the last good entry stays on the node, a new pod runs, and the tenant is told which entry',
     async () => {
       await plane.apply(
-        pullSecret('kube-system', 'additional-pull-secret', '{"auths":{"quay.example.com":{"auth":"%%"}}}'),
+        pullSecretOf('kube-system', 'additional-pull-secret', '{"auths":{"quay.example.com":{"auth":"%%"}}}'),
       );
       await within(async () => {
         const { code, stdout } = await shell(node, 'pullwright status');
@@ -167,13 +183,14 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     'without an entry, and then removed: the node has the platform’s alone, and all is in order',
     async () => {
       const before = node.invocation();
-      await plane.apply(pullSecret('kube-system', 'additional-pull-secret', '{"auths":{}}'));
+      await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', '{"auths":{}}'));
       await within(async () => assert.deepEqual(keys(), ['registry.example.com']), 400_000);
       // Until its restart the kubelet holds what it has read; what was removed is gone with that.
       await within(async () => assert.notEqual(node.invocation(), before), 400_000);
       await node.ready();
       await plane.apply(podOf('empty', image));
       await within(async () => assert.match(await podState('empty'), /ErrImagePull|ImagePullBackOff/));
+      await doctorSays('empty', 'credential');
       await ok('kubectl -n kube-system delete secret additional-pull-secret');
       await inOrder();
       assert.deepEqual(keys(), ['registry.example.com']);
@@ -191,6 +208,12 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     );
     assert.equal(left, '');
     assert.match(await podState('web'), /"running"/);
+    const config = new RegExp(`^[-+] [0-9a-f]{64}  ${CONFIG}$`);
+    assert.deepEqual(
+      changes(files, nodeFiles(node)).filter((line) => !config.test(line)),
+      [],
+    );
+    assert.deepEqual(changes(objects, await clusterObjects(node)), THEIRS);
   });
 
   test.lastly('the machine stops', () => node.stop());

@@ -7,17 +7,19 @@ folder=$1 cgroup=$2 address=$3
 shift 3
 
 # /usr may be written while the machine is built, and holds units of its own; /etc is a copy.
-mkdir -p "$folder"/{usr,usr-work,etc,kubelet,containers,crio,log,units}
+mkdir -p "$folder"/{usr,usr-work,etc,kubelet,containers,crio,cni,log,units}
 cp -a /etc/. "$folder/etc/"
 rm -rf "$folder"/etc/{systemd/system,kubernetes,crio,cni,containers,default/kubelet}
 mkdir -p "$folder"/etc/{systemd/system,kubernetes/manifests,crio/crio.conf.d,cni/net.d,containers/registries.conf.d}
 mount -t overlay overlay -o "lowerdir=/usr,upperdir=$folder/usr,workdir=$folder/usr-work" /usr
-mkdir -p /usr/lib/systemd/system /var/lib/kubelet /var/lib/containers /var/lib/crio
+mkdir -p /usr/lib/systemd/system /var/lib/kubelet /var/lib/containers /var/lib/crio /var/lib/cni
 mount --bind "$folder/units" /usr/lib/systemd/system
 mount --bind "$folder/etc" /etc
+if [ -n "${KUBELET_DISK:-}" ]; then mount -t tmpfs -o "size=$KUBELET_DISK" tmpfs "$folder/kubelet"; fi
 mount --bind "$folder/kubelet" /var/lib/kubelet
 mount --bind "$folder/containers" /var/lib/containers
 mount --bind "$folder/crio" /var/lib/crio
+mount --bind "$folder/cni" /var/lib/cni
 mount --bind "$folder/log" /var/log
 mount -t tmpfs tmpfs /run
 mkdir -p /run/dbus /run/lock /run/crio /run/cgroups

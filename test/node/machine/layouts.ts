@@ -39,7 +39,7 @@ function systemFiles({ cgroup }: LayoutInput): Files {
   const socket = (...lines: readonly string[]): string => `${empty}[Socket]\n${lines.join('\n')}\n`;
   return {
     ...Object.fromEntries(targets.map((name) => [`${UNITS}/${name}.target`, empty])),
-    [`${UNITS}/boot.target`]: `${empty}Requires=systemd-journald.service dbus.service cgroup-root.service crio.service kubelet.service\n`,
+    [`${UNITS}/boot.target`]: `${empty}Requires=systemd-journald.service dbus.service cgroup-root.service crio.service kubelet.service\nWants=multi-user.target\n`,
     [`${UNITS}/cgroup-root.service`]: `${empty}Before=kubelet.service\n[Service]\nType=oneshot\nExecStart=/bin/sh -c "for d in /sys/fs/cgroup/*/; do mkdir -p $$d/${cgroup}; done"\n`,
     [`${UNITS}/dbus.socket`]: socket('ListenStream=/run/dbus/system_bus_socket'),
     [`${UNITS}/dbus.service`]: `${empty}Requires=dbus.socket\n[Service]\nType=notify\nExecStart=/usr/bin/dbus-daemon --system --address=systemd: --nofork --nopidfile --systemd-activation\n`,

@@ -2,13 +2,12 @@
  * A whole Kubernetes node: kubelet 1.36 and CRI-O as units of a systemd of its own, a control plane with scheduler and
  * controller manager, and registries that want passwords. Only inside of {@link runInside}.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
-  openSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -25,6 +24,7 @@ import { type LayoutName, layoutFiles } from './layouts.ts';
 import { machineFolder } from './namespaces.ts';
 import { TestRegistry, waiterImage } from './registries.ts';
 import { startDns } from './services.ts';
+import { NodeSystem } from './system.ts';
 
 export const NODE_NAME = 'node1';
 /** Where its programs, its DNS and what tests expose are. */
@@ -36,6 +36,8 @@ export interface NodeOptions {
   readonly layout?: LayoutName;
   /** Registries beside `registry.example.com`, which is the platform's: host to user. */
   readonly registries?: Readonly<Record<string, string>>;
+  /** Size of the disk under /var/lib/kubelet, such as `64m`. @default {that of this machine} */
+  readonly kubeletDisk?: string;
   readonly progress?: (line: string) => void;
 }
 
@@ -44,20 +46,20 @@ export class NodeMachine {
   readonly plane: ControlPlane;
   readonly binaries: NodeBinaries;
   readonly #registries: ReadonlyMap<string, TestRegistry>;
-  readonly #systemd: ChildProcess;
+  readonly system: NodeSystem;
 
   private constructor(parts: {
     folder: string;
     plane: ControlPlane;
     binaries: NodeBinaries;
     registries: ReadonlyMap<string, TestRegistry>;
-    systemd: ChildProcess;
+    system: NodeSystem;
   }) {
     this.folder = parts.folder;
     this.plane = parts.plane;
     this.binaries = parts.binaries;
     this.#registries = parts.registries;
-    this.#systemd = parts.systemd;
+    this.system = parts.system;
   }
 
   /** Boots, and waits until the node is Ready: about ten seconds once everything is built. */
@@ -74,17 +76,22 @@ export class NodeMachine {
       [folder, basename(folder), ADDRESS, ...Object.values(addresses)],
       {
         stdio: ['ignore', 'inherit', 'inherit'],
+        env: { ...process.env, KUBELET_DISK: options.kubeletDisk ?? '' },
       },
     );
     const names = Object.entries(addresses).map(([host, address]) => `${address} ${host}\n`);
     writeFileSync('/etc/hosts', `127.0.0.1 localhost\n${ADDRESS} ${NODE_NAME}\n${names.join('')}`);
     await startDns(ADDRESS, { ...addresses, [NODE_NAME]: ADDRESS });
     const registries = await startRegistries({ folder, users, addresses, binaries });
-    const plane = await startControlPlane({ controllerManager: true, nodeAddress: ADDRESS });
+    const plane = await startControlPlane({
+      controllerManager: true,
+      nodeAddress: ADDRESS,
+    });
     await startScheduler(plane, binaries);
     await installNode({ folder, binaries, plane, layout: options.layout ?? 'kubeadm', registries });
-    const systemd = bootSystemd(folder);
-    const node = new NodeMachine({ folder, plane, binaries, registries, systemd });
+    const system = new NodeSystem(folder);
+    system.boot();
+    const node = new NodeMachine({ folder, plane, binaries, registries, system });
     await node.ready();
     return node;
   }
@@ -107,8 +114,8 @@ export class NodeMachine {
     return `${host}/${repository}:${tag}`;
   }
 
-  /** Waits until the API server says that the node is Ready. */
-  async ready(): Promise<void> {
+  /** Waits until the API server says that the node is Ready, by what the kubelet said at `since` or later. */
+  async ready(since = 0): Promise<void> {
     try {
       await eventually(
         async () => {
@@ -118,7 +125,8 @@ export class NodeMachine {
             metadata: { name: NODE_NAME },
           });
           const { conditions = [] } = (node?.['status'] ?? {}) as { conditions?: readonly Condition[] };
-          if (conditions.find(({ type }) => type === 'Ready')?.status !== 'True')
+          const { status, lastHeartbeatTime = '' } = conditions.find(({ type }) => type === 'Ready') ?? {};
+          if (status !== 'True' || (since > 0 && !(Date.parse(lastHeartbeatTime) >= since)))
             throw new Error('the node is not Ready');
         },
         { withinMs: 120_000, everyMs: 200 },
@@ -131,21 +139,16 @@ export class NodeMachine {
 
   /** The ends of what systemd, CRI-O and the kubelet said. */
   logs(): string {
-    const files = [join(this.folder, 'systemd.log'), '/var/log/crio.log', '/var/log/kubelet.log'];
+    const files = [this.system.logPath, '/var/log/crio.log', '/var/log/kubelet.log'];
     return files
       .filter((file) => existsSync(file))
       .map((file) => `--- ${file}\n${readFileSync(file, 'utf8').split('\n').slice(-15).join('\n')}`)
       .join('\n');
   }
 
-  /** Runs a program in the namespaces of the node's systemd. Throws with what it said. */
+  /** Runs a program on the node. Throws with what it said. */
   run(program: string, ...args: readonly string[]): string {
-    const inside = ['-t', String(this.#init()), '-m', '-p', '--', program, ...args];
-    return execFileSync('/usr/bin/nsenter', inside, {
-      encoding: 'utf8',
-      maxBuffer: 64 << 20,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }).trim();
+    return this.system.run(program, ...args);
   }
 
   /** Identifies a start of the unit. */
@@ -154,21 +157,16 @@ export class NodeMachine {
   }
 
   async stop(): Promise<void> {
-    this.#systemd.kill('SIGKILL');
+    this.system.end();
     for (const registry of this.#registries.values()) await registry.stop();
     await this.plane.stop();
-  }
-
-  /** PID 1 of the node, as it is numbered here: the child of unshare. */
-  #init(): number {
-    const pid = this.#systemd.pid ?? 0;
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
   }
 }
 
 interface Condition {
   readonly type: string;
   readonly status: string;
+  readonly lastHeartbeatTime?: string;
 }
 
 async function startRegistries(input: {
@@ -259,21 +257,6 @@ function installPrograms({ kubelet, crio }: NodeBinaries): void {
 function hasCapability(number: bigint): boolean {
   const line = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
   return ((BigInt(`0x${line}`) >> number) & 1n) === 1n;
-}
-
-function bootSystemd(folder: string): ChildProcess {
-  const log = openSync(join(folder, 'systemd.log'), 'a');
-  const script = `mount --make-private /proc && mount -t proc proc /proc &&
-    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=test SYSTEMD_LOG_TARGET=console \\
-      SYSTEMD_UNIT_PATH=/etc/systemd/system:/usr/lib/systemd/system /lib/systemd/systemd --system --unit=boot.target --show-status=0`;
-  return spawn(
-    'unshare',
-    ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'shared', 'bash', '-c', script],
-    {
-      stdio: ['ignore', log, log],
-      detached: true,
-    },
-  );
 }
 
 /** A pod of one container that pulls each time, in `namespace`. */

@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from 'node:path';
 import { buildImage } from '../../../build/image/build.ts';
 import { VERSION } from '../../../runtime/rules/version.ts';
+import type { TestObject } from '../../control-plane/resource-path.ts';
 import { docBlock, docBlocks } from '../../support/doc-blocks.ts';
 import { executable } from '../../support/executable.ts';
 import { type ProcessResult, runProcess } from '../../support/process.ts';
@@ -47,6 +48,18 @@ export async function grantImage(node: NodeMachine, ...more: readonly string[]):
     );
 }
 
+/** A Secret for pulling, of a docker config. */
+export function pullSecretOf(namespace: string, name: string, config: string): TestObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    metadata: { name, namespace },
+    data: { '.dockerconfigjson': btoa(config) },
+  };
+}
+
+/** Where `shell` runs. */
 function workFolder(node: NodeMachine): string {
   const work = join(node.folder, 'work');
   mkdirSync(work, { recursive: true });

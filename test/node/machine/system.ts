@@ -1,0 +1,93 @@
+/** The operating system of a test machine: a systemd in namespaces of its own, which can lose its power and boot again. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const BOOT = `mount --make-private /proc && mount -t proc proc /proc &&
+  exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=test SYSTEMD_LOG_TARGET=console \\
+    SYSTEMD_UNIT_PATH=/etc/systemd/system:/usr/lib/systemd/system /lib/systemd/systemd --system --unit=boot.target --show-status=0`;
+
+/** What a machine has in memory: /run, mounts that its programs made, and the links of its pods. */
+const POWER_LOSS = `
+awk '$5 ~ "^/var/lib/(kubelet|containers)/." {print $5}' /proc/self/mountinfo | sort -r | while read -r path; do umount -l "$path"; done
+umount -R -l /run
+mount -t tmpfs tmpfs /run
+mkdir -p /run/dbus /run/lock /run/crio
+ip -br link | awk '/^(veth|cni0)/ {sub("@.*", "", $1); print $1}' | while read -r link; do ip link delete "$link" || true; done
+`;
+
+export class NodeSystem {
+  readonly logPath: string;
+  #systemd: ChildProcess | undefined;
+
+  constructor(folder: string) {
+    this.logPath = join(folder, 'systemd.log');
+  }
+
+  boot(): void {
+    const log = openSync(this.logPath, 'a');
+    this.#systemd = spawn(
+      'unshare',
+      ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'shared', 'bash', '-c', BOOT],
+      { stdio: ['ignore', log, log], detached: true },
+    );
+  }
+
+  /** Every process ends at once, as without power; files stay, what was in memory does not. */
+  async lose(): Promise<void> {
+    const systemd = this.#systemd;
+    if (systemd === undefined) return;
+    const init = this.#init();
+    const gone = once(systemd, 'exit');
+    systemd.kill('SIGKILL');
+    await gone;
+    while (lives(init)) await delay(20);
+    execFileSync('/bin/bash', ['-euo', 'pipefail', '-c', POWER_LOSS], { stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  /** Ends it; nothing is cleaned up, because the namespaces around it go. */
+  end(): void {
+    this.#systemd?.kill('SIGKILL');
+  }
+
+  /** Runs a program in its namespaces. Throws with what it said. */
+  run(program: string, ...args: readonly string[]): string {
+    const inside = ['-t', String(this.#init()), '-m', '-p', '--', program, ...args];
+    return execFileSync('/usr/bin/nsenter', inside, {
+      encoding: 'utf8',
+      maxBuffer: 64 << 20,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
+  }
+
+  /** Ids, as the node numbers them, of the processes whose command line matches. */
+  processes(command: RegExp): readonly string[] {
+    return this.run('/bin/ps', '-eo', 'pid=,args=')
+      .split('\n')
+      .flatMap((line) => {
+        const [, pid = '', args = ''] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? [];
+        return command.test(args) ? [pid] : [];
+      });
+  }
+
+  /** SIGKILL for each of them; how many there were. */
+  kill(command: RegExp): number {
+    const found = this.processes(command);
+    if (found.length > 0) this.run('/bin/kill', '-9', ...found);
+    return found.length;
+  }
+
+  /** PID 1 of the node, as it is numbered here: the child of unshare. */
+  #init(): number {
+    const pid = this.#systemd?.pid ?? 0;
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+  }
+}
+
+/** Nobody waits for a process whose parent went before it, so it stays in the table; by then all of its namespace has ended. */
+function lives(pid: number): boolean {
+  const stat = `/proc/${pid}/stat`;
+  return existsSync(stat) && !readFileSync(stat, 'utf8').includes(') Z ');
+}
