@@ -158,10 +158,12 @@ export function heldUp({ spec, status }: KubeObject): string | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = (status ?? {}) as Readonly<
     Record<string, readonly ContainerState[] | undefined>
   >;
-  for (const { state } of [...initContainerStatuses, ...containerStatuses]) {
-    const { reason = '', message = '' } = state?.waiting ?? {};
-    if (!ON_ITS_WAY.has(reason))
-      return `node ${nodeName}: ${message === '' ? reason : `${reason}: ${message}`}`;
-  }
-  return undefined;
+  const waiting = [...initContainerStatuses, ...containerStatuses].map(waitsFor).find((said) => said !== '');
+  return waiting === undefined ? undefined : `node ${nodeName}: ${waiting}`;
+}
+
+function waitsFor({ state }: ContainerState): string {
+  const { reason = '', message = '' } = state?.waiting ?? {};
+  if (ON_ITS_WAY.has(reason)) return '';
+  return message === '' ? reason : `${reason}: ${message}`;
 }
