@@ -10,7 +10,7 @@ import { type AdapterOptions, TENANTS_FILE } from './options.ts';
 type Tenants = NonNullable<AdapterOptions['tenants']>;
 
 const TENANTS_CONFIG = 'pull-secret-adapter-tenants';
-const [TENANTS_MOUNT = '', TENANTS_KEY = ''] = [
+const [TENANTS_MOUNT, TENANTS_KEY] = [
   TENANTS_FILE.slice(0, TENANTS_FILE.lastIndexOf('/')),
   TENANTS_FILE.slice(TENANTS_FILE.lastIndexOf('/') + 1),
 ];

@@ -57,13 +57,13 @@ export interface Daemon {
   /** Ends the work. */
   readonly signal: AbortSignal;
   /** Tells of something that happened. Never fails. */
-  event(event: NodeEvent): void;
+  readonly event: (event: NodeEvent) => void;
   /** Tells by an Event, where the API server is told about the node, of what is no step of the work. Never fails. */
-  say(said: Said): void;
+  readonly say: (said: Said) => void;
   /** Tells how the node is; to be called after every look, since it is the sign of life too. Never fails. */
-  publish(state: NodeState): void;
+  readonly publish: (state: NodeState) => void;
   /** What was published last. */
-  state(): NodeState;
+  readonly state: () => NodeState;
 }
 
 /** One program. */
