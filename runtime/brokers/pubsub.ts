@@ -100,7 +100,8 @@ async function askFor(client: PubSubClient, subscription: string): Promise<void>
       gaxOpts: { timeout: 10_000, maxRetries: 0 },
     };
     client.request<unknown>(request, (error) => {
-      if (error === null || error === undefined || error.code === INVALID_ARGUMENT) resolve();
+      const code: number | undefined = error?.code;
+      if (error === null || code === INVALID_ARGUMENT) resolve();
       else reject(error);
     });
   });

@@ -228,7 +228,7 @@ function viewText(view: ClusterView, asked: boolean): string {
     ...section(
       'Places ever written to',
       ['PLACE', 'WHAT BECAME OF IT'],
-      view.places.map((place) => [place, String(view.receipt?.[place] ?? '')]),
+      view.places.map((place) => [place, textOf(view.receipt?.[place])]),
     ),
     ...section(
       'Events',
@@ -244,4 +244,8 @@ function section(
   rows: readonly (readonly string[])[],
 ): readonly string[] {
   return rows.length === 0 ? [`${title}: none\n`] : [`${title}:\n`, textTable([head, ...rows], undefined)];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
