@@ -1,12 +1,14 @@
 /** One informer, the objects that it has, and who hears of them. */
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { leanObject } from '../kube/lean.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { matchesSelectors } from './selection.ts';
 import { type WideSource, watchPlaceOf } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
+import { ValueBudget } from './value-budget.ts';
 
 /** What a source does with the store that it shares. */
 export interface SharedStore {
@@ -22,6 +24,7 @@ export class CachedSource implements WideSource, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
   readonly #shared: SharedStore;
+  readonly #budget: ValueBudget | undefined;
   /** The objects that this source has, by name. */
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can tell of a deletion before the answer to our last write of the object is read. */
@@ -34,6 +37,7 @@ export class CachedSource implements WideSource, InformerSink {
   constructor(selection: Selection, shared: SharedStore) {
     this.selection = selection;
     this.#shared = shared;
+    this.#budget = selection.values === 'budget' ? new ValueBudget() : undefined;
   }
 
   get listeners(): number {
@@ -52,6 +56,7 @@ export class CachedSource implements WideSource, InformerSink {
         ...(fields === '' ? {} : { fieldSelector: fields }),
       },
       sink: this,
+      lean: (object) => this.#kept(leanObject(object)),
       timing,
     });
     void this.#informer.run();
@@ -127,6 +132,16 @@ export class CachedSource implements WideSource, InformerSink {
 
   drop(object: KubeObject): void {
     this.#objects.delete(idOf(object));
+    this.#budget?.forget(object);
+  }
+
+  #kept(object: KubeObject): KubeObject {
+    return this.#budget?.keep(object) ?? object;
+  }
+
+  /** Whether this source has all of the object, or will have it. */
+  hasWhole(object: KubeObject): boolean {
+    return this.#budget === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
   }
 
   state(state: Parameters<InformerSink['state']>[0]): void {
@@ -138,12 +153,13 @@ export class CachedSource implements WideSource, InformerSink {
     for (const listener of this.#statusListeners) listener();
   }
 
-  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. */
-  observe(object: KubeObject): boolean {
-    if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return false;
-    if (!this.has(object) && !matchesSelectors(this.selection, object)) return false;
-    this.#objects.set(idOf(object), object);
-    return true;
+  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. Gives what it keeps. */
+  observe(object: KubeObject): KubeObject | undefined {
+    if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return undefined;
+    if (!this.has(object) && !matchesSelectors(this.selection, object)) return undefined;
+    const kept = this.#kept(object);
+    this.#objects.set(idOf(object), kept);
+    return kept;
   }
 
   get #narrowed(): boolean {

@@ -8,6 +8,7 @@ import { CachedSource } from './cached-source.ts';
 import { isDenied, SharedSource } from './shared-source.ts';
 import type { Selection, Source } from './source.ts';
 import { ObjectStore } from './store.ts';
+import { isLightened } from './value-budget.ts';
 
 /** So many namespaces have a watch of their own before one for all is opened. */
 const NARROW_WATCHES = 3;
@@ -92,9 +93,12 @@ export class ClusterCache {
    */
   observe(answer: KubeObject, knownTo?: string): void {
     const object = leanObject(answer);
-    let taken = false;
-    for (const source of this.#sources.values()) if (source.observe(object)) taken = true;
-    if (taken && this.#storeNewer(object)) this.#tell(object, knownTo);
+    let kept: KubeObject | undefined;
+    for (const source of this.#sources.values()) {
+      const one = source.observe(object);
+      if (one !== undefined && (kept === undefined || isLightened(kept))) kept = one;
+    }
+    if (kept !== undefined && this.#storeNewer(kept)) this.#tell(kept, knownTo);
   }
 
   /** The object is gone by our own hand. */
@@ -110,7 +114,10 @@ export class ClusterCache {
 
   /** Sources of one object are not in step: the newest wins, and whoever reads it is told, whichever source saw it. */
   #keep(object: KubeObject): KubeObject {
-    if (this.#storeNewer(object)) this.#tell(object);
+    // Who reads it whole must never be given less, not for the moment until its own watch tells.
+    const isLess =
+      isLightened(object) && [...this.#sources.values()].some((source) => source.hasWhole(object));
+    if (!isLess && this.#storeNewer(object)) this.#tell(object);
     return this.store.get(storeName(object)) ?? object;
   }
 
@@ -125,8 +132,10 @@ export class ClusterCache {
   /** False for what is known already, and for an echo of the time before. */
   #storeNewer(object: KubeObject): boolean {
     const before = this.store.get(storeName(object));
-    if (before !== undefined && before.metadata.uid === object.metadata.uid && !isNewer(object, before))
-      return false;
+    if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
+      const isMore = isLightened(before) && !isLightened(object) && sameVersion(before, object);
+      if (!isMore && !isNewer(object, before)) return false;
+    }
     this.store.set(object);
     return true;
   }
@@ -137,13 +146,17 @@ export class ClusterCache {
 }
 
 function idOfSelection(selection: Selection): string {
-  const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = selection;
-  return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector]);
+  const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
+  return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
 }
 
 function storeName({ apiVersion, kind, metadata }: KubeObject): Parameters<ObjectStore['get']>[0] {
   const { namespace, name } = metadata;
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+function sameVersion(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
 /** Resource versions of one kind are ordered numbers (KEP-5504); where they are not, every other one counts as newer. */

@@ -55,6 +55,8 @@ export interface Read {
   readonly name?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Of Secrets: their values are kept up to a budget for each namespace, the rest by name alone (`value-budget.ts`). */
+  readonly values?: 'budget';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
   /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */

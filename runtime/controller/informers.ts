@@ -137,7 +137,7 @@ const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTE
 
 /** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once. */
 function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undefined {
-  const { apiVersion, kind, labelSelector, fieldSelector } = read;
+  const { apiVersion, kind, labelSelector, fieldSelector, values } = read;
   const namespace = readNamespace(read, scope);
   const name = readName(read, scope);
   if (namespace === '-') return undefined;
@@ -146,6 +146,7 @@ function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undef
     kind,
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(values === undefined ? {} : { values }),
   };
   const named = { ...common, ...(name === undefined ? {} : { name }) };
   if (namespace === undefined) return cache.source(named);

@@ -10,6 +10,8 @@ export interface Selection {
   readonly name?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** See {@link Read}. */
+  readonly values?: 'budget';
 }
 
 /** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */

@@ -16,6 +16,8 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** Token of the next page. */
   readonly next?: string;
+  /** Of the answer, as it was sent. */
+  readonly bytes: number;
 }
 
 /** One line of a watch. A bookmark has only a resource version. */
@@ -26,6 +28,8 @@ export type WatchEvent =
 export interface ListOptions extends Selector {
   readonly limit?: number;
   readonly next?: string;
+  /** A longer answer is refused: `AnswerTooLarge`. @default {268435456} */
+  readonly maxBytes?: number;
   readonly signal?: AbortSignal;
 }
 

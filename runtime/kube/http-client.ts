@@ -47,13 +47,14 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
-    const { body } = await this.#requester.json({
+    const { body, bytes } = await this.#requester.json({
       verb: 'list',
       subject: describeCollection(collection),
       method: 'GET',
       path: await this.#collectionPath(collection),
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
       ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
     });
     const { items, metadata } = body as RawList;
     const next = metadata.continue ?? '';
@@ -62,6 +63,7 @@ export class HttpKubeClient implements KubeClient {
       // The items of a typed list carry neither.
       items: (items ?? []).map((item) => decodeObject({ ...(item as object), apiVersion, kind })),
       resourceVersion: metadata.resourceVersion ?? '',
+      bytes,
       ...(next === '' ? {} : { next }),
     };
   }

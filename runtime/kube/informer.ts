@@ -8,9 +8,10 @@ import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import type { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
-import type { KubeClient, Selector, WatchEvent } from './client.ts';
+import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
+import { MOST_OBJECT_BYTES, MOST_PAGE_BYTES, nextPageSize } from './list-pages.ts';
 import type { Collection } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
@@ -32,12 +33,14 @@ export interface InformerOptions {
   readonly collection: Collection;
   readonly selector: Selector;
   readonly sink: InformerSink;
+  /** What is kept of each object, from the moment in which its page was read. @default {leanObject} */
+  readonly lean?: (object: KubeObject) => KubeObject;
   readonly timing?: Partial<InformerTiming>;
   readonly random?: () => number;
 }
 
 export interface InformerTiming {
-  /** Objects per page of a list. @default {500} */
+  /** Objects per page of a list, at most: fewer where they are heavy. @default {500} */
   readonly pageSize: number;
   /** The server ends a watch after this time, up to twice as much. @default {300} */
   readonly watchSeconds: number;
@@ -67,12 +70,14 @@ export class Informer {
   readonly #stop = new AbortController();
   #synced = false;
   #failures = 0;
+  #pageSize: number;
   #lastFailure = '';
 
   constructor(options: InformerOptions) {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
+    this.#pageSize = this.#timing.pageSize;
   }
 
   /** Runs until {@link stop}. Never rejects. */
@@ -92,23 +97,44 @@ export class Informer {
 
   /** Lists all pages; gives the resource version to watch from. */
   async #list(): Promise<string> {
-    const { client, collection, selector, sink } = this.#options;
+    const { sink } = this.#options;
     const objects: KubeObject[] = [];
     let next: string | undefined;
     let resourceVersion = '';
     do {
-      const page = await client.list(collection, {
-        ...selector,
-        limit: this.#timing.pageSize,
-        signal: this.#stop.signal,
-        ...(next === undefined ? {} : { next }),
-      });
-      objects.push(...page.items.map(leanObject));
+      const page = await this.#page(next);
+      for (const object of page.items) objects.push(this.#lean(object));
       ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
     } while (next !== undefined);
     sink.replace(objects);
     this.#succeeded();
     return resourceVersion;
+  }
+
+  /** A page that is too large is read in smaller ones, which go on from the same place. */
+  async #page(next: string | undefined): Promise<ListPage> {
+    const { client, collection, selector } = this.#options;
+    for (;;) {
+      const limit = this.#pageSize;
+      try {
+        const page = await client.list(collection, {
+          ...selector,
+          limit,
+          maxBytes: limit === 1 ? MOST_OBJECT_BYTES : MOST_PAGE_BYTES,
+          signal: this.#stop.signal,
+          ...(next === undefined ? {} : { next }),
+        });
+        this.#pageSize = nextPageSize({ limit, answer: page.bytes }, this.#timing.pageSize);
+        return page;
+      } catch (error) {
+        if (limit === 1 || asPullwrightError(error).code !== 'AnswerTooLarge') throw error;
+        this.#pageSize = nextPageSize({ limit, answer: 'too large' }, this.#timing.pageSize);
+      }
+    }
+  }
+
+  #lean(object: KubeObject): KubeObject {
+    return (this.#options.lean ?? leanObject)(object);
   }
 
   /** Watches, and watches again from where it ended, until the server has forgotten that place. */
@@ -159,7 +185,7 @@ export class Informer {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
     const { sink } = this.#options;
     if (event.type === 'DELETED') sink.delete(event.object);
-    else sink.set(leanObject(event.object));
+    else sink.set(this.#lean(event.object));
     return event.object.metadata.resourceVersion ?? '';
   }
 

@@ -41,6 +41,16 @@ export interface Call {
   /** Not to be sent again once it may have been received. */
   readonly once?: boolean;
   readonly signal?: AbortSignal;
+  /** A longer answer is refused. @default {268435456} */
+  readonly maxBytes?: number;
+}
+
+/** What was answered. */
+export interface JsonAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  /** Of the body, as it was sent. */
+  readonly bytes: number;
 }
 
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
@@ -80,7 +90,7 @@ export class Requester {
   }
 
   /** Sends `call` until it is answered, and gives the parsed body. */
-  async json(call: Call): Promise<{ readonly status: number; readonly body: unknown }> {
+  async json(call: Call): Promise<JsonAnswer> {
     return retry(() => this.#jsonOnce(call), {
       tries: this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
@@ -98,14 +108,15 @@ export class Requester {
     throw refusal(call, answer, parsed(new TextDecoder().decode(text)));
   }
 
-  async #jsonOnce(call: Call): Promise<{ readonly status: number; readonly body: unknown }> {
-    const answer = await this.#answered(call, (request) => this.#client.ask(request, MOST_BYTES));
+  async #jsonOnce(call: Call): Promise<JsonAnswer> {
+    const most = call.maxBytes ?? MOST_BYTES;
+    const answer = await this.#answered(call, (request) => this.#client.ask(request, most));
     const body = parsed(answer.text);
     if (answer.status >= 400 && call.allow?.includes(answer.status) !== true)
       throw refusal(call, answer, body);
     if (answer.status < 400 && body === undefined)
       throw this.#readable(call, new HttpError('AnswerUnreadable', 'the answer is no JSON'));
-    return { status: answer.status, body };
+    return { status: answer.status, body, bytes: answer.text.length };
   }
 
   /** One answer, with new credentials where those that are kept are refused. */

@@ -53,7 +53,7 @@ class Server {
     const refusal = { verb: 'list', subject: 'Secret', status: 403, body: {} };
     if (this.denied && namespace === '*') return Promise.reject(apiErrorOf(refusal));
     const items = (namespace === '*' ? NAMES : [namespace]).map((name) => secret(name));
-    return Promise.resolve({ items, resourceVersion: '1' });
+    return Promise.resolve({ items, resourceVersion: '1', bytes: 0 });
   }
 
   async *#watch(namespace: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {

@@ -106,6 +106,7 @@ async function* events(...list: WatchEvent[]): AsyncGenerator<WatchEvent> {
 const page = (resourceVersion: string, ...names: string[]): ListPage => ({
   items: names.map((name) => object(name, resourceVersion)),
   resourceVersion,
+  bytes: names.length * 1000,
 });
 
 test('lists in pages and watches from where the list was taken', async () => {
@@ -120,6 +121,54 @@ test('lists in pages and watches from where the list was taken', async () => {
     [500, undefined],
     [500, 'more'],
   ]);
+});
+
+test('a page that is too large is read in smaller ones from the same place, and those after it by their weight', async () => {
+  const tooLarge = (): ListPage => {
+    throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
+  };
+  const { sink, informer, limits } = run({
+    lists: [
+      () => ({ ...page('7', 'a'), next: 'more' }),
+      tooLarge,
+      tooLarge,
+      () => ({ ...page('7', 'b'), bytes: 6_000_000, next: 'last' }),
+      () => page('7', 'c'),
+    ],
+    watches: [quiet],
+  });
+  await eventually(() => assert.deepEqual([...sink.names.keys()], ['a', 'b', 'c']));
+  informer.stop();
+  assert.deepEqual(limits, [
+    [500, undefined],
+    [500, 'more'],
+    [250, 'more'],
+    [125, 'more'],
+    [43, 'last'],
+  ]);
+  assert.deepEqual(
+    sink.states.map(({ is }) => is),
+    ['synced'],
+    'nobody is told of a failure',
+  );
+});
+
+test('one object that is too large by itself is said', async () => {
+  const { sink, informer } = run({
+    lists: [
+      () => {
+        throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
+      },
+    ],
+    watches: [quiet],
+  });
+  await eventually(() =>
+    assert.deepEqual(
+      sink.states.map(({ is }) => is),
+      ['failing'],
+    ),
+  );
+  informer.stop();
 });
 
 test('resumes from the last bookmark', async () => {

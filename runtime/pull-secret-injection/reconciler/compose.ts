@@ -5,6 +5,7 @@
  * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
  * more than all copies together.
  */
+import { isDigest } from '../../kube/value-digest.ts';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
 import type { ProfileSource } from '../../rules/injection/profile.ts';
@@ -13,6 +14,8 @@ import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.
 
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 const DATA_KEY = '.dockerconfigjson';
+/** It comes to be read by its next change. */
+const ROOM = `4 MiB of them are kept in memory; delete some, then annotate this one, which has it read again`;
 
 /** A source and the Secret that was found for it. */
 export interface SourceSecret {
@@ -168,6 +171,8 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
     );
   const body = object.data?.[DATA_KEY];
   if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
+  if (isDigest(body))
+    return bad('TooLarge', `is not read: the pull secrets of its namespace hold too much together; ${ROOM}`);
   const text = redact(Buffer.from(reveal(body), 'base64').toString('utf8'));
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) return bad('SourceInvalid', `${parsed.problem.message}; correct it`);

@@ -35,7 +35,7 @@ const WORKERS = 32;
 const COUNT_PATIENCE_MS = 500;
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Everything that is read. Secrets only of the one type that is distributed, so that others cost no memory. */
+/** Everything that is read. Secrets only of the one type that is distributed, and within a budget, so that others cost no memory. */
 function readsOf(options: InjectionOptions): readonly Read[] {
   const hosted = (apiVersion: string, kind: string, rest: Partial<Read> = {}): Read => ({
     role: 'hosted',
@@ -45,7 +45,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
   });
   return [
     hosted('v1', 'Namespace'),
-    hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}` }),
+    hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}`, values: 'budget' }),
     hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
     hosted(CLAIM_API_VERSION, CLAIM_KIND, { optional: true }),

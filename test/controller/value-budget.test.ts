@@ -1,0 +1,186 @@
+/** What is kept of which Secret by a wide read, and that whoever reads one by name has all of it. */
+import assert from 'node:assert/strict';
+import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
+import { OWNER_LABEL } from '../../runtime/controller/contract.ts';
+import type { Selection } from '../../runtime/controller/source.ts';
+import { type BudgetLimits, isLightened, ValueBudget } from '../../runtime/controller/value-budget.ts';
+import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import { isDigest, sameValue } from '../../runtime/kube/value-digest.ts';
+import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { suite, table } from '../support/suite.ts';
+
+const test = suite('what is kept of Secrets');
+const LIMITS: BudgetLimits = { namespace: 1000, total: 2500, share: 10 };
+const KEY = '.dockerconfigjson';
+
+function secret(place: string, size: number, metadata: Partial<KubeObject['metadata']> = {}): SecretObject {
+  const [namespace = '', name = ''] = place.split('/');
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace, uid: place, resourceVersion: '1', ...metadata },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { [KEY]: redact('A'.repeat(size)) },
+  };
+}
+
+function isKept(object: KubeObject): boolean {
+  const value = (object as SecretObject).data?.[KEY];
+  return value !== undefined && !isDigest(value);
+}
+
+table(
+  test,
+  [
+    { name: 'one that fits', reason: 'the usual', weigh: ['a/1:900'], kept: ['a/1'] },
+    {
+      name: 'more than a namespace may have',
+      reason: 'only that namespace is concerned',
+      weigh: ['a/1:900', 'a/2:200', 'b/1:900'],
+      kept: ['a/1', 'b/1'],
+    },
+    {
+      name: 'small ones beside a heavy one',
+      reason: 'what still fits is kept',
+      weigh: ['a/1:2000', 'a/2:900', 'a/3:100'],
+      kept: ['a/2', 'a/3'],
+    },
+    {
+      name: 'more than all may have',
+      reason: 'each namespace keeps its share all the same',
+      weigh: ['a/1:1000', 'b/1:1000', 'c/1:1000', 'c/2:10', 'd/1:8'],
+      kept: ['a/1', 'b/1', 'c/2', 'd/1'],
+    },
+    {
+      name: 'one that becomes light',
+      reason: 'it takes the place of the earlier one',
+      weigh: ['a/1:2000', 'a/1:10', 'a/2:990'],
+      kept: ['a/1', 'a/2'],
+    },
+    {
+      name: 'one that becomes heavy',
+      reason: 'its weight of before is free again',
+      weigh: ['a/1:900', 'a/1:2000', 'a/2:900'],
+      kept: ['a/2'],
+    },
+    { name: 'nothing in it', reason: 'weighs nothing', weigh: ['a/1:0'], kept: ['a/1'] },
+  ],
+  ({ weigh, kept }) => {
+    const budget = new ValueBudget(LIMITS);
+    const found = new Map<string, boolean>();
+    for (const one of weigh) {
+      const [place = '', size] = one.split(':');
+      found.set(place, isKept(budget.keep(secret(place, Number(size)))));
+    }
+    assert.deepEqual(
+      [...found].filter(([, is]) => is).map(([place]) => place),
+      kept,
+    );
+  },
+);
+
+test('what is deleted gives its room back', () => {
+  const budget = new ValueBudget(LIMITS);
+  budget.keep(secret('a/1', 900));
+  budget.forget(secret('a/1', 900));
+  assert.equal(budget.total, 0);
+  assert.ok(isKept(budget.keep(secret('a/2', 900))));
+});
+
+test('of what is not ours only what is said to us is kept, and long annotations weigh', () => {
+  const budget = new ValueBudget(LIMITS);
+  const annotations = { 'pullwright.dev/grant-namespaces': 'b', 'example.com/note': 'x'.repeat(5000) };
+  const labels = { 'example.com/team': 'a', 'pullwright.dev/mark': 'b' };
+  const kept = budget.keep(secret('a/1', 10, { annotations, labels, managedFields: [{ manager: 'm' }] }));
+  assert.deepEqual(kept.metadata.annotations, { 'pullwright.dev/grant-namespaces': 'b' });
+  assert.deepEqual(kept.metadata.labels, { 'pullwright.dev/mark': 'b' });
+  assert.equal(kept.metadata.managedFields, undefined);
+  assert.ok(isKept(kept));
+  const long = { 'pullwright.dev/grant-namespaces': 'b'.repeat(5000) };
+  assert.ok(!isKept(budget.keep(secret('b/1', 10, { annotations: long }))));
+});
+
+test('of a copy of ours everything is kept but its value, which can still be compared', () => {
+  const budget = new ValueBudget(LIMITS);
+  const labels = { [OWNER_LABEL]: 'pull-secret-injection', team: 'a' };
+  const copy = secret('a/1', 5000, { labels, managedFields: [{ manager: 'm' }] });
+  const kept = budget.keep(copy) as SecretObject;
+  assert.deepEqual(kept.metadata, copy.metadata);
+  assert.ok(!isKept(kept));
+  const [has, was, other] = [kept, copy, secret('a/1', 5001)].map((one) => one.data?.[KEY] ?? redact(''));
+  assert.ok(has !== undefined && was !== undefined && other !== undefined);
+  assert.ok(sameValue(has, was));
+  assert.ok(sameValue(was, has));
+  assert.ok(!sameValue(has, other));
+});
+
+test('what was left out is the same as nothing', () => {
+  const budget = new ValueBudget(LIMITS);
+  const kept = budget.keep(secret('a/1', 5000)) as SecretObject;
+  const value = kept.data?.[KEY];
+  assert.ok(value !== undefined);
+  assert.ok(!sameValue(value, redact('A'.repeat(5000))));
+  assert.ok(!sameValue(value, redact('')));
+});
+
+const HEAVY = 5 * 2 ** 20;
+const WIDE: Selection = { apiVersion: 'v1', kind: 'Secret', values: 'budget' };
+const NAMED: Selection = { apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' };
+
+/** A watch on which nothing ever comes. */
+async function* quiet(signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  yield { type: 'BOOKMARK', resourceVersion: '1' };
+}
+
+/** A cluster with one Secret of five megabytes; lists by name wait until they are let. */
+function cacheOf(named: Promise<void>): ClusterCache {
+  const client = {
+    list: async (collection: { readonly namespace?: string }): Promise<ListPage> => {
+      if (collection.namespace !== undefined) await named;
+      return { items: [secret('a/1', HEAVY)], resourceVersion: '1', bytes: HEAVY };
+    },
+    watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
+  };
+  return new ClusterCache(client as unknown as KubeClient);
+}
+
+for (const order of ['the wide read first', 'the named read first'] as const) {
+  test(`who reads a Secret by name has all of it: ${order}`, async () => {
+    const gate = Promise.withResolvers<void>();
+    const cache = cacheOf(gate.promise);
+    const seen = (): KubeObject | undefined =>
+      cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+    const first = order === 'the wide read first';
+    const one = cache.source(first ? WIDE : NAMED);
+    if (!first) gate.resolve();
+    await eventually(() => assert.equal(one.status.is, 'synced'));
+    assert.equal(isLightened(seen() as KubeObject), first);
+    const other = cache.source(first ? NAMED : WIDE);
+    gate.resolve();
+    await eventually(() => assert.equal(other.status.is, 'synced'));
+    assert.ok(isKept(seen() as KubeObject));
+    assert.ok(!isLightened(seen() as KubeObject));
+    // The answer to a write goes the same way.
+    cache.observe(secret('a/1', HEAVY, { resourceVersion: '2' }));
+    assert.ok(isKept(seen() as KubeObject));
+    cache.close();
+  });
+}
+
+test('a wide read alone keeps the name', async () => {
+  const cache = cacheOf(Promise.resolve());
+  const source = cache.source(WIDE);
+  await eventually(() => assert.equal(source.status.is, 'synced'));
+  const seen = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+  assert.ok(seen !== undefined && !isKept(seen));
+  cache.observe(secret('a/1', HEAVY, { resourceVersion: '2' }));
+  const written = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+  assert.equal(written?.metadata.resourceVersion, '2');
+  assert.ok(!isKept(written));
+  cache.close();
+});
+
+test.run();
