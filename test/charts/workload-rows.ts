@@ -92,9 +92,14 @@ export const ROWS: readonly Row[] = [
     mounts: ['/etc/pullwright/broker ro Secret pull-secret-adapter-broker'],
     except: {
       options: {
-        mounts: ['/etc/pullwright/api ro Secret api-token', '/etc/pullwright/broker ro Secret broker'],
+        mounts: [
+          '/etc/pullwright/api ro Secret api-token',
+          '/etc/pullwright/broker ro Secret broker',
+          '/etc/pullwright/ca ro ConfigMap authorities',
+          '/etc/pullwright/tenants ro ConfigMap pull-secret-adapter-tenants',
+        ],
       },
-      others: { mounts: [] },
+      others: { mounts: ['/etc/pullwright/api ro token for others'] },
     },
   },
   {
@@ -105,8 +110,13 @@ export const ROWS: readonly Row[] = [
     mounts: [],
     except: {
       options: {
-        mounts: ['/etc/pullwright/api ro Secret api-token', '/etc/pullwright/broker ro Secret broker'],
+        mounts: [
+          '/etc/pullwright/api ro Secret api-token',
+          '/etc/pullwright/broker ro Secret broker',
+          '/etc/pullwright/ca ro ConfigMap authorities',
+        ],
       },
+      others: { mounts: ['/etc/pullwright/api ro token for others'] },
     },
   },
   {
@@ -117,6 +127,7 @@ export const ROWS: readonly Row[] = [
     mounts: [RESULTS, DATA],
     except: {
       'stores from a variable': { rights: UNPRIVILEGED, mounts: [RESULTS] },
+      'stores with authorities': { mounts: ['/etc/pullwright/ca ro ConfigMap authorities', RESULTS, DATA] },
       'stores with federation': {
         mounts: [
           '/etc/pullwright/google ro ConfigMap pullsecret-adapter-job-credentials',

@@ -77,6 +77,8 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
           api: `${API}:8443`,
           apiTokenSecret: 'api-token',
           brokerSecret: 'broker',
+          caConfigMap: 'authorities',
+          adapterOptions: { tenants: { acme: ['acme-*'] } },
           replicas: 1,
           jobFederation: PROVIDER,
           sentinel: true,
@@ -105,6 +107,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
         'credential-provider': { installer: { uninstall: true } },
         'pull-secret-adapter': {
           api: API,
+          apiTokenAudience: 'hyperfleet',
           broker: 'pubsub',
           gcpProject: 'p',
           topic: 't',
@@ -139,14 +142,14 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
 /** Options of sections that reach no pod: other objects, or what the reconciler reads in its configuration. */
 export const NO_POD: readonly RegExp[] = [
   /^global-pull-secret\.(source|enforce|mode|platforms|nodes|removals|createConfigNamespace)\b/,
-  /^pull-secret-injection\.(trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles|removals)\b/,
+  /^pull-secret-injection\.(serviceAccounts|trustedLabelKeys|secretNames|audit|evict|sidecarSetCrd|profiles|removals)\b/,
   /^registry-overrides\./,
   /^credential-provider\.(matchImages|crd|nodeAccess|namespaces|alerts|mode|createConfigNamespace|executable\.pools)$/,
   // One list of arguments, rendered by one function from a table of flags; what mounts follow is named above.
   /^credential-provider\.provider\./,
   /^pull-secret-adapter\.(namespace|alerts|egressPorts)$/,
   // Flags, rendered by one function.
-  /^pull-secret-adapter\.sentinelOptions\./,
+  /^pull-secret-adapter\.(sentinelOptions\.|adapterOptions\.(?!tenants)|statusMethod|exchange|exchangeType|routingKey|createTopics)/,
   /^verify\.(schedule|egressPorts)$/,
 ];
 
@@ -174,6 +177,7 @@ export function madeAtRunTime(): Readonly<Record<string, readonly KubeObject[]>>
     'stores from a file': job('store'),
     'stores from a variable': job('store', { passAs: 'env', managementNamespace: '' }),
     'stores with federation': job('store', { federation: PROVIDER }),
+    'stores with authorities': job('store', { jobAuthorities: 'authorities' }),
     deletes: job('delete'),
   };
 }

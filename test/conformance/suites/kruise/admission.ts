@@ -62,8 +62,8 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
   loosens: ['orderUndefinedAmongSets', 'imagePullSecretsAnyOf'],
   mutation: {
     file: 'runtime/pull-secret-injection/webhook/admit-pod.ts',
-    replace: 'if (names.length === 0) return',
-    by: 'if (names.length > 0) return',
+    replace: 'if (planned.names.length === 0) return',
+    by: 'if (planned.names.length > 0) return',
   },
 };
 

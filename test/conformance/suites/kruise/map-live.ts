@@ -47,8 +47,8 @@ export const suite: ConformanceSuite<LiveInput, Answer> = {
       : JSON.stringify(actual) === JSON.stringify(expected),
   mutation: {
     file: 'runtime/rules/injection/profile-policy.ts',
-    replace: '(variables.have + variables.add)',
-    by: '(variables.add + variables.have)',
+    replace: '(variables.have + variables.add).map',
+    by: '(variables.add + variables.have).map',
   },
   finish: async () => {
     await (await plane)?.stop();

@@ -22,7 +22,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   accepts: acceptsPartial,
   mutation: {
     file: 'runtime/rules/mirrors/mirrors.ts',
-    replace: 'const rest = reference.slice(length);',
-    by: "const rest = '';",
+    replace: 'placesOf(rule, reference, reference.slice(length))',
+    by: "placesOf(rule, reference, '')",
   },
 };
