@@ -6,6 +6,9 @@
 import { isRecord } from '../rules/record.ts';
 import { readPlace } from './places.ts';
 
+/** In a receipt: nothing was at that place. */
+export const NOT_THERE = 'was not there';
+
 /** `terminal`: until the cluster or the secret changes. `denied`: until somebody grants it, looked at again rarely. `retry`: by itself. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 

@@ -80,4 +80,24 @@ table(test, ROWS, ({ pods, exitCode, says }) => {
   assert.deepEqual([view.exitCode, view.result?.reason], [exitCode, says]);
 });
 
+test('what an earlier pod of the Job removed stays removed when the next one finds nothing there', () => {
+  const places = ['namespaces/clusters-a/secrets/pull-secret', 'projects/acme/secrets/a'] as const;
+  const told = (second: number, receipt: Readonly<Record<string, string>>): KubeObject => {
+    const message = JSON.stringify({
+      status: 'success',
+      reason: 'SecretDeleted',
+      message: 'm',
+      details: {},
+      receipt,
+    });
+    const terminated = { exitCode: 0, finishedAt: `2026-01-01T00:00:0${second}Z`, message };
+    return pod('j', [{ name: 'job', state: { terminated } }]);
+  };
+  const { result } = viewJob(JOB, [
+    told(2, { [places[0]]: 'was not there', [places[1]]: 'removed' }),
+    told(1, { [places[0]]: 'removed' }),
+  ]);
+  assert.deepEqual(result?.receipt, { [places[0]]: 'removed', [places[1]]: 'removed' });
+});
+
 test.run();

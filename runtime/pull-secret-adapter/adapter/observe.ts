@@ -10,7 +10,7 @@ import {
   TARGET_ANNOTATION,
   VERIFY_ANNOTATION,
 } from '../names.ts';
-import { type JobResult, readJobResult } from '../outcome.ts';
+import { type JobResult, NOT_THERE, readJobResult } from '../outcome.ts';
 import { uniquePlaces } from '../places.ts';
 
 /** `terminating`: it is being deleted, and nothing can be made in it. */
@@ -84,7 +84,7 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
     attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
     removing: metadata.deletionTimestamp !== undefined,
     ...progressOf(job.status ?? {}),
-    ...endOf(lastEnded(pods, uid)),
+    ...endOf(endedContainers(pods, uid)),
   };
 }
 
@@ -141,12 +141,29 @@ function progressOf(
   };
 }
 
-function endOf(ended: EndedContainer | undefined): Partial<Pick<JobView, 'exitCode' | 'result'>> {
-  const result = readJobResult(ended?.message);
+/** @param ended the newest first */
+function endOf(ended: readonly EndedContainer[]): Partial<Pick<JobView, 'exitCode' | 'result'>> {
+  const results = ended.map(({ message }) => readJobResult(message));
+  const [result] = results;
+  const exitCode = ended[0]?.exitCode;
+  const receipt = receiptOfAll(results.map((one) => one?.receipt ?? {}).toReversed());
   return {
-    ...(ended?.exitCode === undefined ? {} : { exitCode: ended.exitCode }),
-    ...(result === undefined ? {} : { result }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+    ...(result === undefined
+      ? {}
+      : { result: result.receipt === undefined ? result : { ...result, receipt } }),
   };
+}
+
+/** Oldest first. What an earlier pod of the Job has removed is not there for the next one: that was removed all the same. */
+function receiptOfAll(
+  receipts: readonly Readonly<Record<string, string>>[],
+): Readonly<Record<string, string>> {
+  const all: Record<string, string> = {};
+  for (const receipt of receipts)
+    for (const [place, became] of Object.entries(receipt))
+      if (became !== NOT_THERE || all[place] === undefined) all[place] = became;
+  return all;
 }
 
 /** The record of where a cluster's pull secret was ever written. */
@@ -198,13 +215,13 @@ interface EndedContainer {
   readonly finishedAt?: string;
 }
 
-/** The pods of exactly this Job (an earlier one may have had the same name), the one that ended last. */
-function lastEnded(pods: readonly KubeObject[], jobUid: string): EndedContainer | undefined {
+/** Of the pods of exactly this Job (an earlier one may have had the same name), the one that ended last first. */
+function endedContainers(pods: readonly KubeObject[], jobUid: string): readonly EndedContainer[] {
   const ended = pods
     .filter((pod) => (pod.metadata.ownerReferences ?? []).some((owner) => owner.uid === jobUid))
     .flatMap((pod) => containerStatuses(pod))
     .filter((container) => container !== undefined);
-  return ended.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1))[0];
+  return ended.sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
 }
 
 function containerStatuses(pod: KubeObject): readonly (EndedContainer | undefined)[] {

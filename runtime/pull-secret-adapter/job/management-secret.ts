@@ -9,6 +9,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { Redacted, redact, reveal, sameSecret } from '../../rules/redacted.ts';
 import { CLUSTER_LABEL, clusterLabels } from '../names.ts';
+import { NOT_THERE } from '../outcome.ts';
 import { JobError } from './gcp-error.ts';
 
 const MANAGER = 'pullwright-pull-secret-adapter';
@@ -65,7 +66,7 @@ async function write(
 export async function removeManagementSecret(input: ManagementSecretInput): Promise<string> {
   return explained(input, async () => {
     const present = await read(input);
-    if (present === undefined) return 'was not there';
+    if (present === undefined) return NOT_THERE;
     if (present.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return 'is not ours: it stays';
     const uid = present.metadata.uid;
     const { namespace, name } = input;

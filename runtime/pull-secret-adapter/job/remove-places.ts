@@ -3,7 +3,7 @@
  * only when it was seen to be gone, or to be somebody else's.
  */
 import { gcpLabels } from '../names.ts';
-import { OUTCOMES } from '../outcome.ts';
+import { NOT_THERE, OUTCOMES } from '../outcome.ts';
 import { type GooglePlace, type Place, placeText } from '../places.ts';
 import type { JobConfig } from './config.ts';
 import { GcpError, type JobError } from './gcp-error.ts';
@@ -65,7 +65,7 @@ async function removeStored(
 ): Promise<string> {
   const manager = shell.managerOf(place);
   const secret = await manager.get(place.secret);
-  if (secret === undefined) return 'was not there';
+  if (secret === undefined) return NOT_THERE;
   const wanted = gcpLabels({ id: clusterId });
   const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
   // What somebody else made under this name is not ours to remove, and nothing of ours is left.
