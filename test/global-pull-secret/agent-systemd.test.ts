@@ -1,7 +1,7 @@
 // deadline: 300 s
 /** The compiled agent on a real systemd: what the kubelet read, start by start, and what is on disk at the end. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gaveUp, inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -220,7 +220,9 @@ scene(
     const agent = agents.run(node, ['--foreign=keep', '--restart=never', '--poll=200ms']);
     await until('the new entries are there', () => 'new.example.com' in read());
     const theirs = { auths: { ...read(), 'ecr.example.com': { auth: plantedAuth('ecr') } } };
-    writeFileSync(node.machine.config, JSON.stringify(theirs));
+    // At once, as `podman login` does it: of a file that is half written nothing can be kept.
+    writeFileSync(`${node.machine.config}.theirs`, JSON.stringify(theirs), { mode: 0o600 });
+    renameSync(`${node.machine.config}.theirs`, node.machine.config);
     node.original.swap(OLD);
     await until('our entry is gone', () => !('new.example.com' in read()));
     assert.deepEqual(Object.keys(read()).sort(), ['ecr.example.com', 'old.example.com']);

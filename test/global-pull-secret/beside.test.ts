@@ -263,6 +263,7 @@ else {
     );
     await process?.stop('SIGKILL');
     start(config);
+    await process?.says('caches are filled');
     await eventually(
       async () => {
         const made = await hosted.get(SYNCER);

@@ -96,15 +96,16 @@ export interface AuthFile {
   readonly text: string;
 }
 
-/** Every file in the auth folder, by name. */
+/** Every file in the auth folder, by name; notes of failed runs lie in a folder of their own. */
 export function authFiles(node: NodeDouble): Readonly<Record<string, AuthFile>> {
-  const names =
-    statSync(node.options.authDir, { throwIfNoEntry: false }) === undefined
+  const { authDir } = node.options;
+  const entries =
+    statSync(authDir, { throwIfNoEntry: false }) === undefined
       ? []
-      : readdirSync(node.options.authDir);
+      : readdirSync(authDir, { withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(
-    names.map((name) => {
-      const path = join(node.options.authDir, name);
+    entries.map(({ name }) => {
+      const path = join(authDir, name);
       return [name, { mode: statSync(path).mode & 0o777, text: readFileSync(path, 'utf8') }];
     }),
   );
