@@ -48,7 +48,8 @@ export function noteOutcome(authDir: string, subject: LogSubject, failure: strin
 /** The file of an account's note; of the node's, where the run did not come to know the pod. */
 function noteName({ namespace, serviceAccount = '' }: LogSubject): string {
   const account = namespace === undefined ? '' : `${namespace}/${serviceAccount}`;
-  return `${namespace ?? 'node'}-${sha256Hex(account)}.json`;
+  // By hash alone: no name from outside becomes a part of a path.
+  return `${sha256Hex(account)}.json`;
 }
 
 function write(folder: string, name: string, note: FailureNote): void {
