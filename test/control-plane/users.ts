@@ -142,8 +142,9 @@ async function makeServiceAccount(admin: Requester, name: string): Promise<strin
   return body.metadata.uid as string;
 }
 
-function tokenFor(
-  host: UserHost,
+/** A token as the API server signs them, also one whose time is over. */
+export function tokenFor(
+  host: Pick<UserHost, 'serviceAccountKey'>,
   account: {
     readonly namespace: string;
     readonly name: string;

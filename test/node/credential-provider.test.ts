@@ -13,6 +13,8 @@ import { IMAGE, ok, pushProduct } from './machine/product.ts';
 import { steps } from './machine/steps.ts';
 import { outageSteps } from './provider-outage.ts';
 import { DROP_IN, MIRROR, PLUGIN, ProviderScene } from './provider-scene.ts';
+import { troubleSteps } from './provider-trouble.ts';
+import { upgradeSteps } from './provider-upgrade.ts';
 
 const MIRRORS = `[[registry]]
 prefix = "quay.example.com"
@@ -92,17 +94,20 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
 
   step('the image stays private: neither another account nor another namespace starts it', async () => {
     const others = [
-      [scene.pod('other', { account: 'other', image: 'web' }), /ErrImagePull|ImagePullBackOff/],
+      [scene.pod('another', { account: 'other', image: 'web' }), /ErrImagePull|ImagePullBackOff/],
       [
         scene.pod('stranger', { namespace: 'team-b', account: 'default', policy: 'Never', image: 'web' }),
         /ErrImageNeverPull/,
       ],
+      [scene.pod('own', { policy: 'Never', image: 'web' }), /"running"/],
     ] as const;
     for (const [pod, state] of others) await scene.make(pod, state);
     for (const [pod] of others) await plane.remove(pod);
   });
 
+  troubleSteps(step, scene);
   outageSteps(step, scene);
+  upgradeSteps(step, scene);
 
   step('uninstall leaves nothing on the node', async () => {
     await ok(

@@ -1,0 +1,116 @@
+/** A pod whose pull fails, and what its owner is told; answers for tokens and servers that are of no use; a lost image. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tokenFor } from '../control-plane/users.ts';
+import type { TestBody } from '../support/suite.ts';
+import { ok, shell } from './machine/product.ts';
+import { MIRROR, PLUGIN, type ProviderScene, SOURCE } from './provider-scene.ts';
+
+const IMAGE = `${SOURCE}/acme/web:1`;
+
+/** What the installed executable answers to a request of the kubelet. It may lie behind an API server that hangs. */
+function answerOn({ node }: ProviderScene, token: string): unknown {
+  const request = {
+    kind: 'CredentialProviderRequest',
+    apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+    image: IMAGE,
+    serviceAccountToken: token,
+  };
+  const answer = node.run('/bin/sh', '-c', 'printf %s "$1" | "$2"', 'sh', JSON.stringify(request), PLUGIN);
+  return (JSON.parse(answer) as { readonly auth?: unknown }).auth;
+}
+
+const KEEPS_PRIVATE = { [IMAGE]: { username: '', password: '' } };
+
+export function troubleSteps(step: (name: string, body: TestBody) => void, scene: ProviderScene): void {
+  const { node } = scene;
+  const { plane } = node;
+  // Of an image that no other has: a file that another account's pod has left would serve it.
+  const other = scene.pod('other', { account: 'other' });
+
+  step('why the provider failed stands on the pod and on the node; the node stays in order', async () => {
+    node.image(MIRROR, 'acme/other', '1');
+    await scene.make(other, /ErrImagePull|ImagePullBackOff/);
+    await scene.within(async () => {
+      const events = await ok(
+        node,
+        `kubectl -n team-a get events -o json \\
+          --field-selector involvedObject.name=other,reason=CredentialProviderFailed | jq -r '.items[].message'`,
+      );
+      assert.match(events, /secrets is forbidden.*kubectl apply/);
+    });
+    const [status, reason, message] = await scene.reported();
+    assert.deepEqual([status, reason], ['True', 'InSync']);
+    assert.match(message ?? '', /the last run of the provider failed for team-a\/other$/);
+    assert.match((await shell(node, 'pullwright status')).stdout, /provider failed for team-a\/other/);
+  });
+
+  step('doctor names it as the cause, and what it prints lets the pod pull', async () => {
+    const seen = await shell(node, 'pullwright doctor other -n team-a');
+    assert.equal(seen.code, 1);
+    assert.match(
+      seen.stdout,
+      /broken +mirror-credential +the credential provider of the node failed.*forbidden/,
+    );
+    await ok(
+      node,
+      '(pullwright doctor other -n team-a --output yaml || true) | kubectl apply --server-side --force-conflicts -f -',
+    );
+    // The kubelet's own back-off is not waited for.
+    await ok(node, 'kubectl -n team-a delete pod other --wait');
+    await scene.make(other);
+    await scene.within(async () => assert.doesNotMatch((await scene.reported())[2] ?? '', /failed/));
+    await plane.remove(other);
+  });
+
+  step('a token that has ended: the answer keeps the record, and no file is written', () => {
+    const before = scene.authFiles();
+    const serviceAccountKey = readFileSync(join(plane.folder, 'sa.key'), 'utf8');
+    const ended = tokenFor(
+      { serviceAccountKey },
+      { namespace: 'team-a', name: 'app', uid: randomUUID(), seconds: -30 },
+    );
+    assert.deepEqual(answerOn(scene, ended), KEEPS_PRIVATE);
+    assert.deepEqual(scene.authFiles(), before);
+  });
+
+  step('an API server that hangs: the same', async () => {
+    const before = scene.authFiles();
+    const token = (await ok(node, 'kubectl -n team-a create token app')).trim();
+    plane.apiServer.pause();
+    try {
+      assert.deepEqual(answerOn(scene, token), KEEPS_PRIVATE);
+    } finally {
+      plane.apiServer.resume();
+    }
+    assert.deepEqual(scene.authFiles(), before);
+    await node.ready();
+  });
+
+  step('an image that is gone from the node is pulled again, and is as private as before', async () => {
+    const layers = (): number =>
+      node
+        .registry(MIRROR)
+        .log()
+        .match(/"GET \/v2\/acme\/lost\/blobs\//g)?.length ?? 0;
+    await scene.started('lost');
+    await ok(node, 'kubectl -n team-a delete pod lost --wait');
+    const before = layers();
+    // The kubelet takes the container away some time after the pod.
+    await scene.within(async () =>
+      node.run('/usr/bin/skopeo', 'delete', `containers-storage:${SOURCE}/acme/lost:1`),
+    );
+    await scene.make(scene.pod('lost'));
+    assert.ok(layers() > before, 'its layers were fetched again');
+    const stranger = scene.pod('seeker', {
+      namespace: 'team-b',
+      account: 'default',
+      policy: 'Never',
+      image: 'lost',
+    });
+    await scene.make(stranger, /ErrImageNeverPull/);
+    await plane.remove(stranger);
+  });
+}

@@ -1,0 +1,59 @@
+/** The kubelet's unit replaced by another, as an upgrade of its package does it. */
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { TestBody } from '../support/suite.ts';
+import type { ProviderScene } from './provider-scene.ts';
+
+const UNIT = '/usr/lib/systemd/system/kubelet.service';
+const KUBEADM = `${UNIT}.d/10-kubeadm.conf`;
+const VARIABLES = '/etc/default/kubelet';
+const FLAGS = /--image-credential-provider-config=\/etc\/kubernetes\/credential-providers\/pullwright-/;
+
+export function upgradeSteps(step: (name: string, body: TestBody) => void, scene: ProviderScene): void {
+  const { node } = scene;
+  const systemctl = (...args: readonly string[]): string => node.run('/usr/bin/systemctl', ...args);
+  const upgraded = async (path: string, text: string): Promise<void> => {
+    writeFileSync(path, text);
+    systemctl('daemon-reload');
+    systemctl('restart', 'kubelet.service');
+    await node.ready();
+  };
+  const runsWith = (...flags: readonly RegExp[]): Promise<void> =>
+    scene.within(async () => {
+      for (const flag of flags) assert.match(scene.kubeletCommand(), flag);
+    });
+  const before = readFileSync(KUBEADM, 'utf8');
+
+  step('a new unit with other flags: the kubelet starts with them and with the provider', async () => {
+    await upgraded(UNIT, `${readFileSync(UNIT, 'utf8').replace('RestartSec=10', 'RestartSec=5')}`);
+    await upgraded(KUBEADM, before.replace('$KUBELET_CONFIG_ARGS ', '$KUBELET_CONFIG_ARGS --v=1 '));
+    await runsWith(FLAGS, / --v=1 /);
+    await scene.inState('True', 'InSync');
+    await scene.started('after-upgrade', { policy: 'Always' });
+  });
+
+  step(
+    'one that sets the variable in a file, which wins: the installer sets it again, with what it held',
+    async () => {
+      await upgraded(VARIABLES, 'KUBELET_EXTRA_ARGS=--max-pods=99\n');
+      await scene.within(async () => {
+        assert.match(scene.kubeletCommand(), FLAGS);
+        assert.match(scene.kubeletCommand(), / --max-pods=99( |$)/);
+      });
+      await scene.inState('True', 'InSync');
+      rmSync(VARIABLES);
+    },
+  );
+
+  step(
+    'one without a place for flags: the kubelet starts all the same, and the report is not InSync',
+    async () => {
+      await upgraded(KUBEADM, before.replace(' $KUBELET_EXTRA_ARGS', ''));
+      assert.doesNotMatch(scene.kubeletCommand(), /image-credential-provider/);
+      await scene.inState('False', 'NoPlaceForFlags');
+      await upgraded(KUBEADM, before);
+      await scene.inState('True', 'InSync');
+      assert.match(scene.kubeletCommand(), FLAGS);
+    },
+  );
+}
