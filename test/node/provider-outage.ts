@@ -86,6 +86,8 @@ export function outageSteps(step: (name: string, body: TestBody) => void, scene:
     await node.ready();
     containers.kill(['named-restarted']);
     await containers.again(['named-restarted'], WITHIN_MS);
+    // A kubelet that has not seen the new container yet does not notice its end either.
+    await scene.becomes(scene.pod('named-restarted'), /"ready":true,"restartCount":1/);
     await plane.apiServer.kill();
     containers.kill(['named-restarted']);
     await containers.again(['named-restarted'], WITHIN_MS);
