@@ -25,7 +25,7 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
   const before = readFileSync(KUBEADM, 'utf8');
 
   step('a new unit with other flags: the kubelet starts with them and with the provider', async () => {
-    await upgraded(UNIT, `${readFileSync(UNIT, 'utf8').replace('RestartSec=10', 'RestartSec=5')}`);
+    await upgraded(UNIT, readFileSync(UNIT, 'utf8').replace('RestartSec=10', 'RestartSec=5'));
     await upgraded(KUBEADM, before.replace('$KUBELET_CONFIG_ARGS ', '$KUBELET_CONFIG_ARGS --v=1 '));
     await runsWith(FLAGS, / --v=1 /);
     await scene.inState('True', 'InSync');
