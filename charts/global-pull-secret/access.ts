@@ -28,7 +28,10 @@ export function hostedAccess(input: {
   const platform =
     input.platformNamespace === undefined
       ? []
-      : [platformSecret(input.platformNamespace), { namespace: input.platformNamespace, rules: [MACHINES] }];
+      : [
+          controlPlaneSecrets(input.platformNamespace),
+          { namespace: input.platformNamespace, rules: [MACHINES] },
+        ];
   return [
     {
       rules: [
@@ -65,7 +68,12 @@ export function hostedAccess(input: {
 
 /** In the management cluster: for one hosted cluster, or for all of them when namespaces are left out (discovery). */
 export function managementAccess(
-  input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
+  input: {
+    readonly hostedClusterNamespace?: string;
+    readonly controlPlaneNamespace?: string;
+    /** Whether what image imports use is made too. */
+    readonly combined?: boolean;
+  } = {},
 ): readonly Access[] {
   const { hostedClusterNamespace, controlPlaneNamespace } = input;
   const hypershift = {
@@ -74,7 +82,7 @@ export function managementAccess(
     verbs: READ,
   };
   return [
-    platformSecret(controlPlaneNamespace),
+    controlPlaneSecrets(controlPlaneNamespace, input.combined === true),
     {
       ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
       rules: [LABEL_MACHINES],
@@ -104,10 +112,15 @@ const WHY_EVERYWHERE = {
     'hosted clusters are found while it runs: Secrets of one name, wherever control planes come to be',
 };
 
-function platformSecret(namespace: string | undefined): Access {
+/** A stand-alone cluster is looked at by the same reads, also for what only hosted ones have. */
+function controlPlaneSecrets(namespace: string | undefined, combined = false): Access {
+  const { platform, combined: name } = NAMES;
   return {
     ...(namespace === undefined ? { reasons: WHY_EVERYWHERE } : { namespace }),
-    rules: [secretsByName([NAMES.platform], READ)],
+    rules: [
+      secretsByName([platform, name], READ),
+      ...(combined ? [{ ...applyByName('', 'secrets', [name]), verbs: ['create', 'patch'] as const }] : []),
+    ],
   };
 }
 

@@ -51,9 +51,10 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
         ...(clusters.length === 0 ? {} : { clusters: Object.fromEntries(clusters) }),
       },
       access: management.discovery
-        ? managementAccess()
-        : hosted.flatMap(({ cluster }) =>
+        ? managementAccess({ combined: [own, ...hosted.map(({ config }) => config)].some(owns) })
+        : hosted.flatMap(({ cluster, config }) =>
             managementAccess({
+              combined: owns(config),
               hostedClusterNamespace: cluster.hostedCluster.namespace,
               controlPlaneNamespace: cluster.controlPlaneNamespace,
             }),
@@ -62,6 +63,10 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     };
   },
 };
+
+function owns(config: GlobalPullSecretInput | undefined): boolean {
+  return config?.mode === 'own';
+}
 
 /**
  * Who brings the objects that have the names of HyperShift's own. In a hosted cluster never git: it cannot see whether

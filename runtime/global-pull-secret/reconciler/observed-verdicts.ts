@@ -5,7 +5,7 @@
  * Source of the rule: `globalps` of HyperShift: keys are compared as texts, the platform's entry replaces the tenant's, and one
  * entry that the kubelet cannot read refuses the whole additional secret.
  */
-import { type DockerConfig, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
+import { parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { digestOfNode, meaningOf } from '../../rules/docker-config/usable.ts';
 import type { JsonNode } from '../../rules/go/json.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -40,9 +40,9 @@ export function upstreamRefusal(text: Redacted<string> | undefined): string | un
 export function observedVerdicts(secrets: ObservedSecrets, planned: readonly Verdict[]): readonly Verdict[] {
   const text = secrets.additional === undefined ? undefined : secretText(secrets.additional);
   const refusal = upstreamRefusal(text);
-  const wanted = valuesOf(text === undefined ? undefined : configOf(text));
-  const inForce = valuesOf(configIn(secrets.global));
-  const platform = valuesOf(configIn(secrets.original));
+  const wanted = entryDigests(text);
+  const inForce = entryDigests(secrets.global && secretText(secrets.global));
+  const platform = entryDigests(secrets.original && secretText(secrets.original));
   return planned.map((verdict) => {
     const value = wanted.get(verdict.subject);
     if (value === undefined) return verdict;
@@ -87,18 +87,10 @@ function ownVerdict({ verdict, reason }: Verdict): string {
   return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;
 }
 
-function configIn(secret: KubeObject | undefined): DockerConfig | undefined {
-  const text = secret === undefined ? undefined : secretText(secret);
-  return text === undefined ? undefined : configOf(text);
-}
-
-function configOf(text: Redacted<string>): DockerConfig | undefined {
-  const parsed = parseDockerConfig(text);
-  return parsed.ok ? parsed.config : undefined;
-}
-
-/** Digest of what each entry means, by its key as a text. */
-function valuesOf(config: DockerConfig | undefined): ReadonlyMap<string, string> {
+/** Digest of what each entry means, by its key as a text; none of what cannot be read. */
+export function entryDigests(text: Redacted<string> | undefined): ReadonlyMap<string, string> {
+  const parsed = text === undefined ? undefined : parseDockerConfig(text);
+  const entries = parsed?.ok === true ? parsed.config.entries : [];
   const digest = (value: Redacted<JsonNode>): string => digestOfNode(meaningOf(reveal(value)));
-  return new Map((config?.entries ?? []).map(({ key, value }) => [key.written, digest(value)]));
+  return new Map(entries.map(({ key, value }) => [key.written, digest(value)]));
 }

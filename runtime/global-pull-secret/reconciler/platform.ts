@@ -175,11 +175,16 @@ function invalid(input: PlatformInput, fault: string): Problem {
 /** The text under `.dockerconfigjson`, or undefined. */
 export function secretText(secret: KubeObject): Redacted<string> | undefined {
   const value = dataValue(secret);
-  return value === undefined ? undefined : redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
+  return value === undefined ? undefined : fromBase64(value);
 }
 
 function dataValue(secret: KubeObject): Redacted<string> | undefined {
   return (secret as SecretObject).data?.[NAMES.dataKey];
+}
+
+/** What a value of a Secret says. */
+export function fromBase64(value: Redacted<string>): Redacted<string> {
+  return redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
 }
 
 /** A text as Secrets hold it. */
@@ -189,6 +194,5 @@ export function toBase64(text: Redacted<string>): Redacted<string> {
 
 /** The mark of a document, both as Secrets hold them. */
 export function judgedMarkOf(value: Redacted<string>): Redacted<string> {
-  const text = redact(Buffer.from(reveal(value), 'base64').toString('utf8'));
-  return toBase64(redact(judgedMark(text)));
+  return toBase64(redact(judgedMark(fromBase64(value))));
 }

@@ -17,8 +17,10 @@ import {
 } from '../../controller/contract.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import type { Redacted } from '../../rules/redacted.ts';
 import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import { COMBINED, planCombined } from './combined.ts';
 import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
 import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
@@ -45,6 +47,7 @@ const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', na
 
 const READS: readonly Read[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
+  { ...COMBINED, namespace: CONTROL_PLANE_NAMESPACE },
   ...[NAMES.additional, NAMES.original, NAMES.global].map(
     (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
@@ -82,7 +85,12 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const plan = observedPlan(planned, secrets, observed, platformOwner(world));
   const labelled = planNodes(world, MANAGER, options);
   const left = gitVerdicts(daemonSet, observed, options.delivery);
-  const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left] };
+  const combined = planCombined(world, {
+    own: options.mode === 'own' && observed === undefined,
+    value: observed === undefined ? knownValue(plan) : undefined,
+    inForce: secrets.global ?? secrets.original,
+  });
+  const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left, ...combined.verdicts] };
   const found = { world, plan, nodes, secrets, daemonSet };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
@@ -90,8 +98,8 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const { held } = plan;
   return {
     ...reported,
-    apply: [...writes.apply, ...reported.apply],
-    keep: writes.keep,
+    apply: [...writes.apply, ...combined.apply, ...reported.apply],
+    keep: writes.keep === 'all' ? 'all' : [...writes.keep, ...combined.keep],
     remove: writes.remove,
     problems,
     ...(held?.waitMs === undefined ? {} : { requeueAfterMs: held.waitMs }),
@@ -134,6 +142,12 @@ function readSecrets(world: World): SystemSecrets {
     original: hosted(NAMES.original),
     global: hosted(NAMES.global),
   };
+}
+
+/** Base64 of what nodes should get; undefined where what is there stays. */
+function knownValue({ global, original }: PullSecretPlan): Redacted<string> | undefined {
+  if (global.act === 'write') return global.value;
+  return global.act === 'remove' && original.act === 'write' ? original.value : undefined;
 }
 
 interface Writes {

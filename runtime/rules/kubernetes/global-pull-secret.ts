@@ -15,6 +15,8 @@ export const GLOBAL_PULL_SECRET = {
   global: 'global-pull-secret',
   /** Secret in the control plane namespace that holds the platform's credentials. */
   platform: 'pull-secret',
+  /** Beside it: what the OpenShift API server of a hosted cluster imports images with. */
+  combined: 'combined-pull-secret',
   dataKey: '.dockerconfigjson',
   /** Beside it, in what the reconciler writes: the mark of a document whose removals are judged. */
   judgedKey: 'pullwright-judged',
