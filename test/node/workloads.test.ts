@@ -18,7 +18,7 @@ import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { ADDRESS, NodeMachine } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
-import { expose } from './machine/services.ts';
+import { expose, exposeTls } from './machine/services.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 
 /** As docs/uninstall.md lists it: the last good file, and empty folders. */
@@ -50,6 +50,12 @@ async function workloads(test: ReturnType<typeof suite>): Promise<void> {
   const outside = (url: string): string => url.replaceAll('127.0.0.1', ADDRESS);
   for (const url of [api.url, google.url, rabbit.url]) await expose(ADDRESS, Number(new URL(url).port));
   const authority = new Authority('webhook');
+  const googleAuthority = new Authority('google');
+  const googleUrl = await exposeTls(
+    ADDRESS,
+    google.port,
+    googleAuthority.issue({ commonName: 'secretmanager', hosts: [ADDRESS] }),
+  );
   const serving = authority.issue({
     commonName: 'pullwright-webhook',
     hosts: ['pullwright-webhook.pullwright-system.svc'],
@@ -57,7 +63,14 @@ async function workloads(test: ReturnType<typeof suite>): Promise<void> {
   const within = <T>(check: () => Promise<T>, withinMs = 120_000): Promise<T> =>
     eventually(check, { withinMs, everyMs: 500 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
-  const jobEnv = Object.entries(google.jobEnv).map(([name, value]) => `--job-env=${name}=${outside(value)}`);
+  /** What stands for Google behind TLS; its metadata server has none there either. */
+  const jobEnv = (tls: boolean): readonly string[] =>
+    Object.entries(google.jobEnv).map(([name, value]) => {
+      return `--job-env=${name}=${tls ? value.replace(google.url, googleUrl) : value}`.replaceAll(
+        '127.0.0.1',
+        ADDRESS,
+      );
+    });
   const fleet = (options: { readonly security: string; readonly open: boolean }): string => `
 image: ${IMAGE}
 imagePullSecrets: [pullwright-registry]
@@ -83,7 +96,8 @@ clusters:
         sentinelOptions: { pollSeconds: 1, debounceSeconds: 0 }
         replicas: 1
         alerts: false
-        args: ${JSON.stringify(['--repeat=0s', ...jobEnv])}
+        args: ${JSON.stringify(['--repeat=0s', ...jobEnv(options.open)])}
+        ${options.open ? 'caConfigMap: job-authorities' : ''}
       verify: { caConfigMap: registry-ca, namespaceSecrets: true }
 `;
   const apply = async (text: string): Promise<void> => {
@@ -202,6 +216,11 @@ clusters:
   });
 
   test('with every option that changes a container, each is ready again', async () => {
+    write('google.crt', googleAuthority.certificate);
+    await ok(
+      node,
+      'kubectl -n hyperfleet-system create configmap job-authorities --from-file=ca.crt=google.crt',
+    );
     await apply(fleet({ security: 'restricted', open: true }));
     await allReady();
     const agent = node
@@ -209,6 +228,24 @@ clusters:
       .split('\n')
       .find((line) => line.includes('pullwright agent'));
     assert.match(agent ?? '', /^\s*0 /);
+  });
+
+  test('an event becomes a Job, whose pod brings the secret to an endpoint with TLS and to HyperShift', async () => {
+    await ok(node, 'kubectl create namespace clusters-cls-2');
+    const data = pullSecret('cls-2');
+    api.add('cls-2', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
+    await within(async () => {
+      const available = api.last('cls-2')?.conditions.find(({ type }) => type === 'Available');
+      assert.deepEqual([available?.status, available?.reason], ['True', 'SecretAvailable'], await said());
+    });
+    const stored = google.secrets.get('projects/cust-proj/secrets/hyperfleet-cls-2-pull-secret');
+    assert.deepEqual(
+      stored?.versions.map((version) => version.data.toString()),
+      [data],
+    );
+    const delivered = `kubectl -n clusters-cls-2 get secret pull-secret -o jsonpath='{.data.\\.dockerconfigjson}'`;
+    assert.equal(atob(await ok(node, delivered)), data);
+    assert.deepEqual(api.violations, []);
   });
 
   test('the way out leaves node and cluster as they were, but for what people made and what is said to stay', async () => {

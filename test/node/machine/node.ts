@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import type { CrdName } from '../../control-plane/crds.ts';
 import { Daemon } from '../../control-plane/daemon.ts';
 import { eventually } from '../../control-plane/eventually.ts';
 import { SERVICE_ADDRESS } from '../../control-plane/flags.ts';
@@ -38,6 +39,8 @@ export interface NodeOptions {
   readonly registries?: Readonly<Record<string, string>>;
   /** Size of the disk under /var/lib/kubelet, such as `64m`. @default {that of this machine} */
   readonly kubeletDisk?: string;
+  /** Definitions of others that the cluster serves. @default {[]} */
+  readonly crds?: readonly CrdName[];
   readonly progress?: (line: string) => void;
 }
 
@@ -86,6 +89,9 @@ export class NodeMachine {
     const plane = await startControlPlane({
       controllerManager: true,
       nodeAddress: ADDRESS,
+      crds: options.crds ?? [],
+      // There is no kube-proxy: the API server asks webhooks at the addresses of their pods.
+      apiServerFlags: ['--enable-aggregator-routing=true'],
     });
     await startScheduler(plane, binaries);
     await installNode({ folder, binaries, plane, layout: options.layout ?? 'kubeadm', registries });
@@ -135,6 +141,14 @@ export class NodeMachine {
       if (error instanceof Error) error.message += `\n${this.logs()}`;
       throw error;
     }
+  }
+
+  /** Ends as by a reset, boots, and waits until the kubelet says again that the node is Ready. */
+  async reboot(): Promise<void> {
+    await this.system.lose();
+    const since = Date.now();
+    this.system.boot();
+    await this.ready(since);
   }
 
   /** The ends of what systemd, CRI-O and the kubelet said. */

@@ -60,7 +60,7 @@ export function pullSecretOf(namespace: string, name: string, config: string): T
 }
 
 /** Where `shell` runs. */
-function workFolder(node: NodeMachine): string {
+export function workFolder(node: NodeMachine): string {
   const work = join(node.folder, 'work');
   mkdirSync(work, { recursive: true });
   return work;

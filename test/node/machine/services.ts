@@ -1,6 +1,8 @@
 /** What a cluster has beside nodes and a control plane, each in a few lines: names, and ways to what listens on loopback. */
 import { createSocket } from 'node:dgram';
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import type { Identity } from '../../control-plane/x509.ts';
 
 /** Answers questions for IPv4 addresses on `address`: of `names`, and for others that there is no such name. */
 export async function startDns(address: string, names: Readonly<Record<string, string>>): Promise<void> {
@@ -32,7 +34,21 @@ function answer(question: Buffer, names: Readonly<Record<string, string>>): Buff
 
 /** Lets pods reach by `address` what listens on the same port of loopback. */
 export async function expose(address: string, port: number): Promise<void> {
-  const server = createServer((from) => {
+  await listening(createServer(forwards(port)), address, port);
+}
+
+/** The same with TLS in front of it, on a port of its own; gives the URL. */
+export async function exposeTls(
+  address: string,
+  port: number,
+  { certificate, key }: Identity,
+): Promise<string> {
+  const server = await listening(createTlsServer({ cert: certificate, key }, forwards(port)), address, 0);
+  return `https://${address}:${(server.address() as AddressInfo).port}`;
+}
+
+function forwards(port: number): (from: Socket) => void {
+  return (from) => {
     const to = connect(port, '127.0.0.1');
     from.pipe(to).pipe(from);
     for (const socket of [from, to])
@@ -40,7 +56,11 @@ export async function expose(address: string, port: number): Promise<void> {
         from.destroy();
         to.destroy();
       });
-  });
+  };
+}
+
+async function listening(server: Server, address: string, port: number): Promise<Server> {
   await new Promise<void>((resolve) => server.listen(port, address, resolve));
   server.unref();
+  return server;
 }

@@ -1,0 +1,78 @@
+/** The kubelet's credential provider on nodes laid out as OpenShift's: the original, as the platform's image has it. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseReconcilerOptions } from '../../../runtime/credential-provider/reconciler/options.ts';
+import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconciler.ts';
+import type { CrdName } from '../../control-plane/crds.ts';
+import type { TestObject } from '../../control-plane/resource-path.ts';
+import { clusterObjects, worldOf } from '../../credential-provider/support/world-double.ts';
+import type { NodeMachine } from './node.ts';
+
+export const PLUGINS = '/usr/libexec/kubelet-image-credential-provider-plugins';
+export const PLUGIN: string = `${PLUGINS}/crio-credential-provider`;
+/** What the Machine Config Operator serves. */
+export const OPERATOR_CRDS: readonly CrdName[] = [
+  'machineconfigs.machineconfiguration.openshift.io',
+  'machineconfigpools.machineconfiguration.openshift.io',
+];
+/** The pool of the one node. */
+export const WORKER_POOL: TestObject = {
+  apiVersion: 'machineconfiguration.openshift.io/v1',
+  kind: 'MachineConfigPool',
+  metadata: { name: 'worker' },
+  spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
+};
+const MIRROR =
+  '[[registry]]\nprefix = "quay.example.com"\nlocation = "quay.example.com"\n[[registry.mirror]]\nlocation = "mirror.example.com"\n';
+
+/** The calls of podman that the rendered script makes, with the programs that a test machine has. */
+const PODMAN = `#!/bin/bash
+set -euo pipefail
+store=/run/podman-of-the-test
+case "$1" in
+  pull) mkdir -p "$store"; skopeo copy -q --authfile "$4" "docker://$5" "dir:$store/image" ;;
+  create) echo c0ffee ;;
+  cp) for layer in "$store"/image/*; do
+        if tar -xOf "$layer" "\${2#*:/}" > "$3" 2> /dev/null || tar -xOf "$layer" "./\${2#*:/}" > "$3" 2> /dev/null; then exit 0; fi
+      done; exit 125 ;;
+  rm) rm -rf "$store" ;;
+  *) exit 125 ;;
+esac
+`;
+
+/** The reconciler's, for this platform. */
+export function kubeletConfig(): TestObject {
+  const nodes = [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }];
+  const matchImages = ['quay.example.com'];
+  const objects = clusterObjects({ platform: 'BareMetal', pools: ['worker'], nodes, matchImages });
+  const outcome = credentialProviderReconciler(parseReconcilerOptions({})).reconcile(worldOf(objects), {
+    scope: 'local',
+    name: 'cluster',
+  });
+  const [applied] = outcome.apply ?? [];
+  assert.ok(applied !== undefined && 'object' in applied);
+  return applied.object as TestObject;
+}
+
+/** As the platform's image has it: the original in its folder, and `/usr/local` that leads into `/var`. */
+export function furnish(node: NodeMachine): void {
+  const mount = (...args: readonly string[]): unknown => execFileSync('mount', args);
+  mount('-o', 'remount,rw', '/usr');
+  mkdirSync(PLUGINS, { recursive: true });
+  copyFileSync(node.binaries.originalProvider, PLUGIN);
+  writeFileSync(`${PLUGINS}/ecr-credential-provider`, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  writeFileSync('/usr/bin/podman', PODMAN, { mode: 0o755 });
+  const local = join(node.folder, 'usrlocal');
+  cpSync('/usr/local/bin/kubenswrapper', join(local, 'bin/kubenswrapper'), { recursive: true });
+  mount('-o', 'remount,ro', '/usr');
+  mount('--bind', local, '/usr/local');
+  const { port } = new URL(node.plane.server);
+  writeFileSync(
+    '/etc/kubernetes/apiserver-url.env',
+    `KUBERNETES_SERVICE_HOST='10.99.0.10'\nKUBERNETES_SERVICE_PORT='${port}'\n`,
+  );
+  writeFileSync('/etc/containers/registries.conf.d/10-mirrors.conf', MIRROR);
+  writeFileSync('/var/lib/kubelet/config.json', node.registry('registry.example.com').config());
+}

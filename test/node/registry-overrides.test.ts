@@ -1,0 +1,196 @@
+// deadline: 420 s
+/**
+ * Registry overrides as shipped on a real node: the Deployments of a hosted control plane, in their real shape, start anew with the
+ * values of the mirror sets, and with nothing else when those stand still.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import {
+  type Deployment,
+  deployment,
+  kubeconfigSecret,
+  MANAGEMENT_CRDS,
+  mirrors,
+  statusOf,
+  VARIABLE,
+  variableOf,
+} from '../registry-overrides/live-objects.ts';
+import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { suite } from '../support/suite.ts';
+import { missingNode } from './machine/build.ts';
+import { machineFolder, runInside } from './machine/namespaces.ts';
+import { ADDRESS, NodeMachine } from './machine/node.ts';
+import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
+import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
+import { steps } from './machine/steps.ts';
+
+const NAMESPACE = controlPlaneNamespace('prod');
+const READERS = ['control-plane-operator', 'ignition-server'] as const;
+const FLEET = `
+image: ${IMAGE}
+imagePullSecrets: [pullwright-registry]
+clusters:
+  - name: mgmt
+    kind: management
+    systems: { registry-overrides: { catalogs: false } }
+  - name: prod
+    kind: hosted
+    management: mgmt
+    delivery: reconciler
+    systems: { registry-overrides: { catalogs: false } }
+`;
+
+const missing = missingNode();
+if (missing === undefined && machineFolder() === undefined)
+  process.exitCode = await runInside(import.meta.filename);
+else {
+  const test = suite('registry overrides on a node');
+  if (missing !== undefined) test.skip('the journey', missing);
+  else await journey(test);
+  test.run();
+}
+
+/** A Deployment as HyperShift makes it, whose program is there. */
+function running(name: string, image: string): TestObject {
+  const object = deployment('prod', name) as Deployment & { readonly spec: { readonly template: object } };
+  const labels = { app: name };
+  const env = [{ name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }];
+  const containers = [{ name, image, imagePullPolicy: 'IfNotPresent', env }];
+  const spec = { containers, imagePullSecrets: [{ name: 'pull-secret' }], terminationGracePeriodSeconds: 1 };
+  return {
+    ...object,
+    spec: { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  };
+}
+
+interface Pods {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+    readonly spec: Deployment['spec']['template']['spec'];
+    readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  }[];
+}
+
+async function journey(test: ReturnType<typeof suite>): Promise<void> {
+  const node = await NodeMachine.start({ crds: MANAGEMENT_CRDS.filter((name) => !/pullstatus/.test(name)) });
+  const { plane } = node;
+  const hosted = await startControlPlane({ nodeAddress: ADDRESS });
+  const step = steps(test);
+  const within = <T>(check: () => Promise<T>): Promise<T> =>
+    eventually(check, { withinMs: 120_000, everyMs: 250 });
+  /** Of each Deployment the one pod that runs and is to stay: its UID and the variable that its program has. */
+  const pods = async (): Promise<
+    Readonly<Record<string, readonly [uid: string, value: string | undefined]>>
+  > => {
+    const found = await Promise.all(
+      READERS.map(async (name) => {
+        const path = `/api/v1/namespaces/${NAMESPACE}/pods?labelSelector=app%3D${name}`;
+        const { items } = (await plane.client.request('GET', path)).body as unknown as Pods;
+        const stay = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+        assert.equal(stay.length, 1, name);
+        const ready = stay[0]?.status?.conditions?.find(({ type }) => type === 'Ready');
+        assert.equal(ready?.status, 'True', `${name} is not ready`);
+        const value = stay[0]?.spec.containers[0]?.env?.find((one) => one.name === VARIABLE)?.value;
+        return [name, [stay[0]?.metadata.uid ?? '', value] as const] as const;
+      }),
+    );
+    return Object.fromEntries(found);
+  };
+  const bothHave = (value: string | undefined): Promise<Awaited<ReturnType<typeof pods>>> =>
+    within(async () => {
+      const now = await pods();
+      for (const name of READERS)
+        assert.equal(now[name]?.[1], value, now[name]?.[1] === value ? '' : await said());
+      return now;
+    });
+  const said = async (): Promise<string> =>
+    (
+      await shell(
+        node,
+        'pullwright status || true; kubectl get pods -A; tail -n 15 /var/log/pods/pullwright-system_*/*/*.log || true',
+      )
+    ).stdout.slice(-5000);
+  const inOrder = (): Promise<void> => within(async () => void (await ok(node, 'pullwright status')));
+  let objects: ReadonlySet<string>;
+  let files: ReadonlySet<string>;
+
+  step('before: a hosted control plane whose Deployments run without overrides', async () => {
+    const image = node.image('registry.example.com', 'ocp/component', '1');
+    for (const name of [CLUSTERS, NAMESPACE])
+      await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await plane.apply(pullSecretOf(NAMESPACE, 'pull-secret', node.registry('registry.example.com').config()));
+    const port = new URL(hosted.server).port;
+    const kubeconfig = readFileSync(hosted.kubeconfig, 'utf8').replaceAll(
+      hosted.server,
+      `https://${ADDRESS}:${port}`,
+    );
+    const secret = kubeconfigSecret('prod', kubeconfig);
+    for (const object of [secret, hostedCluster('prod'), hostedControlPlane('prod')])
+      await plane.apply(object);
+    await plane.apply(mirrors([['quay.io/a', ['m.example.com/a']]]));
+    for (const name of READERS) await plane.apply(running(name, image), 'platform');
+    await bothHave(undefined);
+    files = nodeFiles(node);
+    objects = await clusterObjects(node);
+  });
+
+  step('installed: both start anew with the mirrors of the set, and all is in order', async () => {
+    await pushProduct(node);
+    await grantImage(node);
+    writeFileSync(join(workFolder(node), 'fleet.yaml'), FLEET);
+    await ok(
+      node,
+      `pullwright validate fleet.yaml
+       pullwright synth --fleet fleet.yaml --to manifests
+       kubectl apply --server-side -k manifests/mgmt
+       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s`,
+    );
+    await bothHave('quay.io/a=m.example.com/a');
+    await inOrder();
+  });
+
+  step(
+    'another set: both start anew with all of it; a look at what stands still starts nothing',
+    async () => {
+      await plane.apply(mirrors([['quay.io/b', ['n.example.com/b']]], 'more'));
+      const now = await bothHave('quay.io/a=m.example.com/a,quay.io/b=n.example.com/b');
+      node.system.kill(/pullwright reconcile/);
+      const status = async (): Promise<string> =>
+        JSON.stringify((await plane.get(statusOf('prod')))?.['status']);
+      await within(async () => assert.match(await status(), /"Reconciled"/));
+      await ok(
+        node,
+        'kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s',
+      );
+      await plane.apply(mirrors([['quay.io/b', ['n.example.com/b']]], 'same'));
+      await inOrder();
+      assert.deepEqual(await pods(), now);
+      await plane.remove(mirrors([], 'same'));
+    },
+  );
+
+  step('the way out: both run without the variable, and nothing of ours is left', async () => {
+    await ok(node, 'pullwright uninstall --yes');
+    await plane.remove(mirrors([], 'more'));
+    await bothHave(undefined);
+    for (const name of READERS)
+      assert.equal(variableOf((await plane.get(deployment('prod', name))) as Deployment, name), undefined);
+    assert.deepEqual(changes(files, nodeFiles(node)), []);
+    // The Secret of `imagePullSecrets`, which a person made, and the namespace that holds it.
+    const theirs =
+      /^\+ (Namespace <none> pullwright-system|Secret \S+ pullwright-registry|(ConfigMap|ServiceAccount) pullwright-system (kube-root-ca.crt|default))$/;
+    assert.deepEqual(
+      changes(objects, await clusterObjects(node)).filter((line) => !theirs.test(line)),
+      [],
+    );
+  });
+
+  test.lastly('the machine stops', async () => {
+    await hosted.stop();
+    await node.stop();
+  });
+}
