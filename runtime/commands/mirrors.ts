@@ -24,7 +24,7 @@ import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
-import { GLOBAL_SECRET, PLATFORM_SECRET } from './explain/world.ts';
+import { GLOBAL_SECRET, PLATFORM_SECRET } from './explain/node-file.ts';
 import { outputFlag } from './flags/common.ts';
 import { choice, type Flags, file, several, text, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';

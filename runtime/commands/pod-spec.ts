@@ -37,6 +37,12 @@ export function parsePodName(text: string): PodPuller['pod'] | undefined {
   return found === undefined ? undefined : { kind: found.kind, name: second };
 }
 
+/** Whether an argument that could be an image means a workload: `deploy/api` rather than `docker.io/deploy/api`. */
+export function isPodName(text: string): boolean {
+  const [, kind = ''] = /^([A-Za-z]+)\/[^/:@]+$/.exec(text) ?? [];
+  return Object.hasOwn(WORKLOADS, kind.toLowerCase());
+}
+
 /** As it was written: nothing about it is certain. */
 export type PlainPodSpec = Readonly<Record<string, unknown>>;
 

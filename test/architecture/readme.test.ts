@@ -33,6 +33,42 @@ test('the outputs shown are the real ones', async () => {
     assert.equal(shown, real.get(command), 'run the test with UPDATE_GOLDEN=1');
 });
 
+test('npm start ends with a line for each cluster and three commands that run', async () => {
+  const ran = await runProcess(
+    [
+      process.execPath,
+      'main.ts',
+      'reconcile',
+      '--from',
+      'examples/fleet/hosted',
+      '--management',
+      'examples/fleet/management',
+      '--dry-run',
+    ],
+    { cwd: root },
+  );
+  const [, summary = ''] = ran.stdout.split('\nsummary\n');
+  assert.match(summary, /^CLUSTER +ERRORS +WARNINGS +CHANGES\nclusters\/prod +2 /m);
+  assert.match(ran.stdout, /created +Secret\/kube-system\/global-pull-secret \(dry run\)\n/);
+  const commands = summary.split('\n').filter((line) => line.startsWith('  node main.ts '));
+  assert.equal(commands.length, 3, summary);
+  for (const line of commands) {
+    const next = await runProcess([process.execPath, ...line.trim().split(' ').slice(1)], { cwd: root });
+    assert.ok(next.code === 0 || next.code === 1, `${line}: ${next.stderr}`);
+    assert.notEqual(next.stdout, '', line);
+  }
+});
+
+test('a Node that cannot run the sources is told so', async () => {
+  const old = "data:text/javascript,Object.defineProperty(process,'versions',{value:{node:'20.1.0'}})";
+  const start = (...more: readonly string[]) =>
+    runProcess([process.execPath, ...more, 'build/needs-node.js'], { cwd: root });
+  assert.equal((await start()).code, 0);
+  const ran = await start('--import', old);
+  assert.equal(ran.code, 1);
+  assert.match(ran.stderr, /Node 20\.1\.0: wanted 24 or later/);
+});
+
 test('each command is in the table under its own name, with a help text that has an example', async () => {
   for (const [name, entry] of Object.entries(COMMANDS)) {
     const command = await entry.load();

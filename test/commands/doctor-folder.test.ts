@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { deployment } from './doctor-cases.ts';
@@ -32,6 +33,43 @@ test('misses one that somebody has to make', async () => {
   const ran = await doctor('own');
   assert.equal(ran.code, 1);
   assert.match(ran.stdout, /broken +service-account +ServiceAccount "shop\/own" does not exist/);
+});
+
+test('names the node that the pull secret of the cluster is not brought to', async () => {
+  const auths = (host: string): string =>
+    Buffer.from(JSON.stringify({ auths: { [host]: { auth: plantedAuth('node') } } })).toString('base64');
+  const secret = (name: string, host: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: 'kube-system' },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': auths(host) },
+  });
+  const node = (labels: object): object => ({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n', labels },
+  });
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'there', namespace: 'shop' },
+    spec: { nodeName: 'n', containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+  };
+  const items = [secret('original-pull-secret', 'r.io'), secret('global-pull-secret', 'quay.io/shop'), pod];
+  const examine = async (labels: object) => {
+    writeFileSync(
+      join(folder, 'dump.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items, node(labels)] }),
+    );
+    return runProcess([process.execPath, main, 'doctor', 'there', '-n', 'shop', '--from', folder]);
+  };
+  const without = await examine({});
+  assert.equal(without.code, 1, without.stdout);
+  assert.match(without.stdout, /broken +credential .*node "n" does not get it: it lacks the label/);
+  assert.match(without.stdout, /"nodes" of global-pull-secret in the fleet/);
+  const labelled = await examine({ 'hypershift.openshift.io/nodepool-globalps-enabled': 'true' });
+  assert.equal(labelled.code, 0, labelled.stdout);
 });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));

@@ -98,6 +98,26 @@ test('a node without the label has what it booted with', async () => {
   );
 });
 
+test('a pod that runs on a node without the label has what that node booted with', async () => {
+  const file = join(folder, 'pod.yaml');
+  writeFileSync(
+    file,
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: there, namespace: shop}\nspec: {nodeName: n1, imagePullSecrets: [], containers: [{name: a, image: r.io/a}]}\n',
+  );
+  const answer = await asked('--pod', 'there', '-n', 'shop');
+  assert.deepEqual(answer.kubelet.tried, []);
+  rmSync(file);
+});
+
+test('a workload in the place of an image is the workload', async () => {
+  const ran = await explain('deploy/web', '-n', 'shop');
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, /^quay\.io\/shop\/web:1\n/);
+  const two = await explain('deploy/web', 'quay.io/a', '-n', 'shop');
+  assert.equal(two.code, 2);
+  assert.match(two.stderr, /--pod deploy\/web, and the image of that name is docker\.io\/deploy\/web/);
+});
+
 test('where the credential provider serves the image, mirrors get what the namespace has', async () => {
   const file = join(folder, 'provider.yaml');
   writeFileSync(

@@ -42,7 +42,7 @@ const TABLE = {
     writes: [],
     hosts: ['the API server of the kubeconfig; none with --from'],
     api: [
-      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces',
+      'get pods, deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs, serviceaccounts, namespaces, nodes',
       'list secrets, events, roles, rolebindings, pullstatuses (namespace of the pod)',
       'get secrets/global-pull-secret, pullstatuses (kube-system)',
       'get secrets/pull-secret (openshift-config)',

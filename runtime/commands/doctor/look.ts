@@ -16,6 +16,7 @@ import {
   pullStatusName,
 } from '../../rules/kubernetes/pull-status.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
+import { nodeNameOf } from '../explain/node-file.ts';
 import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
@@ -85,6 +86,7 @@ export function lookAt(
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
   const world = findWorld(store, puller, { complete: unread.length === 0, hosted });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const complaint = complaintIn(store, template);
   const failure = providerFailure(store, template);
   const mayRead = providerMayRead(store, namespace, account);
@@ -95,7 +97,10 @@ export function lookAt(
     ownList: ownSecrets(spec).length > 0 && !(isPod && sameList(spec, object)),
     template,
     account: { name: account, object, known: unread.length === 0 },
-    images: imagesOf(spec).map((image) => imageIn(store, { world, namespace, image, mayRead })),
+    images: imagesOf(spec).map((image) => ({
+      ...imageIn(store, { world, namespace, image, mayRead }),
+      ...leftOut(image, { world, synced, node: nodeNameOf(store, puller) }),
+    })),
     notInjected: [
       ...notCopied(spec, { name: account, object }, isPod),
       ...(isPod
@@ -179,6 +184,23 @@ function imageIn(store: ObjectStore, { world, namespace, image, mayRead }: Image
       sources.some(({ source }) => lookupForContainers([source], withoutTag(mirror)).found === 'credential'),
     ),
   };
+}
+
+/** The node's label keeps the credential from it: on a node that has it there would be one. */
+function leftOut(
+  image: string,
+  {
+    world,
+    synced,
+    node,
+  }: { readonly world: FoundWorld; readonly synced: FoundWorld; readonly node: string | undefined },
+): Pick<DoctorImage, 'leftOutNode'> {
+  const parsed = parseImageReference(image);
+  if (!parsed.ok || node === undefined) return {};
+  const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
+  const isLeftOut =
+    isBare(explainIn(world, parsed.reference)) && !isBare(explainIn(synced, parsed.reference));
+  return isLeftOut ? { leftOutNode: node } : {};
 }
 
 function matchesFor(source: AuthSource, repository: string): boolean {

@@ -64,7 +64,7 @@ export function doctorAccess(namespace: string): readonly KubeObject[] {
       kind: 'ClusterRole',
       metadata,
       rules: rules([
-        ['', ['namespaces']],
+        ['', ['namespaces', 'nodes']],
         [
           'config.openshift.io',
           [

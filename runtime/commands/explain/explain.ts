@@ -15,7 +15,7 @@ import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/com
 import { type Flags, file, text as textFlag, type ValuesOf } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { namespaceOf, readObjects } from '../object-source.ts';
-import { type PodPuller, parsePodName } from '../pod-spec.ts';
+import { isPodName, type PodPuller, parsePodName } from '../pod-spec.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { type ReadWorld, readFolders } from './folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './world.ts';
@@ -26,7 +26,12 @@ const TABLE = {
   about: [
     'Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.',
   ],
-  args: [{ name: '[IMAGE...]', help: 'images; without, all of --pod' }],
+  args: [
+    {
+      name: '[IMAGE...]',
+      help: 'images; without, all of --pod. A workload, as deploy/NAME, is one for --pod',
+    },
+  ],
   flags: {
     pod: textFlag({
       value: 'POD',
@@ -65,10 +70,8 @@ export const command: Command = defineCommand(TABLE, run);
 
 type Values = ValuesOf<typeof TABLE.flags>;
 
-async function run(
-  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const { values, images: positionals } = askedOf(given);
   // Before anything is asked: a name that cannot be read needs no cluster.
   positionals.forEach(imageOf);
   needFolderForCluster(values);
@@ -78,11 +81,11 @@ async function run(
   const names = positionals.length > 0 ? positionals : world.images;
   const images = names.map((written) => ({ written, image: imageOf(written) }));
   if (images.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
-  const given = await nodeConfig(values['node-config']);
+  const file = await nodeConfig(values['node-config']);
   // What is wrong in a folder is for whoever wrote it; what a cluster refuses may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
   const explanations = images.map(({ written, image }) =>
-    withUnread(explainIn(world, image, { given, written }), unread),
+    withUnread(explainIn(world, image, { given: file, written }), unread),
   );
   for (const line of [...problems, ...notes, ...world.notes]) io.stderr.write(`${line}\n`);
   io.stdout.write(
@@ -90,6 +93,20 @@ async function run(
   );
   const failed = explanations.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
   return failed ? 1 : 0;
+}
+
+/** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
+function askedOf({ flags, args }: Given<typeof TABLE.flags>): {
+  readonly values: Values;
+  readonly images: readonly string[];
+} {
+  const workload = args.find(isPodName);
+  if (workload === undefined) return { values: flags, images: args };
+  if (args.length === 1 && flags.pod === undefined)
+    return { values: { ...flags, pod: workload }, images: [] };
+  throw new UsageError(
+    `Cannot explain "${workload}" beside others: a workload goes with --pod ${workload}, and the image of that name is docker.io/${workload}`,
+  );
 }
 
 /** "Anonymous" is no answer where the Secrets could not be read. */

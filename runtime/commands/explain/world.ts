@@ -1,13 +1,11 @@
 /** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
 import { parse as parseToml } from 'smol-toml';
-import type { ObjectName, ObjectStore } from '../../controller/store.ts';
+import type { ObjectStore } from '../../controller/store.ts';
 import type { ImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
 import { type Explanation, explainImage } from '../../rules/diagnose/explain.ts';
-import type { ExplainInput, ListedSecret, NodeMerge, PullFile } from '../../rules/diagnose/explain-types.ts';
-import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
-import { pullSecretSource, secretDataText } from '../../rules/docker-config/secret-text.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
+import type { ExplainInput, ListedSecret, PullFile } from '../../rules/diagnose/explain-types.ts';
+import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
 import { nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
@@ -26,6 +24,14 @@ import {
   WORKLOADS,
 } from '../pod-spec.ts';
 import { injectedNames, injectionKinds } from './injected.ts';
+import {
+  GLOBAL_SECRET,
+  isSynced,
+  type NodeFile,
+  nodeFile,
+  nodeNameOf,
+  PLATFORM_SECRET,
+} from './node-file.ts';
 import {
   CLUSTER_KINDS,
   NODE_FOLDER_KINDS,
@@ -59,15 +65,16 @@ export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): r
  * mirrors are refused. One request as a rule, so that there are nine.
  */
 export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
-  const { namespace, pod, node } = puller;
-  const synced = (store: ObjectStore): boolean => node === undefined || isSynced(store, node, []);
+  const { namespace, pod } = puller;
+  const synced = (store: ObjectStore): boolean => isSynced(store, puller, []);
   const steps: readonly NextKinds[] = [
     (store) => [
       ...(synced(store) ? [GLOBAL_SECRET] : [PLATFORM_SECRET]),
+      ...ownNode(store, puller),
       ...(pod === undefined || pod.kind === 'Pod' ? [] : accountOf(store, puller)),
     ],
     (store) => [
-      ...(synced(store) && store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
+      ...(!synced(store) || store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
       ...nextNodeKinds(store),
     ],
   ];
@@ -76,15 +83,11 @@ export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
   return steps.map((step) => (store) => step(store).filter((one) => !known(one)));
 }
 
-/** The content of the nodes' file. */
-export const GLOBAL_SECRET: ObjectName = { ...SECRET, namespace: NAMES.namespace, name: NAMES.global };
-
-/** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
-export const PLATFORM_SECRET: ObjectName = {
-  ...SECRET,
-  namespace: NAMES.configNamespace,
-  name: NAMES.platform,
-};
+/** The node that a pod runs on, which nobody named. */
+function ownNode(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
+  const name = puller.node === undefined ? nodeNameOf(store, puller) : undefined;
+  return name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name }];
+}
 
 function accountOf(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
   const found = findPod(store, puller);
@@ -104,12 +107,10 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What is found for `puller`. */
-export interface FoundWorld {
+export interface FoundWorld extends NodeFile {
   /** Images of the pod; empty without one. */
   readonly images: readonly string[];
   readonly secrets: readonly ListedSecret[];
-  readonly node?: AuthSource;
-  readonly merge?: NodeMerge;
   readonly mirrors: readonly MirrorRule[];
   readonly hosted: boolean;
   readonly notes: readonly string[];
@@ -122,6 +123,8 @@ export interface WorldOptions {
   readonly complete?: boolean;
   /** Whether the nodes are those of a hosted cluster. @default {false} */
   readonly hosted?: boolean;
+  /** Whether the pull secret is brought to the node. @default {what the label of the node says} */
+  readonly synced?: boolean;
 }
 
 /**
@@ -132,12 +135,12 @@ export interface WorldOptions {
 export function findWorld(
   store: ObjectStore,
   puller: PodPuller,
-  { complete = true, hosted = false }: WorldOptions = {},
+  { complete = true, hosted = false, synced }: WorldOptions = {},
 ): FoundWorld {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
-  const node = nodeFile(store, puller, notes);
+  const node = nodeFile(store, puller, notes, synced);
   const { rules, problems, state, summary } = nodeMirrors(nodeObjects(store), parseToml);
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
@@ -231,68 +234,10 @@ function listedSecret(
   namespace: string,
   { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
 ): ListedSecret {
-  const found = secretOf(store, namespace, name);
+  const found = store.get({ ...SECRET, namespace, name }) as SecretObject | undefined;
   if (found === undefined) return { name, listedBy, state: absent };
   const source = pullSecretSource(found);
   return source === undefined
     ? { name, listedBy, state: 'ignored' }
     : { name, listedBy, state: 'found', source };
-}
-
-function secretOf(store: ObjectStore, namespace: string, name: string): SecretObject | undefined {
-  return store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name }) as SecretObject | undefined;
-}
-
-/** The content that the node's file has: what is synced to it, else what the node booted with. */
-function nodeFile(
-  store: ObjectStore,
-  { node }: PodPuller,
-  notes: string[],
-): Pick<FoundWorld, 'node' | 'merge'> {
-  const synced = node === undefined || isSynced(store, node, notes);
-  const original =
-    configSource(store, NAMES.namespace, NAMES.original) ??
-    configSource(store, NAMES.configNamespace, NAMES.platform);
-  const global = synced ? configSource(store, NAMES.namespace, NAMES.global) : undefined;
-  const plain = global ?? original;
-  const merge = synced ? mergedFrom(store, original) : undefined;
-  if (merge === undefined) return plain === undefined ? {} : { node: plain };
-  if (global !== undefined) return { node: global, merge: merge.facts };
-  notes.push(`${NAMES.global} is not there yet: its content is merged here as the reconciler would`);
-  return { node: merge.source, merge: merge.facts };
-}
-
-/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
-function mergedFrom(
-  store: ObjectStore,
-  original: AuthSource | undefined,
-): { readonly source: AuthSource; readonly facts: NodeMerge } | undefined {
-  const additional = configSource(store, NAMES.namespace, NAMES.additional);
-  if (original === undefined || additional === undefined) return undefined;
-  const result = mergePullSecrets({ original: original.text, additional: additional.text });
-  if (!result.ok) return undefined;
-  const names = { original: original.name, additional: additional.name, lastGood: additional.name };
-  return {
-    source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
-    facts: {
-      origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
-      verdicts: result.verdicts,
-      additional: additional.name,
-    },
-  };
-}
-
-/** A Secret as a docker config. Its type does not count: the copy of the platform's secret may be Opaque. */
-function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
-  const value = secretOf(store, namespace, name)?.data?.[NAMES.dataKey];
-  if (value === undefined) return undefined;
-  return { name: `Secret/${namespace}/${name}`, format: 'config.json', text: secretDataText(value) };
-}
-
-function isSynced(store: ObjectStore, name: string, notes: string[]): boolean {
-  const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name });
-  if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
-  const why = found === undefined ? 'is not there' : `lacks the label ${NAMES.nodeLabel}=true`;
-  notes.push(`Node "${name}" ${why}: it is taken to have the pull secret that it booted with`);
-  return false;
 }

@@ -56,5 +56,5 @@ function print(run: LiveRun, reports: readonly RunReport[]): void {
   const data = reports.length === 1 ? reports[0] : reports;
   if (output === 'json') run.io.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
   else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(JSON.stringify(data))));
-  else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose }));
+  else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
 }

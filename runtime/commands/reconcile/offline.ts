@@ -19,6 +19,7 @@ import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
 import { writeObjects } from './offline-write.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
 import { type RunReport, renderRunReport, reportOf } from './report.ts';
+import { runSummary } from './summary.ts';
 import { TEMPLATE_KINDS, templatePulls } from './templates.ts';
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
@@ -111,7 +112,14 @@ function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string 
   const data = reports.length === 1 ? reports[0] : reports;
   if (flags.output === 'json') return `${JSON.stringify(data, null, 2)}\n`;
   if (flags.output === 'yaml') return toYaml(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
-  return reports.map((report) => renderRunReport(report, { verbose: flags.verbose })).join('\n');
+  const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
+  const text = reports.map((report) => renderRunReport(report, options)).join('\n');
+  return reports.length === 1 ? text : `${text}\n${runSummary({ reports, flags, program: programName() })}`;
+}
+
+/** What to call for the next look: in a clone there is no `pullwright` on the path. */
+function programName(): string {
+  return process.argv[1]?.endsWith('main.ts') === true ? 'node main.ts' : 'pullwright';
 }
 
 interface Run {

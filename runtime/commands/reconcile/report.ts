@@ -171,6 +171,8 @@ function short(value: unknown): string {
 /** Options of {@link renderRunReport}. */
 export interface RenderOptions {
   readonly verbose: boolean;
+  /** Nothing was changed: said with every change, as kubectl does. @default {false} */
+  readonly dryRun?: boolean;
 }
 
 /** The report as lines for people. */
@@ -183,9 +185,7 @@ export function renderRunReport(report: RunReport, options: RenderOptions): stri
     ...roles.map((role) =>
       section(
         `${role} cluster`,
-        shown
-          .filter((object) => object.role === role)
-          .flatMap((object) => objectLines(object, options.verbose)),
+        shown.filter((object) => object.role === role).flatMap((object) => objectLines(object, options)),
       ),
     ),
     section('pods of templates pull with', few(report.templates.map((one) => `  ${templateLine(one)}`))),
@@ -221,7 +221,7 @@ export function renderRunReport(report: RunReport, options: RenderOptions): stri
     ),
   ];
   const { created, configured, unchanged, removed } = report.counts;
-  const tail = `${created} created, ${configured} configured, ${unchanged} unchanged, ${removed} removed`;
+  const tail = `${created} created, ${configured} configured, ${unchanged} unchanged, ${removed} removed${dryRunMark(options)}`;
   return `${[`scope ${report.scope}`, ...sections.filter((text) => text !== ''), tail].join('\n\n')}\n`;
 }
 
@@ -233,7 +233,9 @@ function section(title: string, lines: readonly string[]): string {
 }
 
 /** A created object is its headline and what its data says; a changed one is shown change by change. */
-function objectLines(entry: ReportEntry, verbose: boolean): string[] {
+function objectLines(entry: ReportEntry, options: RenderOptions): string[] {
+  const { verbose } = options;
+  const mark = entry.verb === 'unchanged' ? '' : dryRunMark(options);
   const told =
     verbose || entry.verb !== 'created'
       ? entry.diff
@@ -241,8 +243,12 @@ function objectLines(entry: ReportEntry, verbose: boolean): string[] {
   const shown = verbose ? told : told.slice(0, 20);
   const more = told.length > shown.length ? [`      (${told.length - shown.length} more: --verbose)`] : [];
   return [
-    `  ${entry.verb.padEnd(10)} ${entry.object}`,
+    `  ${entry.verb.padEnd(10)} ${entry.object}${mark}`,
     ...shown.map((line) => `      ${line.sign} ${line.text}`),
     ...more,
   ];
+}
+
+function dryRunMark({ dryRun = false }: RenderOptions): string {
+  return dryRun ? ' (dry run)' : '';
 }

@@ -5,8 +5,9 @@ import { type PullAttempt, pullAttempts } from '../../rules/auth-lookup/pull-att
 import { UsageError } from '../../rules/errors.ts';
 import type { CommandIo } from '../command.ts';
 import { readFolders } from '../explain/folders.ts';
+import { GLOBAL_SECRET, PLATFORM_SECRET } from '../explain/node-file.ts';
 import { CLUSTER_KINDS, nextNodeKinds } from '../explain/node-kinds.ts';
-import { findWorld, GLOBAL_SECRET, inputIn, PLATFORM_SECRET, type WorldOptions } from '../explain/world.ts';
+import { findWorld, inputIn, type WorldOptions } from '../explain/world.ts';
 import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from '../object-source.ts';
 import { type ImageUser, imageUsers, USING_KINDS } from './in-use.ts';
 

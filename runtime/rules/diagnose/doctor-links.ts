@@ -1,5 +1,6 @@
 /** What breaks each link of the chain from an image to its credential, and what fixes it. */
 
+import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { mendAccount, mendProvider } from './doctor-fix.ts';
 import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';
 import type { Explanation } from './explain.ts';
@@ -127,10 +128,16 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
 }
 
 function noCredential(input: DoctorInput): Fault | undefined {
-  for (const { explanation, elsewhere } of input.images) {
+  for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const [better] = elsewhere;
     const message = `no credential that is listed matches "${explanation.image}"`;
+    if (leftOutNode !== undefined)
+      return {
+        message: `${message}; Secret "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.global}" does, and node "${leftOutNode}" does not get it: it lacks the label ${GLOBAL_PULL_SECRET.nodeLabel}=true`,
+        advice:
+          'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
+      };
     if (better !== undefined)
       return {
         message: `${message}; Secret "${better}" of the namespace does`,

@@ -27,7 +27,7 @@ export function findingsOf(
     ...nearMisses(kubelet, input.image.repository),
     ...mirrorsWithoutCredential(kubelet, places),
     ...rivals(places),
-    ...heldBack(input, places),
+    ...heldBack(input, kubelet, places),
   ];
   const rank = { error: 0, warning: 1, info: 2 } as const;
   return all.toSorted((a, b) => rank[a.severity] - rank[b.severity]);
@@ -210,16 +210,27 @@ function rivals(places: readonly ExplainedPlace[]): readonly Finding[] {
   );
 }
 
-/** Entries of the additional secret about one of the registries that are asked, and that are not used as they are written. */
-function heldBack({ merge }: ExplainInput, places: readonly ExplainedPlace[]): readonly Finding[] {
+/**
+ * Entries of the additional secret about one of the registries that are asked, and that are not used as they are written. One
+ * that is left out is an error where the kubelet has nothing else for the registry of the image: that is why it does not pull.
+ */
+function heldBack(
+  { merge, image }: ExplainInput,
+  { anonymous }: KubeletView,
+  places: readonly ExplainedPlace[],
+): readonly Finding[] {
   if (merge === undefined) return [];
+  const own = hostMeaning(image.domain);
   const hosts = new Set(places.map(({ reference }) => hostMeaning(reference)));
   return merge.verdicts
     .filter(
       ({ verdict, subject }) => ['Shadowed', 'Rejected'].includes(verdict) && hosts.has(hostMeaning(subject)),
     )
     .map(({ verdict, subject, message }) => ({
-      severity: 'warning' as const,
+      severity:
+        anonymous && verdict === 'Rejected' && hostMeaning(subject) === own
+          ? ('error' as const)
+          : ('warning' as const),
       message: `Entry "${subject}" of ${merge.additional} is ${verdict.toLowerCase()}: it ${message}`,
     }));
 }
