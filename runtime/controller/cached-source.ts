@@ -8,7 +8,7 @@ import { matchesSelectors } from './selection.ts';
 import { type WideSource, watchPlaceOf } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
-import { ValueBudget } from './value-budget.ts';
+import { isLightened, ValueBudget } from './value-budget.ts';
 
 /** What a source does with the store that it shares. */
 export interface SharedStore {
@@ -56,7 +56,7 @@ export class CachedSource implements WideSource, InformerSink {
         ...(fields === '' ? {} : { fieldSelector: fields }),
       },
       sink: this,
-      lean: (object) => this.#kept(leanObject(object)),
+      lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
       timing,
     });
     void this.#informer.run();
@@ -133,6 +133,16 @@ export class CachedSource implements WideSource, InformerSink {
   drop(object: KubeObject): void {
     this.#objects.delete(idOf(object));
     this.#budget?.forget(object);
+  }
+
+  /** The very version that an answer brought before the watch told of it: nothing is to be made of it again. */
+  #seen(object: KubeObject): KubeObject | undefined {
+    const known = this.#objects.get(idOf(object));
+    const { uid, resourceVersion } = object.metadata;
+    // What was left out of it for want of room may fit by now.
+    if (known === undefined || resourceVersion === undefined || isLightened(known)) return undefined;
+    const isSame = known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion;
+    return isSame ? known : undefined;
   }
 
   #kept(object: KubeObject): KubeObject {

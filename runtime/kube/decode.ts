@@ -97,7 +97,8 @@ export function encodeObject(object: unknown): unknown {
     return items.every((item, at) => item === object[at]) ? object : items;
   }
   let encoded: Record<string, unknown> | undefined;
-  for (const [key, value] of Object.entries(object)) {
+  for (const key of Object.keys(object)) {
+    const value = (object as Raw)[key];
     const one = encodeObject(value);
     if (one === value) continue;
     encoded ??= { ...object };

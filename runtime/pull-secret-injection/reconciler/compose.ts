@@ -8,6 +8,7 @@
 import { isDigest } from '../../kube/value-digest.ts';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
+import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import type { ProfileSource } from '../../rules/injection/profile.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.ts';
@@ -173,7 +174,7 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
   if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
   if (isDigest(body))
     return bad('TooLarge', `is not read: the pull secrets of its namespace hold too much together; ${ROOM}`);
-  const text = redact(Buffer.from(reveal(body), 'base64').toString('utf8'));
+  const text = secretDataText(body);
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) return bad('SourceInvalid', `${parsed.problem.message}; correct it`);
   const faulty = parsed.config.entries.find(

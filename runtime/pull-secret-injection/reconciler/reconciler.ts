@@ -31,8 +31,8 @@ import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
-/** A profile counts what the namespaces do: when they are done, and twice a second until then. */
-const COUNT_PATIENCE_MS = 500;
+/** A profile counts what the namespaces do: when they are done, and now and then until that. A count looks at all of them. */
+const COUNT_PATIENCE_MS = 2000;
 const ADMISSION = 'admissionregistration.k8s.io';
 
 /** Everything that is read. Secrets only of the one type that is distributed, and within a budget, so that others cost no memory. */
