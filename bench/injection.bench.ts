@@ -1,9 +1,9 @@
 /**
  * Distribution against a bare parallel client with the reconciler's account, on one API server, in one run: the first distribution, a rotation, a restart,
  * a new namespace, and memory beside unrelated Secrets. Beside it the server's limit: an administrator's client that keeps it busy with as plain
- * requests as there are. `NAMESPACES` (5000) and `UNRELATED` (20000) scale it.
+ * requests as there are. `NAMESPACES` (5000) and `UNRELATED` (20000) scale it, `EXECUTABLE=dist/bin/pullwright` measures what ships instead of Node
+ * with the sources.
  */
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
@@ -12,12 +12,12 @@ import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
   namespaceObject,
   profileObject,
-  type RunningReconciler,
   reconcilerUser,
   sourceObject,
   startPlane,
   startReconciler,
 } from '../test/pull-secret-injection/live.ts';
+import { parallel as inParallel, memoryOf, processorMs, quiet, Witness } from './injection-measures.ts';
 import { ms, percentile, printTable, ratio } from './measure.ts';
 
 const NAMESPACES = Number(process.env['NAMESPACES'] ?? 5000);
@@ -41,19 +41,12 @@ const client = new HttpKubeClient({
 });
 const user = await reconcilerUser(plane);
 
-async function parallel(
+/** As {@link inParallel}, with as many requests under way as the bare client has. */
+const parallel = (
   items: readonly string[],
   work: (name: string) => Promise<unknown>,
   workers: number = PARALLEL,
-): Promise<number> {
-  const started = performance.now();
-  const queue = [...items];
-  const worker = async (): Promise<void> => {
-    for (let name = queue.pop(); name !== undefined; name = queue.pop()) await work(name);
-  };
-  await Promise.all(Array.from({ length: workers }, worker));
-  return performance.now() - started;
-}
+): Promise<number> => inParallel(items, work, workers);
 
 async function post(object: TestObject, by: typeof plane.client = plane.client): Promise<void> {
   const path = `/api/v1/namespaces/${object.metadata.namespace}/secrets`;
@@ -76,76 +69,6 @@ async function putBare(object: TestObject): Promise<void> {
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const { status } = await plane.client.request('PUT', path, object);
   if (status !== 200) throw new Error(`PUT ${path}: ${status}`);
-}
-
-/** Writes of Secrets of one name, as the API server tells them to a watch of its own. */
-class Witness {
-  readonly #controller = new AbortController();
-  readonly seenAt = new Map<string, number>();
-  writes = 0;
-
-  async start(name: string): Promise<void> {
-    const secrets = { apiVersion: 'v1', kind: 'Secret' };
-    const fieldSelector = `metadata.name=${name}`;
-    let { resourceVersion } = await client.list(secrets, { fieldSelector, limit: 1 });
-    const watch = (): ReturnType<typeof client.watch> =>
-      client.watch(secrets, {
-        fieldSelector,
-        resourceVersion,
-        seconds: 3000,
-        signal: this.#controller.signal,
-      });
-    let events = await watch();
-    const follow = async (): Promise<void> => {
-      for await (const event of events) {
-        const seen =
-          event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
-        resourceVersion = seen ?? resourceVersion;
-        if (event.type !== 'BOOKMARK') this.#saw(event.object.metadata.namespace ?? '');
-      }
-      events = await watch();
-    };
-    void (async () => {
-      while (!this.#controller.signal.aborted) await follow().catch(() => delay(100));
-    })();
-  }
-
-  #saw(namespace: string): void {
-    this.writes += 1;
-    this.seenAt.set(namespace, performance.now());
-  }
-
-  async until(writes: number): Promise<void> {
-    while (this.writes < writes) await delay(5);
-  }
-
-  async of(namespace: string): Promise<number> {
-    while (!this.seenAt.has(namespace)) await delay(0.5);
-    return this.seenAt.get(namespace) ?? 0;
-  }
-
-  stop(): void {
-    this.#controller.abort();
-  }
-}
-
-function memoryOf({ process: child }: RunningReconciler): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
-}
-
-/** Milliseconds of processor time, by all its threads, the kernel's part included. */
-function processorMs({ process: child }: RunningReconciler): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  const ticksPerSecond = 100;
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
-}
-
-async function quiet(witness: Witness): Promise<void> {
-  for (let before = -1; before !== witness.writes; ) {
-    before = witness.writes;
-    await delay(2000);
-  }
 }
 
 process.stderr.write(`${NAMESPACES} namespaces\n`);
@@ -190,12 +113,15 @@ const row = (what: string, [bare, ours]: readonly [bare: number, ours: number], 
   });
 };
 
-const witness = new Witness();
+const witness = new Witness(client);
 await witness.start('reg');
-let reconciler = startReconciler(plane, user, { audit: false });
+const executable = process.env['EXECUTABLE'];
+const start = (): ReturnType<typeof startReconciler> =>
+  startReconciler(plane, user, { audit: false }, executable === undefined ? undefined : [executable]);
+let reconciler = start();
 await delay(3000);
 
-const bareWitness = new Witness();
+const bareWitness = new Witness(client);
 await bareWitness.start('bare');
 /** Until a watch has told of every one, as with ours. */
 const bare = async (work: (name: string) => Promise<unknown>): Promise<number> => {
@@ -272,7 +198,7 @@ rows.push({
 
 before = witness.writes;
 await reconciler.stop();
-reconciler = startReconciler(plane, user, { audit: false });
+reconciler = start();
 await delay(10_000);
 rows.push({ what: 'restart', writes: `${witness.writes - before}` });
 
@@ -325,7 +251,7 @@ await parallel(unrelated, (name) =>
   }),
 );
 await reconciler.stop();
-reconciler = startReconciler(plane, user, { audit: false });
+reconciler = start();
 await delay(15_000);
 rows.push({
   what: 'resident memory',
@@ -334,7 +260,7 @@ rows.push({
 });
 
 printTable(
-  `Distribution to ${NAMESPACES} namespaces, against a bare client with ${PARALLEL} requests under way`,
+  `Distribution to ${NAMESPACES} namespaces, against a bare client with ${PARALLEL} requests under way${executable === undefined ? '' : ', the executable'}`,
   rows,
 );
 witness.stop();

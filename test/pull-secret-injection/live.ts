@@ -71,11 +71,19 @@ export interface RunningReconciler {
   stop(): Promise<void>;
 }
 
-/** Starts `pullwright reconcile` for this one system. */
+/** Node with the sources, as in development. */
+const SOURCES = [process.execPath, join(root, 'main.ts')];
+
+/**
+ * Starts `pullwright reconcile` for this one system.
+ *
+ * @param command what runs it, such as the executable that ships
+ */
 export function startReconciler(
   plane: ControlPlane,
   user: User,
   options: Partial<InjectionOptions> = {},
+  [file = '', ...first]: readonly string[] = SOURCES,
 ): RunningReconciler {
   const config = join(plane.folder, 'reconcile.yaml');
   const off = Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, false]));
@@ -84,9 +92,9 @@ export function startReconciler(
   const logPath = join(plane.folder, `reconcile-${Date.now()}.log`);
   const log = openSync(logPath, 'a');
   const child = spawn(
-    process.execPath,
+    file,
     [
-      join(root, 'main.ts'),
+      ...first,
       'reconcile',
       '--kubeconfig',
       user.kubeconfig,
