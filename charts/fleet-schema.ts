@@ -1,7 +1,7 @@
 /** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
-import { dnsLabel, dnsName, durationField, imageReference } from './shared/fields.ts';
+import { dnsLabel, dnsName, durationField, imageReference, networkField } from './shared/fields.ts';
 import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
@@ -96,6 +96,11 @@ export interface ReconcilerInput {
   readonly memoryLimit?: string;
   /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'admin-kubeconfig'} */
   readonly kubeconfigSecret?: string;
+  /**
+   * Networks that may be contacted whoever chose the name that leads there: loopback for API servers, private ones for registries
+   * without a credential. @default none
+   */
+  readonly allowAddresses?: readonly string[];
 }
 
 export interface DestinationInput {
@@ -139,6 +144,10 @@ const reconciler: z.ZodType<ReconcilerInput, ReconcilerInput> = z.strictObject({
     .regex(/^\d+(Ki|Mi|Gi)$/, 'wanted a size such as "512Mi"')
     .exactOptional(),
   kubeconfigSecret: dnsName().exactOptional(),
+  allowAddresses: z
+    .array(networkField())
+    .exactOptional()
+    .describe('Networks that may be contacted whoever chose the name that leads there'),
 });
 
 const folder = z

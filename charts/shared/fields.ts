@@ -19,6 +19,13 @@ export function dnsName(): z.ZodType<string, string> {
     );
 }
 
+/** An address or a network, such as `10.1.0.0/16`. */
+export function networkField(): z.ZodType<string, string> {
+  return z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+    error: 'wanted an address or a network such as "10.1.0.0/16"',
+  });
+}
+
 /** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */
 export function durationField(): z.ZodType<string, string> {
   return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'wanted a duration such as "30s", "5m" or "1h30m"');

@@ -49,6 +49,8 @@ export interface ReconcilerSettings {
   readonly memoryLimit?: string;
   /** @default {'admin-kubeconfig'} */
   readonly kubeconfigSecret?: string;
+  /** @default {[]} */
+  readonly allowAddresses?: readonly string[];
 }
 
 const HEALTH_PORT = 8081;
@@ -130,6 +132,7 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
           ...(cluster.kind === 'management' && settings.kubeconfigSecret !== undefined
             ? [`--kubeconfig-secret=${settings.kubeconfigSecret}`]
             : []),
+          ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
           `--lease-namespace=${cluster.namespace}`,
           `--health-port=${HEALTH_PORT}`,
           `--metrics-port=${METRICS_PORT}`,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { VERIFY } from '../../runtime/rules/diagnose/verify-status.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import { pullStatusName } from '../../runtime/rules/kubernetes/pull-status.ts';
-import { dnsLabel, dnsName } from '../shared/fields.ts';
+import { dnsLabel, dnsName, networkField } from '../shared/fields.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { namespace as namespaceObject, OWN_NAMESPACE } from '../shared/objects.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
@@ -25,8 +25,10 @@ export interface VerifyInput {
   readonly warnDays?: number;
   /** Questions at once. @default {16} */
   readonly concurrency?: number;
-  /** Registries that may have a loopback, link-local or metadata address. @default {[]} */
+  /** Registries that may have any address, a private one although only pods name them. @default {[]} */
   readonly allowHosts?: readonly string[];
+  /** Networks, such as `10.1.0.0/16`, that may be contacted whoever chose the name that leads there. @default {[]} */
+  readonly allowAddresses?: readonly string[];
   /** Registries (`host:port`) that are spoken to without TLS. @default {[]} */
   readonly plainHosts?: readonly string[];
   /** ConfigMap whose key `ca.crt` is trusted instead of the system's certificates. @default none */
@@ -65,7 +67,11 @@ export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
   allowHosts: z
     .array(host)
     .exactOptional()
-    .describe('Registries that may have a loopback, link-local or metadata address'),
+    .describe('Registries that may have any address, a private one although only pods name them'),
+  allowAddresses: z
+    .array(networkField())
+    .exactOptional()
+    .describe('Networks that may be contacted whoever chose the name that leads there'),
   plainHosts: z.array(host).exactOptional().describe('Registries (host:port) that are spoken to without TLS'),
   caConfigMap: dnsName()
     .exactOptional()
@@ -123,6 +129,7 @@ function installationOf(
     warnDays: 14,
     concurrency: 16,
     allowHosts: [],
+    allowAddresses: [],
     plainHosts: [],
     egressPorts: [443, 6443],
     suspend: false,

@@ -35,8 +35,10 @@ export interface VerifyInstallation {
   readonly namespaceSecrets: boolean;
   readonly warnDays: number;
   readonly concurrency: number;
-  /** Hosts that may have a loopback, link-local or metadata address. */
+  /** Hosts that may have any address. */
   readonly allowHosts: readonly string[];
+  /** Networks that may be contacted whoever chose the name that leads there. */
+  readonly allowAddresses: readonly string[];
   /** `host:port` spoken to without TLS. */
   readonly plainHosts: readonly string[];
   /** ConfigMap in the same namespace whose key `ca.crt` is trusted instead of the system's certificates. */
@@ -62,7 +64,7 @@ const CA_FOLDER = '/etc/pullwright/ca';
  *
  * const objects = verifyObjects({
  *   namespace: 'pullwright-system', image: 'registry.example.com/pullwright:0.1.0', schedule: '17 * * * *',
- *   namespaces: ['web'], namespaceSecrets: false, warnDays: 14, concurrency: 16, allowHosts: [], plainHosts: [],
+ *   namespaces: ['web'], namespaceSecrets: false, warnDays: 14, concurrency: 16, allowHosts: [], allowAddresses: [], plainHosts: [],
  *   egressPorts: [443, 6443], suspend: false,
  * });
  * const roles = objects.filter((object) => object.kind === 'Role').map((object) => object.metadata.namespace);
@@ -134,7 +136,7 @@ function pod(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): Po
 }
 
 function argsOf(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>): readonly string[] {
-  const { namespaces, secretNames = [], allowHosts, plainHosts, caConfigMap } = installation;
+  const { namespaces, secretNames = [], allowHosts, allowAddresses, plainHosts, caConfigMap } = installation;
   return [
     '--all-in-use',
     ...namespaces.map((one) => `--namespace=${one}`),
@@ -143,6 +145,7 @@ function argsOf(installation: Omit<VerifyInstallation, 'schedule' | 'suspend'>):
     `--warn-days=${installation.warnDays}`,
     `--concurrency=${installation.concurrency}`,
     ...allowHosts.map((host) => `--allow-host=${host}`),
+    ...allowAddresses.map((network) => `--allow-address=${network}`),
     ...plainHosts.map((host) => `--plain-host=${host}`),
     ...(caConfigMap === undefined ? [] : [`--ca=${CA_FOLDER}/ca.crt`]),
   ];

@@ -1,5 +1,6 @@
 /** Flags by which commands reach registries, and the client they make. */
 import { readFile } from 'node:fs/promises';
+import { networksOf } from '../http/addresses.ts';
 import { proxyFor } from '../http/proxy.ts';
 import { RegistryClient } from '../registry/client.ts';
 import { credentialsOf, type RegistryCredentials } from '../registry/token.ts';
@@ -10,6 +11,7 @@ import { UsageError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
 import type { CommandIo } from './command.ts';
 import { duration, type Flag, file, several, text } from './flags/flag.ts';
+import { ALLOW_ADDRESS } from './flags/network.ts';
 import { takeProxySettings } from './proxy-settings.ts';
 
 /** How registries are reached. */
@@ -17,6 +19,7 @@ export const REACH_FLAGS: {
   readonly timeout: Flag<number>;
   readonly ca: Flag<string | undefined>;
   readonly 'allow-host': Flag<readonly string[] | undefined>;
+  readonly 'allow-address': Flag<readonly string[] | undefined>;
   readonly 'plain-host': Flag<readonly string[] | undefined>;
 } = {
   timeout: duration({
@@ -29,9 +32,10 @@ export const REACH_FLAGS: {
   'allow-host': several(
     text({
       value: 'HOST[:PORT]',
-      help: 'a host that may have a loopback, link-local or metadata address',
+      help: 'a host that may have any address: a private one although a tenant named it, a loopback, link-local or metadata one',
     }),
   ),
+  'allow-address': ALLOW_ADDRESS,
   'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to speak to without TLS' })),
 };
 
@@ -46,6 +50,7 @@ export const ACCESS_FLAGS: typeof REACH_FLAGS & { readonly authfile: Flag<string
 export interface AccessValues {
   readonly authfile?: string | undefined;
   readonly 'allow-host'?: readonly string[] | undefined;
+  readonly 'allow-address'?: readonly string[] | undefined;
   readonly 'plain-host'?: readonly string[] | undefined;
   readonly ca?: string | undefined;
   /** Milliseconds. */
@@ -77,6 +82,7 @@ export async function registryTransport(
       return proxy === undefined ? undefined : redact(proxy);
     },
     allowHosts: values['allow-host'] ?? [],
+    ...(values['allow-address'] === undefined ? {} : { allowNetworks: networksOf(values['allow-address']) }),
     plainHosts: values['plain-host'] ?? [],
     ...(ca === undefined ? {} : { ca }),
   });

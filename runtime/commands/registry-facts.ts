@@ -50,7 +50,13 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
     const known = askers.get(place);
     if (known !== undefined && isSame(known.own, own)) return known.client;
     const credentialFor = credentialsFrom(own === undefined ? file : [own, ...file]);
-    const client = new RegistryClient({ transport, credentialFor, timeoutMs });
+    const client = new RegistryClient({
+      transport,
+      credentialFor,
+      timeoutMs,
+      // Mirror sets of a hosted cluster are its tenant's; a registry that there is a credential for is the platform's.
+      chosenBy: ({ repository }) => (credentialFor(repository) === undefined ? 'tenant' : 'platform'),
+    });
     askers.set(place, { own, client });
     return client;
   };

@@ -1,90 +1,158 @@
 /**
  * Which addresses may be contacted under a name that somebody else chose: a registry in an image's name, an API server in a
- * kubeconfig. Without a guard such a name could make us knock at the node's own ports or at the metadata service of a cloud.
+ * kubeconfig. Without a guard such a name could make us knock at the node's own ports, at the services of a cluster or at the metadata
+ * service of a cloud, and tell what was heard.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
-/** Link-local addresses, where clouds have their metadata services, and those that lie elsewhere. */
-const METADATA: BlockList = listOf((list) => {
-  list.addSubnet('169.254.0.0', 16, 'ipv4');
-  list.addSubnet('fe80::', 10, 'ipv6');
-  // Alibaba; Azure's wire server; Equinix; Oracle.
-  for (const address of ['100.100.100.200', '168.63.129.16', '192.80.8.124', '192.0.0.192'])
-    list.addAddress(address, 'ipv4');
-  // AWS (instances, pod identity, time and names), Google, Oracle, Scaleway.
-  list.addSubnet('fd00:ec2::', 32, 'ipv6');
-  list.addSubnet('fd20:ce::', 64, 'ipv6');
-  list.addSubnet('fd00:c1::', 64, 'ipv6');
-  list.addAddress('fd00:42::42', 'ipv6');
-});
+/**
+ * `metadata`: link-local, and where clouds have their metadata services; `own`: this host, loopback, multicast and broadcast;
+ * `private`: networks that are not on the internet, where clusters have their services, nodes and control planes.
+ */
+export type AddressKind = 'metadata' | 'own' | 'private' | 'public';
 
-/** "This host", loopback, multicast and broadcast. */
-const OWN: BlockList = listOf((list) => {
-  list.addSubnet('0.0.0.0', 8, 'ipv4');
-  list.addSubnet('127.0.0.0', 8, 'ipv4');
-  list.addSubnet('224.0.0.0', 3, 'ipv4');
-  list.addAddress('::', 'ipv6');
-  list.addAddress('::1', 'ipv6');
-  list.addSubnet('ff00::', 8, 'ipv6');
-});
+/** Networks that are meant, whatever kind they are of. */
+export type Networks = Pick<BlockList, 'check'>;
 
-function listOf(fill: (list: BlockList) => void): BlockList {
+/** Which addresses a name may lead to. */
+export interface AddressPolicy {
+  /** A tenant's names lead to public addresses, those of the platform to private ones too. Neither leads to the others. */
+  readonly chosenBy: 'tenant' | 'platform';
+  /** @default none */
+  readonly allow?: Networks;
+}
+
+const REFUSED: Readonly<Record<AddressPolicy['chosenBy'], readonly AddressKind[]>> = {
+  tenant: ['metadata', 'own', 'private'],
+  platform: ['metadata', 'own'],
+};
+
+const KINDS: readonly (readonly [AddressKind, Networks])[] = [
+  [
+    'metadata',
+    networksOf([
+      '169.254.0.0/16',
+      'fe80::/10',
+      // Alibaba; Azure's wire server; Equinix; Oracle.
+      '100.100.100.200',
+      '168.63.129.16',
+      '192.80.8.124',
+      '192.0.0.192',
+      // AWS (instances, pod identity, time and names), Google, Oracle, Scaleway.
+      'fd00:ec2::/32',
+      'fd20:ce::/64',
+      'fd00:c1::/64',
+      'fd00:42::42',
+    ]),
+  ],
+  ['own', networksOf(['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::', '::1', 'ff00::/8'])],
+  [
+    'private',
+    networksOf([
+      '10.0.0.0/8',
+      '172.16.0.0/12',
+      '192.168.0.0/16',
+      // Between providers, protocols, tests of speed.
+      '100.64.0.0/10',
+      '192.0.0.0/24',
+      '198.18.0.0/15',
+      'fc00::/7',
+      'fec0::/10',
+      // Ways to IPv4 that only some network knows: its own NAT64, Teredo.
+      '64:ff9b:1::/48',
+      '2001::/32',
+    ]),
+  ],
+];
+
+/** Whether `text` is an address, or one with the length of its network: `10.0.0.0/8`. */
+export function isNetwork(text: string): boolean {
+  const [address = '', length, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || address.includes('%') || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= (family === 4 ? 32 : 128));
+}
+
+/**
+ * The networks that are written, each as {@link isNetwork} takes it.
+ *
+ * @example
+ * ```ts
+ * import { networksOf } from './addresses.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(networksOf(['10.0.0.0/8']).check('10.1.2.3', 'ipv4'), true);
+ * ```
+ */
+export function networksOf(texts: readonly string[]): Networks {
   const list = new BlockList();
-  fill(list);
+  for (const text of texts) {
+    const [address = '', length] = text.split('/');
+    const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
+    if (length === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(length), family);
+  }
   return list;
 }
 
 /**
- * Whether `address` is link-local or that of a cloud's metadata service, which nobody means who names a server. IPv4 in IPv6
- * (mapped, NAT64, 6to4) counts as the IPv4 address, and what is no address as one.
+ * What kind of address this is. IPv4 in IPv6 (mapped, compatible, NAT64, 6to4, ISATAP) counts as the worse of the two, and what is no
+ * address as `own`.
  *
  * @example
  * ```ts
- * import { isMetadataAddress } from './addresses.ts';
+ * import { addressKind } from './addresses.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(isMetadataAddress('168.63.129.16'), true);
- * assert.equal(isMetadataAddress('fd20:ce::254'), true);
- * assert.equal(isMetadataAddress('127.0.0.1'), false);
+ * assert.equal(addressKind('168.63.129.16'), 'metadata');
+ * assert.equal(addressKind('::ffff:127.0.0.1'), 'own');
+ * assert.equal(addressKind('10.1.2.3'), 'private');
+ * assert.equal(addressKind('8.8.8.8'), 'public');
  * ```
  */
-export function isMetadataAddress(address: string): boolean {
-  return isIn(METADATA, address);
+export function addressKind(address: string): AddressKind {
+  if (isIP(address) === 0) return 'own';
+  return KINDS.find(([, networks]) => isIn(networks, address))?.[0] ?? 'public';
 }
 
 /**
- * As {@link isMetadataAddress}, and loopback, multicast and broadcast as well.
+ * The first of `addresses` that the policy refuses. A name is contacted only when there is none: it could lead to another the next
+ * time.
  *
  * @example
  * ```ts
- * import { isForbiddenAddress } from './addresses.ts';
+ * import { networksOf, refusedAddress } from './addresses.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(isForbiddenAddress('169.254.169.254'), true);
- * assert.equal(isForbiddenAddress('::ffff:127.0.0.1'), true);
- * assert.equal(isForbiddenAddress('10.1.2.3'), false);
+ * assert.equal(refusedAddress(['8.8.8.8', '10.0.0.1'], { chosenBy: 'tenant' }), '10.0.0.1');
+ * assert.equal(refusedAddress(['10.0.0.1'], { chosenBy: 'platform' }), undefined);
+ * assert.equal(refusedAddress(['10.0.0.1'], { chosenBy: 'tenant', allow: networksOf(['10.0.0.0/24']) }), undefined);
  * ```
  */
-export function isForbiddenAddress(address: string): boolean {
-  return isIn(METADATA, address) || isIn(OWN, address);
+export function refusedAddress(addresses: readonly string[], policy: AddressPolicy): string | undefined {
+  const { chosenBy, allow } = policy;
+  return addresses.find(
+    (address) =>
+      REFUSED[chosenBy].includes(addressKind(address)) && (allow === undefined || !isIn(allow, address)),
+  );
 }
 
-function isIn(list: BlockList, address: string): boolean {
-  const family = isIP(address);
-  if (family === 0) return true;
-  if (family === 4) return list.check(address, 'ipv4');
+function isIn(networks: Networks, address: string): boolean {
+  if (isIP(address) === 4) return networks.check(address, 'ipv4');
   const embedded = embeddedIpv4(address);
-  return list.check(address, 'ipv6') || (embedded !== undefined && list.check(embedded, 'ipv4'));
+  const [bare = ''] = address.split('%');
+  return networks.check(bare, 'ipv6') || (embedded !== undefined && networks.check(embedded, 'ipv4'));
 }
 
-/** The IPv4 address within `::ffff:0:0/96`, `64:ff9b::/96` and `2002::/16`. */
+/** The IPv4 address within `::/96`, `::ffff:0:0/96`, `64:ff9b::/96`, `2002::/16` and `::5efe:0:0` of any network. */
 function embeddedIpv4(address: string): string | undefined {
   const groups = expand(address);
   const quad = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
   const head = groups.slice(0, 6).join(':');
   if (head === '0:0:0:0:0:65535' || head === '100:65435:0:0:0:0' || head === '0:0:0:0:0:0')
     return quad(groups[6], groups[7]);
+  if (groups[5] === 0x5efe && (groups[4] === 0 || groups[4] === 0x200)) return quad(groups[6], groups[7]);
   return groups[0] === 0x2002 ? quad(groups[1], groups[2]) : undefined;
 }
 

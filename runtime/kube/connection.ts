@@ -1,4 +1,5 @@
 /** How to reach one API server: where it is, whom to trust, and who we are. */
+import type { AddressPolicy } from '../http/addresses.ts';
 import type { Redacted } from '../rules/redacted.ts';
 
 /** Who we are, for one request. */
@@ -17,8 +18,8 @@ export interface Connection {
   readonly ca?: string;
   /** Name to verify instead of the host of `server`. */
   readonly serverName?: string;
-  /** Whether somebody else chose the server, so that its addresses are held against what no API server has. @default {false} */
-  readonly guarded?: boolean;
+  /** Where the server may be, when somebody else chose it. @default anywhere */
+  readonly addresses?: AddressPolicy;
   /** `http://[user:password@]host:port` to go through. */
   readonly proxy?: Redacted<string>;
   /** Read again from where they come; `refused` after a 401, so that what is cached is not given again. */

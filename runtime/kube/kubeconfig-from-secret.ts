@@ -4,11 +4,12 @@
  */
 
 import { isIP } from 'node:net';
-import { isMetadataAddress } from '../http/addresses.ts';
+import { type AddressPolicy, type Networks, refusedAddress } from '../http/addresses.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { isRecord } from '../rules/record.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Connection } from './connection.ts';
+import { REFUSED_SERVER } from './guarded-server.ts';
 
 type Map = Readonly<Record<string, unknown>>;
 
@@ -21,6 +22,8 @@ export interface SecretKubeconfig {
   readonly subject: string;
   readonly text: Redacted<string>;
   readonly parse: (text: string) => unknown;
+  /** Addresses that are meant although they are loopback or link-local. @default none */
+  readonly allow?: Networks;
 }
 
 /**
@@ -35,13 +38,18 @@ export function connectionFromSecret(input: SecretKubeconfig): Connection {
   const user = named(config['users'], context?.['user'], 'user');
   if (cluster === undefined || user === undefined)
     throw refused(input, ['current-context: it names no context with a cluster and a user']);
+  // The platform's operators write these Secrets, and most control planes have private addresses.
+  const policy: AddressPolicy = {
+    chosenBy: 'platform',
+    ...(input.allow === undefined ? {} : { allow: input.allow }),
+  };
   const problems = [
     ...notAllowed('cluster', cluster, CLUSTER_FIELDS),
     ...notAllowed('user', user, USER_FIELDS),
-    ...serverProblems(cluster['server']),
+    ...serverProblems(cluster['server'], policy),
   ];
   if (problems.length > 0) throw refused(input, problems);
-  return connectionOf(cluster, user);
+  return { ...connectionOf(cluster, user), addresses: policy };
 }
 
 function connectionOf(cluster: Map, user: Map): Connection {
@@ -57,7 +65,6 @@ function connectionOf(cluster: Map, user: Map): Connection {
   };
   return {
     server: String(cluster['server']),
-    guarded: true,
     ...(ca === undefined ? {} : { ca }),
     ...(serverName === undefined ? {} : { serverName }),
     credentials: () => Promise.resolve(credentials),
@@ -108,14 +115,14 @@ function notAllowed(what: string, map: Map, allowed: readonly string[]): string[
     .map((field) => `${what}.${KNOWN_FIELDS.has(field) ? field : '(unknown field)'} is not allowed`);
 }
 
-function serverProblems(server: unknown): string[] {
+function serverProblems(server: unknown, policy: AddressPolicy): string[] {
   if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is no URL'];
   const url = new URL(server);
   if (url.protocol !== 'https:') return ['cluster.server is not https'];
   if (url.username !== '' || url.password !== '') return ['cluster.server holds a user name'];
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  return isIP(host) !== 0 && isMetadataAddress(host)
-    ? ['cluster.server is link-local or the metadata service of a cloud']
+  return isIP(host) !== 0 && refusedAddress([host], policy) !== undefined
+    ? [`cluster.server is ${REFUSED_SERVER}`]
     : [];
 }
 

@@ -69,7 +69,7 @@ export class Requester {
   readonly #closing = new AbortController();
 
   constructor(options: RequesterOptions) {
-    const { server, ca, serverName, proxy, guarded } = options.connection;
+    const { server, ca, serverName, proxy, addresses } = options.connection;
     this.#options = options;
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
@@ -79,7 +79,9 @@ export class Requester {
         ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
       }),
       // Behind a proxy a name is the proxy's affair, which may know others than we do.
-      guarded === true && proxy === undefined ? { addressesFor: (url) => serverAddresses(url) } : {},
+      addresses !== undefined && proxy === undefined
+        ? { addressesFor: (url) => serverAddresses(url, addresses) }
+        : {},
     );
   }
 

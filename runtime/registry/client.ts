@@ -7,6 +7,7 @@
  * Source of the rule: the OCI distribution specification 1.1 and the distribution token specification.
  */
 
+import type { AddressPolicy } from '../http/addresses.ts';
 import { retryAfterMs } from '../http/retry.ts';
 import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { pullTag } from '../rules/auth-lookup/image-reference.ts';
@@ -32,6 +33,8 @@ export interface ClientOptions {
   readonly transport: RegistryTransport;
   /** The credential for a repository (`host/path`); undefined to go without. */
   readonly credentialFor: (repository: string) => RegistryCredentials | undefined;
+  /** Who named the host of an image. @default {always the platform} */
+  readonly chosenBy?: (reference: ImageReference) => AddressPolicy['chosenBy'];
   /** For one answer, in milliseconds. @default {15_000} */
   readonly timeoutMs?: number;
   /** For a whole blob, in milliseconds. @default {300_000} */
@@ -162,6 +165,7 @@ export class RegistryClient {
       domain,
       scope: challenge.scope ?? `repository:${path}:pull`,
       credential,
+      chosenBy: this.#chooserOf(ask.reference),
       signal: ask.signal,
     });
     const header = redact(`Bearer ${reveal(token.value)}`);
@@ -187,7 +191,12 @@ export class RegistryClient {
       },
       signal,
       redirects: MAX_HOPS,
+      chosenBy: this.#chooserOf(reference),
     });
+  }
+
+  #chooserOf(reference: ImageReference): AddressPolicy['chosenBy'] {
+    return this.#options.chosenBy?.(reference) ?? 'platform';
   }
 
   async #judge(response: Response, ask: Ask, withCredential: boolean): Promise<Response> {

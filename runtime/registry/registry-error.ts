@@ -2,7 +2,8 @@
 
 /**
  * `Invalid`: the credential is wrong, or one is missing. `Forbidden`: it is right and not enough. `Untrusted`: its certificate
- * does not verify. `Refused`: the address or the redirect is one that we do not follow. `Damaged`: what came is not what was
+ * does not verify. `Refused`: the address or the redirect is one that we do not follow. `NotAsked`: a tenant's name led to an address
+ * that we do not contact for tenants, and nodes may. `Damaged`: what came is not what was
  * asked for.
  */
 export type RegistryFailure =
@@ -13,6 +14,7 @@ export type RegistryFailure =
   | 'Unreachable'
   | 'Untrusted'
   | 'Refused'
+  | 'NotAsked'
   | 'Damaged';
 
 /** Never holds a credential, a token or a body. */

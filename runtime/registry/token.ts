@@ -1,5 +1,6 @@
 /** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
+import type { AddressPolicy } from '../http/addresses.ts';
 import { retryAfterMs } from '../http/retry.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import type { Challenge } from './challenge.ts';
@@ -39,6 +40,8 @@ export interface TokenRequest {
   readonly domain: string;
   readonly scope: string;
   readonly credential: RegistryCredentials | undefined;
+  /** Who named the registry. */
+  readonly chosenBy: AddressPolicy['chosenBy'];
   readonly signal: AbortSignal;
 }
 
@@ -61,6 +64,7 @@ export async function fetchToken(transport: RegistryTransport, request: TokenReq
   const response = await transport.send({
     ...formOf(url, request),
     signal: request.signal,
+    chosenBy: request.chosenBy,
     repeatable: true,
   });
   if (response.status === 200) return readToken(response, request.domain);

@@ -2,7 +2,7 @@
  * Requests to registries: addresses guarded, no environment read, failures in words about registries. The rest is the one HTTP
  * client's.
  */
-import type { Resolve } from '../http/addresses.ts';
+import type { AddressPolicy, Networks, Resolve } from '../http/addresses.ts';
 import { HttpClient } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
@@ -14,6 +14,8 @@ import { RegistryError } from './registry-error.ts';
 export interface TransportOptions {
   /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
   readonly allowHosts?: readonly string[];
+  /** Networks that may be contacted whoever named the host. */
+  readonly allowNetworks?: Networks;
   /** `host:port` spoken to without TLS. Only for hosts that a person named. */
   readonly plainHosts?: readonly string[];
   /** Certificates (PEM) trusted beside the system's. */
@@ -31,6 +33,8 @@ export interface Request {
   readonly signal: AbortSignal;
   /** How many redirects are followed. Another origin gets no credential. @default {none: a redirect is an answer} */
   readonly redirects?: number;
+  /** Who named the host: it decides to which addresses the name may lead. @default {'platform'} */
+  readonly chosenBy?: AddressPolicy['chosenBy'];
   /** Whether a second copy does no harm. @default {GET and HEAD} */
   readonly repeatable?: boolean;
 }
@@ -39,7 +43,7 @@ export type Response = HttpAnswer;
 
 export class RegistryTransport {
   readonly #options: TransportOptions;
-  readonly #client: HttpClient;
+  readonly #clients: Readonly<Record<AddressPolicy['chosenBy'], HttpClient>>;
 
   constructor(options: TransportOptions = {}) {
     const { ca, proxyFor } = options;
@@ -48,15 +52,18 @@ export class RegistryTransport {
       ...(ca === undefined ? {} : { ca }),
       ...(proxyFor === undefined ? {} : { proxyFor }),
     });
-    this.#client = new HttpClient(engine, {
-      plain: (host) => this.isPlain(host),
-      addressesFor: (url) => this.#addressesFor(url),
-    });
+    const clientFor = (chosenBy: AddressPolicy['chosenBy']): HttpClient =>
+      new HttpClient(engine, {
+        plain: (host) => this.isPlain(host),
+        addressesFor: (url) => this.#addressesFor(url, chosenBy),
+      });
+    // A redirect is followed by the same rules as the request that it answers.
+    this.#clients = { tenant: clientFor('tenant'), platform: clientFor('platform') };
   }
 
   /** Ends idle connections. They do not keep the process alive. */
   close(): void {
-    this.#client.close();
+    for (const client of Object.values(this.#clients)) client.close();
   }
 
   /** Whether `host` (with its port, if any) is spoken to without TLS. */
@@ -69,20 +76,22 @@ export class RegistryTransport {
    */
   async send(request: Request): Promise<Response> {
     try {
-      return await this.#client.open({ ...request, url: request.url.href });
+      const { chosenBy = 'platform', ...rest } = request;
+      return await this.#clients[chosenBy].open({ ...rest, url: request.url.href });
     } catch (error) {
       if (!(error instanceof HttpError)) throw error;
       throw this.#explained(error, request.url);
     }
   }
 
-  async #addressesFor(url: URL): Promise<readonly string[] | undefined> {
-    const { allowHosts, resolve } = this.#options;
+  async #addressesFor(url: URL, chosenBy: AddressPolicy['chosenBy']): Promise<readonly string[] | undefined> {
+    const { allowHosts, allowNetworks: allow, resolve } = this.#options;
     const host = url.hostname.replace(/^\[|\]$/g, '');
     const configured = allowHosts?.some((name) => name === url.host || name === host) === true;
+    const policy = { chosenBy, ...(allow === undefined ? {} : { allow }) };
     if (this.#proxyOf(url) === undefined)
-      return guardedAddresses(host, configured || this.isPlain(url.host), resolve);
-    await guardProxied(host, configured, resolve);
+      return guardedAddresses(host, configured || this.isPlain(url.host) ? undefined : policy, resolve);
+    await guardProxied(host, configured ? undefined : policy, resolve);
     return undefined;
   }
 

@@ -1,4 +1,5 @@
 /** Asks registries what they think of credentials: each credential at each place once, in parallel up to a limit. */
+import type { AddressPolicy } from '../http/addresses.ts';
 import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { RegistryClient } from './client.ts';
 import { HostMemory } from './host-memory.ts';
@@ -15,6 +16,8 @@ export interface Question {
 
 export interface VerifyOptions {
   readonly transport: RegistryTransport;
+  /** Who named a host (`host[:port]`). @default {always the platform} */
+  readonly chosenBy?: (host: string) => AddressPolicy['chosenBy'];
   /** Questions at once. @default {16} */
   readonly concurrency?: number;
   /** For one answer, in milliseconds. @default {15_000} */
@@ -74,10 +77,11 @@ function clientFor(credential: RegistryCredentials | undefined, { options, clien
   const id = credential?.fingerprint ?? '';
   const known = clients.get(id);
   if (known !== undefined) return known;
-  const { transport, timeoutMs } = options;
+  const { transport, timeoutMs, chosenBy } = options;
   const client = new RegistryClient({
     transport,
     credentialFor: () => credential,
+    ...(chosenBy === undefined ? {} : { chosenBy: ({ domain }) => chosenBy(domain) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
   clients.set(id, client);

@@ -147,6 +147,7 @@ else {
     process = new ReconcilerProcess(NODE, [
       `--kubeconfig=${await plane.account('pullwright-system', 'pullwright-reconciler')}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       '--kubeconfig-secret=pullwright-kubeconfig',
       `--config=${config}`,
       '--lease-namespace=pullwright-system',

@@ -61,6 +61,7 @@ else {
     concurrency: 16,
     allowHosts: [registry.host],
     plainHosts: [],
+    allowAddresses: [],
     egressPorts: [443],
     suspend: false,
   });

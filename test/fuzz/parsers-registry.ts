@@ -105,6 +105,7 @@ export const REGISTRY_PARSERS: readonly Parser[] = [
           domain: 'r.io',
           scope: 'repository:a:pull',
           credential: CREDENTIAL,
+          chosenBy: 'tenant',
           signal: new AbortController().signal,
         },
       ),

@@ -105,6 +105,7 @@ else {
     process = new ReconcilerProcess(NODE, [
       `--kubeconfig=${management.kubeconfig}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       `--config=${path}`,
       '--metrics-port=0',
     ]);

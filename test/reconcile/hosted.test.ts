@@ -62,6 +62,7 @@ else {
   const process = new ReconcilerProcess(NODE, [
     `--kubeconfig=${rights.kubeconfig}`,
     '--discover',
+    '--allow-address=127.0.0.0/8',
     `--config=${config}`,
     '--health-port=0',
     '--metrics-port=0',

@@ -61,6 +61,7 @@ else {
     new ReconcilerProcess(NODE, [
       `--kubeconfig=${management.kubeconfig}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
       '--lease-duration=2',

@@ -49,6 +49,7 @@ else {
   const reconciler = new ReconcilerProcess(NODE, [
     `--kubeconfig=${plane.kubeconfig}`,
     '--discover',
+    '--allow-address=127.0.0.0/8',
     `--config=${config}`,
   ]);
 

@@ -56,6 +56,7 @@ else {
   const process = new ReconcilerProcess(NODE, [
     `--kubeconfig=${user.kubeconfig}`,
     '--discover',
+    '--allow-address=127.0.0.0/8',
     `--config=${config}`,
   ]);
 

@@ -75,6 +75,7 @@ else {
     const reconciler = new ReconcilerProcess(NODE, [
       `--kubeconfig=${user.kubeconfig}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       `--config=${config}`,
     ]);
     await untilAllHave('one.example.com', () => reconciler.log);
@@ -108,6 +109,7 @@ else {
     const reconciler = new ReconcilerProcess(NODE, [
       `--kubeconfig=${user.kubeconfig}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       `--config=${config}`,
     ]);
     await untilAllHave('three.example.com', () => reconciler.log);

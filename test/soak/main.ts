@@ -161,6 +161,7 @@ async function main(): Promise<number> {
     [
       `--kubeconfig=${management.kubeconfig}`,
       '--discover',
+      '--allow-address=127.0.0.0/8',
       `--config=${config}`,
       '--log-level=info',
       '--health-port=0',

@@ -11,6 +11,7 @@ import { FactCache, type LookUp, noLookUp } from '../../controller/lookups.ts';
 import { Manager } from '../../controller/manager.ts';
 import { systemQueueClock } from '../../controller/queue.ts';
 import type { ObjectStore } from '../../controller/store.ts';
+import { networksOf } from '../../http/addresses.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import type { LeaderElection } from '../../kube/lease.ts';
 import { parseYaml as parse } from '../../kube/yaml.ts';
@@ -76,14 +77,19 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
 
 /** Registries are asked only where somebody said so: by a file with credentials, or in the options of a cluster. */
 async function lookUpOf(
-  { registryAuthfile: authfile }: LiveSettings,
+  { registryAuthfile: authfile, allowAddresses }: LiveSettings,
   env: CommandIo['env'],
   { client }: Cluster,
 ): Promise<LookUp> {
   const readSecret = async (ref: { readonly namespace: string; readonly name: string }) =>
     (await client.get({ apiVersion: 'v1', kind: 'Secret', ...ref })) as SecretObject | undefined;
   const load = async (): Promise<LookUp> =>
-    (await import('../registry-facts.ts')).registryLookUp({ authfile, readSecret, env });
+    (await import('../registry-facts.ts')).registryLookUp({
+      authfile,
+      readSecret,
+      env,
+      access: { 'allow-address': allowAddresses },
+    });
   if (authfile !== undefined) return load();
   // Not loaded before it is needed.
   let loaded: Promise<LookUp> | undefined;
@@ -112,6 +118,7 @@ function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): 
 
 function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {
   const { hostedKubeconfig, kubeconfigSecret } = settings;
+  const allow = networksOf(settings.allowAddresses);
   if (hostedKubeconfig !== undefined)
     return {
       read: () => Promise.resolve({ text: redact(hostedKubeconfig) }),
@@ -122,7 +129,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
     open: (text, scope) =>
-      openCluster(connectionFromSecret({ subject: subject(scope), text, parse }), opener),
+      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), opener),
     subject,
   };
 }

@@ -13,6 +13,8 @@ export interface LiveSettings {
   /** Only this hosted cluster, `<namespace>/<name>`. */
   readonly hostedCluster: string | undefined;
   readonly kubeconfigSecret: string;
+  /** Networks of API servers and registries, whoever chose the names that lead there. */
+  readonly allowAddresses: readonly string[];
   /** How often kubeconfigs are looked at again. */
   readonly refreshMs: number;
   /** Credentials for look-ups in registries; undefined: none is asked. */
@@ -43,6 +45,7 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     discover: flags.discover || management !== undefined,
     hostedCluster: flags['hosted-cluster'],
     kubeconfigSecret: flags['kubeconfig-secret'],
+    allowAddresses: flags['allow-address'] ?? [],
     refreshMs: flags.refresh,
     registryAuthfile: flags['registry-authfile'],
     config: flags.config,

@@ -19,6 +19,7 @@ export interface ReconcileFlags {
   readonly 'management-kubeconfig': string | undefined;
   readonly discover: boolean;
   readonly 'kubeconfig-secret': string;
+  readonly 'allow-address': readonly string[] | undefined;
   /** Milliseconds. */
   readonly refresh: number;
   readonly 'registry-authfile': string | undefined;

@@ -5,6 +5,7 @@ import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { LOG_FLAGS, outputFlag } from '../flags/common.ts';
 import { duration, type Flags, file, folder, port, seconds, text, toggle } from '../flags/flag.ts';
+import { ALLOW_ADDRESS } from '../flags/network.ts';
 import type { Given } from '../flags/parse.ts';
 
 const HOUR_MS = 3_600_000;
@@ -45,6 +46,7 @@ const TABLE = {
       default: 'admin-kubeconfig',
       help: 'Secret with the kubeconfig of a hosted cluster, in its control plane namespace',
     }),
+    'allow-address': ALLOW_ADDRESS,
     refresh: duration({
       default: '60s',
       least: 1000,

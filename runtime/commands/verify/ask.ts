@@ -2,13 +2,17 @@
 import { credentialsOf } from '../../registry/token.ts';
 import { type Question, questionKey, verifyAll } from '../../registry/verify.ts';
 import type { PullAttempt } from '../../rules/auth-lookup/pull-attempts.ts';
+import type { EntryPlace } from '../../rules/diagnose/explain-types.ts';
 import type { AskedImage } from '../../rules/diagnose/verify-report.ts';
+import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { CommandIo } from '../command.ts';
 import { control } from '../people.ts';
 import { type AccessValues, registryTransport } from '../registry-access.ts';
 import type { ImageInUse } from './world.ts';
 
 export interface AskOptions {
+  /** Whether tenants chose the images, and not the person who asks. */
+  readonly inUse: boolean;
   readonly flags: AccessValues;
   readonly concurrency: number;
   readonly io: CommandIo;
@@ -17,7 +21,7 @@ export interface AskOptions {
 /** Asks for every attempt; the same credential at the same place is asked once. */
 export async function askRegistries(
   users: readonly ImageInUse[],
-  { flags, concurrency, io }: AskOptions,
+  { inUse, flags, concurrency, io }: AskOptions,
 ): Promise<readonly AskedImage[]> {
   const { transport, timeoutMs } = await registryTransport(flags);
   const asked = users.map((user) => ({
@@ -26,9 +30,11 @@ export async function askRegistries(
   }));
   const questions = asked.flatMap(({ attempts }) => attempts.flatMap(({ question }) => question ?? []));
   const total = new Set(questions.map(questionKey)).size;
+  const known = platformHosts(users);
   const progress = progressOn(io, total);
   const answers = await verifyAll(questions, {
     transport,
+    ...(inUse ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
     concurrency,
     timeoutMs,
     signal: io.signal,
@@ -46,6 +52,23 @@ export async function askRegistries(
     }),
   }));
 }
+
+/** Hosts that the platform names: its mirrors, and what its own credentials are for. */
+function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
+  const attempts = users.flatMap((user) => user.attempts);
+  const own = attempts.filter(
+    ({ kind, entry }) => kind === 'mirror' || (entry !== undefined && isOfPlatform(entry)),
+  );
+  return new Set(own.map(({ reference }) => reference.split('/')[0] ?? ''));
+}
+
+function isOfPlatform({ source }: EntryPlace): boolean {
+  const [kind, namespace = ''] = source.split('/');
+  return kind !== 'Secret' || PLATFORM_NAMESPACES.includes(namespace);
+}
+
+/** Of the Secrets that nodes' files are made from. */
+const PLATFORM_NAMESPACES: readonly string[] = [GLOBAL_PULL_SECRET.namespace, 'openshift-config'];
 
 function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
   if (notAsked !== undefined) return undefined;

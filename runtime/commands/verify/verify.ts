@@ -61,7 +61,7 @@ const TABLE = {
     ...REACH_FLAGS,
   },
   notes: [
-    'A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of a redirect, and never to loopback, link-local or metadata addresses unless the host is allowed by a flag.',
+    'A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of a redirect, and never to loopback, link-local or metadata addresses unless the host or the network is allowed by a flag. With --all-in-use, hosts that only pods name are not looked for at private addresses either: what the mirror sets and the Secrets of the platform name is.',
   ],
   exitCodes: '0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage',
   examples: ['pullwright verify --all-in-use -n payments'],
@@ -99,7 +99,12 @@ async function run(
   const { users, problems, hints } = await readWorldOfUse(values, images, io);
   for (const hint of hints) io.stderr.write(`warning: ${hint}\n`);
   for (const problem of problems) io.stderr.write(`${problem}\n`);
-  const asked = await askRegistries(users, { flags: values, concurrency: settings.concurrency, io });
+  const asked = await askRegistries(users, {
+    inUse: values['all-in-use'],
+    flags: values,
+    concurrency: settings.concurrency,
+    io,
+  });
   const report = verifyReport(asked, new Date());
   const columns = columnsOf(io);
   io.stdout.write(
