@@ -12,13 +12,8 @@ import {
   providerConfigText,
 } from '../../runtime/rules/credential-provider/provider-flags.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import {
-  ignition,
-  MACHINE_CONFIG_API_VERSION,
-  type NodeFile,
-  type NodeUnit,
-  ROLE_LABEL,
-} from './machine-config.ts';
+import { machineConfigOf } from '../shared/machine-config.ts';
+import { ignition, type NodeFile, type NodeUnit } from './machine-config.ts';
 
 /** Can be written on such nodes, and what lies in a folder `bin` may be run there by SELinux's own table. */
 const FOLDER = '/usr/local/pullwright';
@@ -46,12 +41,10 @@ export interface OwnExecutable {
  */
 export function executableMachineConfigs({ pools, ...own }: OwnExecutable): readonly KubeObject[] {
   const { files, units } = executableParts(own);
-  return pools.map((pool) => ({
-    apiVersion: MACHINE_CONFIG_API_VERSION,
-    kind: 'MachineConfig',
-    metadata: { name: `98-${pool}-pullwright-credential-provider`, labels: { [ROLE_LABEL]: pool } },
-    spec: { config: ignition(files, units) },
-  }));
+  const config = ignition(files, units);
+  return pools.map((pool) =>
+    machineConfigOf(pool, { name: `98-${pool}-pullwright-credential-provider` }, config),
+  );
 }
 
 /** Files and unit by themselves, for a MachineConfig that brings more. */

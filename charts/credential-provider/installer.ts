@@ -5,6 +5,7 @@ import {
   providerArgs,
 } from '../../runtime/rules/credential-provider/provider-flags.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { podMonitor } from '../shared/monitoring.ts';
 import {
   type Container,
   clusterRole,
@@ -66,20 +67,8 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
       : []),
     clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
     workload(options, metadata),
-    ...(options.metrics === true ? [podMonitor(metadata)] : []),
+    ...(options.metrics === true ? [podMonitor(metadata, { name: NAME })] : []),
   ];
-}
-
-function podMonitor(metadata: KubeObject['metadata']): KubeObject {
-  return {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PodMonitor',
-    metadata,
-    spec: {
-      selector: { matchLabels: { name: NAME } },
-      podMetricsEndpoints: [{ port: 'metrics', interval: '60s' }],
-    },
-  };
 }
 
 /** One PullStatus per node: which nodes there will be is not known in advance, so these are granted without names. */

@@ -5,9 +5,8 @@
  */
 import { CREDENTIAL_PROVIDER } from '../../runtime/rules/credential-provider/platform.ts';
 import type { KubeObject, OwnerReference } from '../../runtime/rules/kubernetes/object.ts';
-
-export const MACHINE_CONFIG_API_VERSION = 'machineconfiguration.openshift.io/v1';
-export const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
+import { dataUrl, machineConfigOf } from '../shared/machine-config.ts';
+import type { IgnitionConfig, IgnitionFile } from '../shared/openshift.ts';
 
 export interface NodeFile {
   /** Absolute path on the node. */
@@ -51,23 +50,15 @@ export function machineConfigName(pool: string): string {
  * ```
  */
 export function machineConfig({ pool, files, units = [], owner }: MachineConfigInput): KubeObject {
-  return {
-    apiVersion: MACHINE_CONFIG_API_VERSION,
-    kind: 'MachineConfig',
-    metadata: {
-      name: machineConfigName(pool),
-      labels: { [ROLE_LABEL]: pool },
-      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
-    },
-    spec: { config: ignition(files, units) },
+  const metadata = {
+    name: machineConfigName(pool),
+    ...(owner === undefined ? {} : { ownerReferences: [owner] }),
   };
+  return machineConfigOf(pool, metadata, ignition(files, units));
 }
 
 /** Ignition 3.5.0 with files and units that are enabled. */
-export function ignition(
-  files: readonly NodeFile[],
-  units: readonly NodeUnit[] = [],
-): Readonly<Record<string, unknown>> {
+export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []): IgnitionConfig {
   return {
     ignition: {
       config: { replace: { verification: {} } },
@@ -86,7 +77,7 @@ export function ignition(
   };
 }
 
-function ignitionFile({ path, text, mode = 0o644 }: NodeFile): Readonly<Record<string, unknown>> {
+function ignitionFile({ path, text, mode = 0o644 }: NodeFile): IgnitionFile {
   return {
     contents: { compression: '', source: dataUrl(text), verification: {} },
     group: {},
@@ -95,10 +86,6 @@ function ignitionFile({ path, text, mode = 0o644 }: NodeFile): Readonly<Record<s
     path,
     user: {},
   };
-}
-
-function dataUrl(text: string): string {
-  return `data:text/plain;charset=utf-8;base64,${Buffer.from(text).toString('base64')}`;
 }
 
 /** systemd drop-in that sets the variable which the platform's kubelet unit puts into its command line. */

@@ -11,6 +11,7 @@ import {
   GLOBAL_PULL_SECRET as NAMES,
 } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { podMonitor } from '../shared/monitoring.ts';
 import {
   type Container,
   daemonSet,
@@ -237,24 +238,10 @@ const DBUS_FOLDER = '/var/run/dbus';
 
 /** What tells the Prometheus Operator to scrape the agents; it verifies their certificate. */
 export function agentPodMonitor({ tlsSecret }: NonNullable<AgentOptions['metrics']>): KubeObject {
-  return {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PodMonitor',
-    metadata: {
-      name: NAMES.syncer,
-      namespace: NAMES.namespace,
-      labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-    },
-    spec: {
-      selector: { matchLabels: SELECTOR },
-      podMetricsEndpoints: [
-        {
-          port: 'metrics',
-          scheme: 'https',
-          interval: '60s',
-          tlsConfig: { serverName: METRICS_NAME, ca: { secret: { name: tlsSecret, key: 'ca.crt' } } },
-        },
-      ],
-    },
+  const metadata = {
+    name: NAMES.syncer,
+    namespace: NAMES.namespace,
+    labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
   };
+  return podMonitor(metadata, SELECTOR, { serverName: METRICS_NAME, secret: tlsSecret });
 }

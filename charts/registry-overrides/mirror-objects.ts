@@ -6,7 +6,8 @@
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { collectMirrors } from '../../runtime/rules/mirrors/collect.ts';
 import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
-import { labels } from '../shared/objects.ts';
+import { dataUrl, machineConfigOf } from '../shared/machine-config.ts';
+import { customObject, labels } from '../shared/objects.ts';
 
 /** For which pulls the mirrors of a set serve. */
 export type MirrorSetType = 'digest' | 'tag' | 'content-source-policy';
@@ -29,16 +30,6 @@ export interface MirrorSet {
   readonly entries: readonly MirrorSetEntry[];
 }
 
-const KINDS = {
-  digest: { apiVersion: 'config.openshift.io/v1', kind: 'ImageDigestMirrorSet', list: 'imageDigestMirrors' },
-  tag: { apiVersion: 'config.openshift.io/v1', kind: 'ImageTagMirrorSet', list: 'imageTagMirrors' },
-  'content-source-policy': {
-    apiVersion: 'operator.openshift.io/v1alpha1',
-    kind: 'ImageContentSourcePolicy',
-    list: 'repositoryDigestMirrors',
-  },
-} as const;
-
 /**
  * The object of a set.
  *
@@ -52,14 +43,17 @@ const KINDS = {
  * ```
  */
 export function mirrorSetObject(set: MirrorSet): KubeObject {
-  const { apiVersion, kind, list } = KINDS[set.type ?? 'digest'];
   const entries = set.entries.map(({ source, mirrors, mirrorSourcePolicy }) => ({
     source,
     mirrors,
     ...(mirrorSourcePolicy === undefined ? {} : { mirrorSourcePolicy }),
   }));
   const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
-  return { apiVersion, kind, metadata, spec: { [list]: entries } };
+  if (set.type === 'tag')
+    return customObject('ImageTagMirrorSet', metadata, { spec: { imageTagMirrors: entries } });
+  return set.type === 'content-source-policy'
+    ? customObject('ImageContentSourcePolicy', metadata, { spec: { repositoryDigestMirrors: entries } })
+    : customObject('ImageDigestMirrorSet', metadata, { spec: { imageDigestMirrors: entries } });
 }
 
 /** Where the drop-in lies on a node. Later names win, so that a person can put a file after it. */
@@ -73,22 +67,14 @@ export function mirrorDropIn(sets: readonly MirrorSet[]): string {
 /** A MachineConfig that writes the drop-in on the nodes of `role`. */
 export function mirrorMachineConfig(role: string, sets: readonly MirrorSet[]): KubeObject {
   const name = `99-${role}-pullwright-mirrors`;
-  const source = `data:text/plain;charset=utf-8;base64,${Buffer.from(mirrorDropIn(sets)).toString('base64')}`;
-  return {
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfig',
-    metadata: {
-      name,
-      labels: {
-        ...labels({ name, component: 'registry-overrides' }),
-        'machineconfiguration.openshift.io/role': role,
-      },
+  const contents = { source: dataUrl(mirrorDropIn(sets)) };
+  return machineConfigOf(
+    role,
+    { name, labels: labels({ name, component: 'registry-overrides' }) },
+    {
+      // The oldest that any supported operator reads.
+      ignition: { version: '3.2.0' },
+      storage: { files: [{ path: DROP_IN, mode: 0o644, overwrite: true, contents }] },
     },
-    spec: {
-      config: {
-        ignition: { version: '3.2.0' },
-        storage: { files: [{ path: DROP_IN, mode: 0o644, overwrite: true, contents: { source } }] },
-      },
-    },
-  };
+  );
 }

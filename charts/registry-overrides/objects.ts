@@ -6,6 +6,7 @@
 
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Catalog, CatalogPlacement } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { customObject } from '../shared/objects.ts';
 
 /** Images by catalog name. */
 export type CatalogImages = Readonly<Record<string, string>>;
@@ -17,22 +18,19 @@ export const CATALOG_CONTAINERS = { initContainer: 'extract-content', container:
 
 /** ImageStream `catalogs` of a control plane namespace: one scheduled tag per catalog, by name. */
 export function catalogImageStream(namespace: string, images: CatalogImages): KubeObject {
-  return {
-    apiVersion: 'image.openshift.io/v1',
-    kind: 'ImageStream',
-    metadata: { name: CATALOG_STREAM, namespace },
-    spec: {
-      lookupPolicy: { local: true },
-      tags: Object.entries(images)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, image]) => ({
+  const tags = Object.entries(images)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([name, image]) =>
+        ({
           name,
           from: { kind: 'DockerImage', name: image },
           importPolicy: { scheduled: true, importMode: 'PreserveOriginal' },
           referencePolicy: { type: 'Local' },
-        })),
-    },
-  };
+        }) as const,
+    );
+  const metadata = { name: CATALOG_STREAM, namespace };
+  return customObject('ImageStream', metadata, { spec: { lookupPolicy: { local: true }, tags } });
 }
 
 export interface ImageTrigger {
@@ -57,14 +55,12 @@ export function catalogSource(
 ): KubeObject {
   const where =
     place.placement === 'management' ? { address: `${catalog.name}:50051` } : { image: place.image };
-  return {
-    apiVersion: 'operators.coreos.com/v1alpha1',
-    kind: 'CatalogSource',
-    metadata: {
-      name: catalog.name,
-      namespace: 'openshift-marketplace',
-      annotations: { 'target.workload.openshift.io/management': '{"effect": "PreferredDuringScheduling"}' },
-    },
+  const metadata = {
+    name: catalog.name,
+    namespace: 'openshift-marketplace',
+    annotations: { 'target.workload.openshift.io/management': '{"effect": "PreferredDuringScheduling"}' },
+  };
+  return customObject('CatalogSource', metadata, {
     spec: {
       sourceType: 'grpc',
       displayName: catalog.displayName,
@@ -74,7 +70,7 @@ export function catalogSource(
       updateStrategy: { registryPoll: { interval: '10m' } },
       ...where,
     },
-  };
+  });
 }
 
 /** What runs beside the control plane: only with management placement, and unless the hosted cluster wants no default source. */

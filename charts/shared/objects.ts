@@ -3,6 +3,7 @@
  * imported both by the construct that writes YAML and by the reconciler that applies the same objects at run time.
  */
 export * from './account-bounds.ts';
+export * from './custom-kinds.ts';
 export * from './image-pull-secrets.ts';
 export * from './kubernetes.ts';
 export * from './metadata.ts';

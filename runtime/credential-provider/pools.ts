@@ -1,8 +1,5 @@
 /** The pools of a cluster: what their nodes run, what is rendered for them, and how far it is rolled out. */
-import {
-  MACHINE_CONFIG_API_VERSION,
-  machineConfigName,
-} from '../../charts/credential-provider/machine-config.ts';
+import { machineConfigName } from '../../charts/credential-provider/machine-config.ts';
 import type { World } from '../controller/contract.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
 import type { Condition } from '../rules/kubernetes/conditions.ts';
@@ -44,7 +41,11 @@ export interface NodeObject extends KubeObject {
   };
 }
 
-const POOL = { role: 'hosted', apiVersion: MACHINE_CONFIG_API_VERSION, kind: 'MachineConfigPool' } as const;
+const POOL = {
+  role: 'hosted',
+  apiVersion: 'machineconfiguration.openshift.io/v1',
+  kind: 'MachineConfigPool',
+} as const;
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
 /** The built-in pools, by name. */

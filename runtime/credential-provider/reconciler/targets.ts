@@ -5,7 +5,6 @@ import {
   hostedConfigMapName,
 } from '../../../charts/credential-provider/hosted-config-map.ts';
 import {
-  MACHINE_CONFIG_API_VERSION,
   machineConfig,
   machineConfigName,
   type NodeFile,
@@ -24,7 +23,7 @@ import { type NodePool, readNodePools } from './node-pools.ts';
 
 export const PROVIDER_MACHINE_CONFIG: Pick<Ref, 'apiVersion' | 'kind'> & { readonly role: 'hosted' } = {
   role: 'hosted',
-  apiVersion: MACHINE_CONFIG_API_VERSION,
+  apiVersion: 'machineconfiguration.openshift.io/v1',
   kind: 'MachineConfig',
 };
 export const INFRASTRUCTURE = {

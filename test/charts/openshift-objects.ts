@@ -1,0 +1,23 @@
+/** An object of each of OpenShift's kinds that we render and whose definition can be installed. */
+import { executableMachineConfigs } from '../../charts/credential-provider/executable.ts';
+import { machineConfig } from '../../charts/credential-provider/machine-config.ts';
+import { mirrorMachineConfig, mirrorSetObject } from '../../charts/registry-overrides/mirror-objects.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+
+const entry = { source: 'quay.io/team', mirrors: ['mirror.example.com/team'] };
+const set = { name: 'a', entries: [entry] };
+
+export const OPENSHIFT_OBJECTS: readonly KubeObject[] = [
+  mirrorSetObject({ name: 'a', entries: [{ ...entry, mirrorSourcePolicy: 'NeverContactSource' }] }),
+  mirrorSetObject({ ...set, type: 'tag' }),
+  mirrorSetObject({ ...set, type: 'content-source-policy' }),
+  mirrorMachineConfig('worker', [set]),
+  ...executableMachineConfigs({ pools: ['worker'], image: 'registry.example.com/pullwright:1' }),
+  machineConfig({ pool: 'worker', files: [{ path: '/etc/a', text: 'a' }] }),
+];
+
+/** What strict validation has to refuse. */
+export const MISSPELT_MIRROR_SET: KubeObject = {
+  ...mirrorSetObject(set),
+  spec: { imageTagMirrors: [entry] },
+};
