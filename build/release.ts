@@ -19,6 +19,7 @@ import { parseArgs } from 'node:util';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
 import { VERSION } from '../runtime/rules/version.ts';
 import type { Arch } from './base.ts';
+import { buildCharts } from './charts-package.ts';
 import { commandPages, manPage } from './cli-reference.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
@@ -100,6 +101,9 @@ function library(work: string, to: string): void {
   buildLibrary(folder);
   runTool(['npm', 'pack', folder, '--pack-destination', work, '--silent'], work);
   copyFileSync(join(work, `pullwright-${VERSION}.tgz`), join(to, `pullwright-${VERSION}-library.tgz`));
+  const charts = join(work, 'charts');
+  buildCharts(charts);
+  runTool(['npm', 'pack', charts, '--pack-destination', to, '--silent'], work);
 }
 
 function assertBill(bill: Uint8Array): void {

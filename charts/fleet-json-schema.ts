@@ -26,6 +26,7 @@ export function fleetJsonSchema(): Schema {
   };
   const defaults = fieldsOf(fleet)['defaults'] as Schema;
   return {
+    $id: 'https://pullwright.dev/schema/fleet.schema.json',
     ...fleet,
     title: 'Pullwright fleet',
     properties: {
@@ -37,6 +38,11 @@ export function fleetJsonSchema(): Schema {
       },
     },
   };
+}
+
+/** The schema as it is printed and published. */
+export function fleetSchemaText(): string {
+  return `${JSON.stringify(fleetJsonSchema(), null, 2)}\n`;
 }
 
 function sectionSchema(system: (typeof SYSTEMS)[number]): Schema {

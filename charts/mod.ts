@@ -17,7 +17,7 @@ export {
   parseFleet,
   readFleet,
 } from './fleet.ts';
-export { fleetJsonSchema } from './fleet-json-schema.ts';
+export { fleetJsonSchema, fleetSchemaText } from './fleet-json-schema.ts';
 export { FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
 export type { ClusterInput, GitOpsInput } from './fleet-schema.ts';
 export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gitops/chart.ts';

@@ -57,7 +57,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (typeof asked === 'number') return asked;
   const { repeat, only } = asked;
   const filters = only === 'changed' ? [] : asked.filters;
-  const found = (await Array.fromAsync(glob(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root })))
+  const found = (await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root })))
     .filter(
       (file) =>
         !file.includes('node_modules') &&

@@ -1,12 +1,11 @@
 /** Unit tests of the YAML, as a team would write them for its own repository. */
 import assert from 'node:assert/strict';
-import { Testing } from 'cdk8s';
-import { compareTree } from 'pullwright/charts';
+import { test } from 'node:test';
+import { compareTree } from '@pullwright/charts';
+import { expectPull, standInSecret } from '@pullwright/charts/testing';
+import { App, Testing } from 'cdk8s';
 import { parse } from 'yaml';
-import { suite } from '../../test/support/suite.ts';
 import { TeamCluster, tree } from './main.ts';
-
-const test = suite('the GitOps repository of team A');
 
 /** As much of the objects as is looked at here. */
 interface Rendered {
@@ -66,4 +65,24 @@ test('the committed manifests are what main.ts says', () => {
   assert.deepEqual([...added, ...changed, ...stale], []);
 });
 
-test.run();
+test('a pod of the team pulls with the credential that the store brings to the nodes', () => {
+  const chart = new TeamCluster(new App(), 'team-a-prod', { store: 'vault' });
+  const web = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { containers: [{ name: 'web', image: 'quay.io/team-a/web:1' }] },
+  };
+  // What no repository holds: the platform's pull secret, and what the store makes of the ExternalSecret.
+  const secrets = [
+    standInSecret('kube-system', 'original-pull-secret', ['registry.redhat.io']),
+    standInSecret('kube-system', 'additional-pull-secret', ['quay.io/team-a']),
+  ];
+  const pod = expectPull(chart, [web], secrets).pod('web');
+  pod.pulls('quay.io/team-a/web:1').with('additional-pull-secret');
+  pod.pulls('docker.io/library/nginx').anonymously();
+  assert.throws(
+    () => pod.pulls('quay.io/team-b/web:1').with('additional-pull-secret'),
+    /no credential matches/,
+  );
+});

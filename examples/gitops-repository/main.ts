@@ -1,11 +1,10 @@
 /**
  * A GitOps repository of one's own: constructs composed in TypeScript, written as one file per object.
  *
- *   node main.ts            writes ./manifests
- *   node main.ts --check    exits 1 when ./manifests is not what this file says
+ *   npm run synth     writes ./manifests
+ *   npm run check     exits 1 when ./manifests is not what this file says
  */
-import { App, Chart } from 'cdk8s';
-import { k8s } from 'cdk8s-plus-28';
+
 import {
   ArgoApplication,
   compareTree,
@@ -17,7 +16,9 @@ import {
   Reconciler,
   renderTree,
   writeTree,
-} from 'pullwright/charts';
+} from '@pullwright/charts';
+import { App, Chart } from 'cdk8s';
+import { k8s } from 'cdk8s-plus-28';
 
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 const REPOSITORY = 'https://git.example.com/team-a/clusters.git';

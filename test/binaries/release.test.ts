@@ -91,6 +91,7 @@ else {
         'SHA256SUMS',
         name('image.oci.tar'),
         name('library.tgz'),
+        `pullwright-charts-${VERSION}.tgz`,
         name('linux-arm64'),
         name('linux-x64'),
         name('manifests.tar.gz'),

@@ -38,9 +38,25 @@ export async function readFolders(
   dirs: readonly string[],
   { more = [], cluster }: FolderOptions = {},
 ): Promise<ReadWorld> {
-  const kinds = new Set([...FOLDER_KINDS, ...INJECTION_FOLDER_KINDS, ...more, 'HostedCluster']);
+  const kinds = new Set([...FOLDER_WORLD_KINDS, ...more]);
   const folders: LocatedFolder[] = [];
   for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds), dirs.length === 1));
+  return worldIn(folders, cluster);
+}
+
+/** Kinds that say something about pulls. */
+export const FOLDER_WORLD_KINDS: ReadonlySet<string> = new Set([
+  ...FOLDER_KINDS,
+  ...INJECTION_FOLDER_KINDS,
+  'HostedCluster',
+]);
+
+/**
+ * What is in `folders` of the cluster that is meant, with the copies that its profiles will bring.
+ *
+ * @throws UsageError where it is not clear which cluster is meant
+ */
+export function worldIn(folders: readonly LocatedFolder[], cluster?: string): ReadWorld {
   const found = folders.flatMap(({ manifests }) => manifests);
   const clusters = clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
   const chosen = chooseCluster(clusters, cluster);
@@ -67,7 +83,8 @@ export async function readFolders(
   return { store, problems, places, notes: bringCopies(store), hosted };
 }
 
-interface LocatedFolder {
+/** A folder whose objects know where they stand. */
+export interface LocatedFolder {
   readonly manifests: readonly {
     readonly object: KubeObject;
     readonly file: string;
@@ -83,7 +100,7 @@ interface LocatedFolder {
 }
 
 /** A single file is its own folder. Names of clusters are paths within `dir`, where it is the only one. */
-function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean): LocatedFolder {
+export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean): LocatedFolder {
   const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
   return {
     manifests: manifests.map(({ object, file, line }) => ({

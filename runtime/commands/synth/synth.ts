@@ -43,7 +43,7 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const charts = await import('../../../charts/mod.ts');
   if (values.schema) {
-    io.stdout.write(`${JSON.stringify(charts.fleetJsonSchema(), null, 2)}\n`);
+    io.stdout.write(charts.fleetSchemaText());
     return 0;
   }
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';

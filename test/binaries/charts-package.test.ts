@@ -1,0 +1,107 @@
+// deadline: 300 s
+/** `@pullwright/charts` as its users get it: packed, put beside a copy of the example repository, installed, checked there. */
+import assert from 'node:assert/strict';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildCharts } from '../../build/charts-package.ts';
+import { VERSION } from '../../runtime/rules/version.ts';
+import { type ProcessResult, runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('the package of the charts');
+const root = new URL('../..', import.meta.url).pathname;
+const work = mkdtempSync(join(tmpdir(), 'pullwright-charts-'));
+const repository = join(work, 'clusters');
+const installed = join(repository, 'node_modules/@pullwright/charts');
+
+const run = (command: readonly string[], cwd: string): Promise<ProcessResult> =>
+  runProcess(command, {
+    cwd,
+    deadlineMs: 200_000,
+    env: { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH'] ?? ''}` },
+  });
+
+test('installs from its tarball into a copy of the example, by the lock file of that', async () => {
+  const built = join(work, 'charts');
+  buildCharts(built);
+  cpSync(join(root, 'examples/gitops-repository'), repository, { recursive: true });
+  mkdirSync(join(repository, 'vendor'));
+  const packed = await run(['npm', 'pack', built, '--pack-destination', join(repository, 'vendor')], work);
+  assert.equal(packed.code, 0, packed.stderr);
+  assert.ok(packed.stdout.includes(`pullwright-charts-${VERSION}.tgz`), packed.stdout);
+  const added = await run(['npm', 'ci', '--ignore-scripts', '--prefer-offline', '--no-audit'], repository);
+  assert.equal(added.code, 0, added.stderr);
+});
+
+test('brings no more than it needs', () => {
+  const packages = globSync(['*/package.json', '@*/*/package.json'], {
+    cwd: join(repository, 'node_modules'),
+  })
+    .map((path) => path.replace('/package.json', ''))
+    .filter((name) => !name.startsWith('@typescript/'))
+    .sort();
+  assert.deepEqual(packages, [
+    '@pullwright/charts',
+    '@types/node',
+    'cdk8s',
+    'cdk8s-plus-28',
+    'constructs',
+    'smol-toml',
+    'typescript',
+    'undici-types',
+    'yaml',
+    'zod',
+  ]);
+  const imported = globSync('**/*.js', { cwd: installed }).flatMap((file) =>
+    [
+      ...readFileSync(join(installed, file), 'utf8').matchAll(
+        /^(?:import|export)\b[^'"`;]*?from '([^'.][^']*)'/gm,
+      ),
+    ].map(([, name = '']) => name.split('/', 1)[0] ?? name),
+  );
+  assert.deepEqual([...new Set(imported)].filter((name) => !name.startsWith('node:')).sort(), [
+    'cdk8s',
+    'constructs',
+    'smol-toml',
+    'yaml',
+    'zod',
+  ]);
+  assert.deepEqual(globSync('runtime/{brokers,host,node,registry,webhook,bin}', { cwd: installed }), []);
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Readonly<
+    Record<string, Readonly<Record<string, string>>>
+  >;
+  assert.deepEqual(Object.keys(manifest['peerDependencies'] ?? {}), ['cdk8s', 'cdk8s-plus-28', 'constructs']);
+});
+
+test('the copy passes the check of its own pull requests: types, manifests, tests', async () => {
+  const ran = await run(['npm', 'run', 'check'], repository);
+  assert.equal(ran.code, 0, `${ran.stdout}\n${ran.stderr}`);
+  assert.match(ran.stdout, /pass 7\n/);
+});
+
+test('a misspelt option is a type error, and a wrong expectation fails', async () => {
+  const main = join(repository, 'main.ts');
+  const text = readFileSync(main, 'utf8');
+  writeFileSync(main, text.replace("enforce: 'deny'", "enforse: 'deny'"));
+  const types = await run(['npx', 'tsc'], repository);
+  assert.match(types.stdout, /enforse/);
+  writeFileSync(main, text);
+  const tests = join(repository, 'main.test.ts');
+  writeFileSync(
+    tests,
+    readFileSync(tests, 'utf8').replace(".with('additional-pull-secret')", ".with('other')"),
+  );
+  const ran = await run(['npm', 'test'], repository);
+  assert.notEqual(ran.code, 0);
+  assert.match(ran.stdout, /wanted Secret "other"/);
+});
+
+test('the schema of the fleet comes along', () => {
+  const text = readFileSync(join(installed, 'fleet.schema.json'), 'utf8');
+  assert.equal(text, readFileSync(join(root, 'docs/fleet.schema.json'), 'utf8'));
+  assert.equal((JSON.parse(text) as { $id: string }).$id, 'https://pullwright.dev/schema/fleet.schema.json');
+});
+
+test.lastly('the work folder is removed', () => rmSync(work, { recursive: true }));
+test.run();
