@@ -50,6 +50,7 @@ export interface ExpectedPulls {
  * @example
  * ```ts
  * import { expectPull, standInSecret } from './expect-pull.ts';
+ * import assert from 'node:assert/strict';
  *
  * const web = {
  *   apiVersion: 'v1',
@@ -60,6 +61,7 @@ export interface ExpectedPulls {
  * const cluster = expectPull([web], [standInSecret('shop', 'team', ['quay.io'])]);
  * cluster.pod('web').pulls('quay.io/x').with('team');
  * cluster.pod('web').pulls('docker.io/library/nginx').anonymously();
+ * assert.throws(() => cluster.pod('web').pulls('quay.io/x').with('other'), /wanted Secret "other"/);
  * ```
  */
 export function expectPull(...sources: readonly PullSource[]): ExpectedPulls {
