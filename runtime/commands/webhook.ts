@@ -43,8 +43,8 @@ const TABLE = {
     writes: [],
     hosts: ['the API server; listens on <--port> and <--health-port>'],
     api: [
-      'get, list, watch namespaces, serviceaccounts, secrets',
-      'get, list, watch pullsecretprofiles.pullwright.dev, sidecarsets.apps.kruise.io, controllerrevisions.apps',
+      'get, list, watch namespaces, serviceaccounts',
+      'get, list, watch pullsecretprofiles.pullwright.dev, pullsecretclaims.pullwright.dev, sidecarsets.apps.kruise.io, controllerrevisions.apps',
       'get, list, watch mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
     ],
   },

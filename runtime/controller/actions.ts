@@ -1,14 +1,18 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
+import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
+import { describeObject } from '../rules/kubernetes/object.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { problemOf } from './commit.ts';
 import type { Action, Problem, Ref, Role } from './contract.ts';
 import { EvictionBudget, type EvictionCase } from './eviction-budget.ts';
+import { assertNoFight } from './fight.ts';
 import { pullSecretsIn } from './pod-trials.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 type Eviction = Extract<Action, { action: 'evict' }>;
+type JsonPatch = Extract<Action, { action: 'json-patch' }>;
 
 export class ActionRunner {
   readonly #clusters: Readonly<Record<Role, Cluster>>;
@@ -52,14 +56,7 @@ export class ActionRunner {
     try {
       cluster.assertMayWrite();
       if (action.action === 'evict') await this.#evict(action, cluster, reconciler);
-      else
-        cluster.cache.observe(
-          await cluster.client.jsonPatch(
-            ref,
-            [...uidTest(ref), ...action.operations],
-            fieldManager(reconciler),
-          ),
-        );
+      else await patch(action, cluster, reconciler);
       return undefined;
     } catch (error) {
       return problemOf(error, ref);
@@ -89,6 +86,19 @@ export class ActionRunner {
       hint: 'Look at what changes the pod at admission; it is not evicted again',
       regarding: refOf(action),
     };
+  }
+}
+
+/** What is tested first changes with each version; two programs that fight over a list write the same operations again and again. */
+async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconciler: string): Promise<void> {
+  const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
+  assertNoFight({ ref, before: cluster.cache.store.get(ref), digest }, cluster);
+  try {
+    const all = [...uidTest(ref), ...operations];
+    cluster.cache.observe(await cluster.client.jsonPatch(ref, all, fieldManager(reconciler)));
+  } catch (error) {
+    cluster.fights.takeBack(describeObject(ref));
+    throw error;
   }
 }
 

@@ -11,6 +11,7 @@ import { isRecord } from '../rules/record.ts';
 import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
+import { assertNoFight } from './fight.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
@@ -29,7 +30,11 @@ export async function commit(change: Delta, author: Author, cluster: Cluster): P
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
-    if (change.verb === 'configured') assertNoFight(change, cluster);
+    if (change.verb === 'configured')
+      assertNoFight(
+        { ref: change.ref, before: change.before, digest: () => digestObject(change.desired) },
+        cluster,
+      );
     if (change.verb === 'removed') return await removeObject(change, cluster);
     return change.verb === 'created'
       ? await createObject(change, author, cluster)
@@ -50,23 +55,6 @@ export function problemOf(error: unknown, ref?: Ref): Problem {
     ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
     ...(ref === undefined ? {} : { regarding: ref }),
   };
-}
-
-/** @throws PullwrightError `ManagedElsewhere` */
-function assertNoFight({ desired, before, ref }: Applying, cluster: Cluster): void {
-  if (cluster.fights.allows(describeObject(ref), () => digestObject(desired))) return;
-  const others = (before?.metadata.managedFields ?? [])
-    .map(({ manager }) => manager ?? '')
-    .filter((manager) => !manager.startsWith('pullwright-'));
-  const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
-  throw new PullwrightError(
-    `Cannot keep "${describeObject(ref)}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
-    {
-      code: 'ManagedElsewhere',
-      disposition: 'terminal',
-      hint: 'Let one of both manage it: set mode observe here, or stop the other',
-    },
-  );
 }
 
 async function removeObject(

@@ -61,6 +61,15 @@ export class FightBreaker {
     return !givesIn;
   }
 
+  /** The write that was counted last did not get through: it corrected nothing. */
+  takeBack(object: string): void {
+    const known = this.#corrections.get(object);
+    if (known === undefined) return;
+    const times = known.times.slice(0, -1);
+    if (times.length === 0 && known.heldUntil === undefined) this.#corrections.delete(object);
+    else this.#corrections.set(object, { ...known, times });
+  }
+
   /** Forgets what was long ago, each time the memory has doubled. */
   #sweep(now: number): void {
     if (this.#corrections.size < this.#sweepAt) return;

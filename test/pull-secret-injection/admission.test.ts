@@ -8,34 +8,20 @@ import {
   MAX_INJECTED_TEXT,
   mergeImagePullSecrets,
 } from '../../runtime/rules/injection/image-pull-secrets.ts';
-import { type PullSecretProfile, readProfile } from '../../runtime/rules/injection/profile.ts';
+import type { PullSecretProfile } from '../../runtime/rules/injection/profile.ts';
 import { injectionPlan, planInjection } from '../../runtime/rules/injection/profile-plan.ts';
 import { compileInjectionPolicy } from '../../runtime/rules/injection/profile-policy.ts';
 import type { EnforcingAccount } from '../../runtime/rules/injection/service-account-pull-secrets.ts';
-import { readSidecarSet, type SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
+import type { SidecarSet } from '../../runtime/rules/injection/sidecar-set.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
+import { drawnProfiles, drawnSets, draws, pickFrom, profileOf } from './drawn-plans.ts';
 import { createPod, type PodInput, postPod, readyNamespace, startPlane } from './live.ts';
 
 const test = suite('admission of pods');
 const missing = missingControlPlane();
 const V1 = 'admissionregistration.k8s.io/v1';
-
-function profileOf(name: string, spec: Record<string, unknown>): PullSecretProfile {
-  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
-  assert.ok(read.ok, read.ok ? '' : read.problems.join());
-  return read.profile;
-}
-
-/** The same numbers in every run. */
-function draws(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >>> 8) % below;
-  };
-}
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
@@ -98,48 +84,10 @@ else {
 
   test('the policy answers as the rule does, for drawn plans and pods', async () => {
     const draw = draws(20_261_121);
-    const pick = <T>(list: readonly T[]): T => list[draw(list.length)] as T;
-    const selector = (keys: readonly string[]): Record<string, unknown> => {
-      const key = pick(keys);
-      return pick([
-        {},
-        { matchLabels: { [key]: pick(['prod', 'a', 'web']) } },
-        { matchExpressions: [{ key, operator: 'In', values: ['prod', 'web', 'a'] }] },
-        { matchExpressions: [{ key, operator: 'NotIn', values: ['prod', 'web'] }] },
-        { matchExpressions: [{ key, operator: 'Exists' }] },
-        { matchExpressions: [{ key, operator: 'DoesNotExist' }] },
-      ]);
-    };
+    const pick = <T>(list: readonly T[]): T => pickFrom(draw, list);
     for (let round = 0; round < 6; round++) {
-      const profiles = Array.from({ length: 5 }, (_, at) =>
-        profileOf(`p${at}`, {
-          order: draw(3),
-          namespaceSelector: selector(['env', 'team', 'kubernetes.io/metadata.name']),
-          selector: selector(['app', 'tier']),
-          secrets: [...new Set([pick('abcd'.split('')), pick('abcd'.split(''))])].map((name) => ({ name })),
-        }),
-      );
-      const sets = Array.from({ length: 4 }, (_, at) =>
-        readSidecarSet({
-          metadata: {
-            name: `s${at}`,
-            ...(draw(4) === 0
-              ? {
-                  annotations: {
-                    'apps.kruise.io/sidecarset-canary': 'true',
-                    'apps.kruise.io/sidecarset-base': `s${draw(4)}`,
-                  },
-                }
-              : {}),
-          },
-          spec: {
-            selector: selector(['app', 'tier']),
-            ...(draw(2) === 0 ? { namespaceSelector: selector(['env', 'team']) } : {}),
-            ...(draw(3) === 0 ? {} : { containers: [{}] }),
-            imagePullSecrets: [{ name: pick(['x', 'y', 'a']) }],
-          },
-        }),
-      );
+      const profiles = drawnProfiles(draw);
+      const sets = drawnSets(draw);
       await usePlan(profiles, sets);
       const plan = injectionPlan(profiles, sets);
       for (let at = 0; at < 12; at++) {

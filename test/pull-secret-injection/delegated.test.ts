@@ -15,6 +15,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
+import { conditionOf, waiter } from './live-scene.ts';
 
 const test = suite('distribution in the hands of others');
 const missing = missingControlPlane();
@@ -49,10 +50,7 @@ else {
   ]);
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
 
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(check, { everyMs: 50 });
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
+  const soon = waiter(reconciler);
   const copyIn = (namespace: string): TestObject => ({
     apiVersion: 'v1',
     kind: 'Secret',
@@ -64,13 +62,7 @@ else {
       ? undefined
       : Object.keys(JSON.parse(Buffer.from(body, 'base64').toString()).auths);
   };
-  const reasonOf = async (name: string): Promise<string> => {
-    const conditions = (await plane.get(profileObject(name, {})))?.['status']?.conditions ?? [];
-    const ready = (conditions as { type: string; status: string; reason: string }[]).find(
-      ({ type }) => type === 'Ready',
-    );
-    return `${ready?.status} ${ready?.reason}`;
-  };
+  const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   const teams = { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} };
   const from = (namespace: string, name: string): object => ({
     secrets: [{ name: 'reg', sources: [{ namespace, name }] }],

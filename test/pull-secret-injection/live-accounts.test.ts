@@ -9,13 +9,12 @@ import { suite } from '../support/suite.ts';
 import {
   namespaceObject,
   postPod,
-  profileObject,
   readyNamespace,
   reconcilerUser,
-  sourceObject,
   startPlane,
   startReconciler,
 } from './live.ts';
+import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
 const test = suite('service accounts in a cluster');
 const missing = missingControlPlane();
@@ -29,41 +28,23 @@ else {
   const plane = await startPlane();
   const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
   for (const object of accountGuardPolicy({ serviceAccount })) await plane.apply(object);
-  await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await applySource(plane);
   await readyNamespace(plane, 'shop', { team: 'a' });
   const user = await reconcilerUser(plane, { serviceAccounts: true });
   const reconciler = startReconciler(plane, user, { serviceAccounts: true });
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(check, { everyMs: 50 });
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
+  const soon = waiter(reconciler);
   const path = '/api/v1/namespaces/shop/serviceaccounts';
   const listOf = async (name: string): Promise<unknown> => {
     const { body } = await plane.client.request('GET', `${path}/${name}`);
     const references = (body.imagePullSecrets ?? []) as readonly { name: string }[];
     return [references.map((reference) => reference.name), body.metadata.annotations?.[ADDED]];
   };
-  const conditionOf = async (type: string): Promise<string> => {
-    const found = (await plane.get(profileObject('team', {})))?.['status']?.conditions as
-      | { type: string; status: string; reason: string }[]
-      | undefined;
-    const one = found?.find((condition) => condition.type === type);
-    return `${one?.status} ${one?.reason}`;
-  };
-  const team = (more: Record<string, unknown>): TestObject =>
-    profileObject('team', {
-      namespaceSelector: { matchLabels: { team: 'a' } },
-      selector: {},
-      secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-      ...more,
-    });
 
   test('the chosen account lists the name beside its own, and pods of it are told apart', async () => {
     await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'theirs' }] }, MERGE);
-    await plane.apply(team({ serviceAccounts: ['default'] }));
+    await plane.apply(teamProfile({ serviceAccounts: ['default'] }));
     await soon(async () => assert.deepEqual(await listOf('default'), [['theirs', 'reg'], 'reg']));
-    await soon(async () => assert.equal(await conditionOf('AccountsListed'), 'True Listed'));
+    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'True Listed'));
     // What somebody else adds meanwhile stays, and what is taken out by hand comes back.
     await plane.client.request('PATCH', `${path}/default`, { imagePullSecrets: [{ name: 'more' }] }, MERGE);
     await soon(async () => assert.deepEqual(await listOf('default'), [['more', 'reg'], 'reg']));
@@ -83,7 +64,7 @@ else {
   });
 
   test('what is no longer asked for is taken off, and nothing else', async () => {
-    await plane.apply(team({}));
+    await plane.apply(teamProfile({}));
     await soon(async () => assert.deepEqual(await listOf('default'), [['more'], undefined]));
   });
 
@@ -100,7 +81,7 @@ else {
       metadata: { name: 'serviceaccount-strict', namespace: 'shop' },
     };
     await soon(async () =>
-      assert.equal(await conditionOf('AccountsServed'), 'False MountableSecretsEnforced'),
+      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
     );
     await soon(async () => {
       const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
@@ -111,11 +92,13 @@ else {
       return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
     };
     await soon(async () => assert.deepEqual(await answer(), []));
-    await soon(async () => assert.match(await conditionOf('Injecting'), /^True /));
+    await soon(async () => assert.match(await conditionOf(plane, 'team', 'Injecting'), /^True /));
     await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
     await soon(async () => assert.equal(await plane.get(report), undefined));
     await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
-    await soon(async () => assert.equal(await conditionOf('AccountsServed'), 'undefined undefined'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
+    );
   });
 
   test("the reconciler's account can do no more to an account than that", async () => {

@@ -3,19 +3,17 @@
 import assert from 'node:assert/strict';
 import { aggregatedRoles } from '../../charts/pull-secret-injection/aggregated-roles.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
-  namespaceObject,
   profileObject,
   readyNamespace,
   reconcilerUser,
-  sourceObject,
   startPlane,
   startReconciler,
 } from './live.ts';
+import { applySource, waiter } from './live-scene.ts';
 
 const test = suite('claims in a cluster');
 const missing = missingControlPlane();
@@ -24,8 +22,7 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
   for (const role of aggregatedRoles()) await plane.apply(role);
-  await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io'], ''));
+  await applySource(plane, '');
   await Promise.all([
     readyNamespace(plane, 'red', { team: 'a' }),
     readyNamespace(plane, 'blue', { team: 'a' }),
@@ -44,10 +41,7 @@ else {
   ]);
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
 
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(check, { everyMs: 50 });
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
+  const soon = waiter(reconciler);
   const claimsIn = (namespace: string): string =>
     `/apis/pullwright.dev/v1alpha1/namespaces/${namespace}/pullsecretclaims`;
   const claim = (namespace: string, spec: unknown = { profile: 'quay' }): TestObject => ({

@@ -2,19 +2,17 @@
 /** Pods that cannot pull, on a real control plane: reported, evicted when both sides opted in, and left where nothing would help. */
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
   namespaceObject,
   podObject,
-  profileObject,
   readyNamespace,
   reconcilerUser,
-  sourceObject,
   startPlane,
   startReconciler,
 } from './live.ts';
+import { applySource, teamProfile, waiter } from './live-scene.ts';
 
 const test = suite('evictions in a cluster');
 const missing = missingControlPlane();
@@ -22,20 +20,9 @@ const missing = missingControlPlane();
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
-  await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await applySource(plane);
   const reconciler = startReconciler(plane, await reconcilerUser(plane), { evict: true });
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(check, { everyMs: 50 });
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
-  const team = (more: Record<string, unknown> = {}): TestObject =>
-    profileObject('team', {
-      namespaceSelector: { matchLabels: { team: 'a' } },
-      selector: {},
-      secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
-      ...more,
-    });
+  const soon = waiter(reconciler);
   const podsIn = async (namespace: string): Promise<readonly TestObject[]> =>
     (await plane.client.request('GET', `/api/v1/namespaces/${namespace}/pods`)).body
       .items as readonly TestObject[];
@@ -75,18 +62,18 @@ else {
   };
 
   test('a pod that cannot pull is reported, and evicted when both sides opted in', async () => {
-    await plane.apply(team());
+    await plane.apply(teamProfile());
     const name = await stuckPod('late');
     await plane.apply(namespaceObject('late', { team: 'a' }));
     await soon(() => isReported('late'));
     assert.equal((await podsIn('late'))[0]?.metadata.name, name, 'reporting evicts nobody');
     // Asked before the API server took the policy, it says that an eviction would not help, and is asked again much later.
     await soon(async () => {
-      const conditions = (await plane.get(team()))?.['status']?.conditions ?? [];
+      const conditions = (await plane.get(teamProfile()))?.['status']?.conditions ?? [];
       const found = conditions.find(({ type }: { type: string }) => type === 'Injecting');
       assert.equal(found?.status, 'True');
     });
-    await plane.apply(team({ repair: 'Evict' }));
+    await plane.apply(teamProfile({ repair: 'Evict' }));
     await soon(async () => {
       const [next, ...others] = await podsIn('late');
       assert.deepEqual([others.length, next?.['spec']?.imagePullSecrets], [0, [{ name: 'reg' }]]);

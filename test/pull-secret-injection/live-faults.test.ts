@@ -7,6 +7,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import { namespaceObject, profileObject, sourceObject, startPlane, startReconciler } from './live.ts';
+import { applySource, conditionOf } from './live-scene.ts';
 
 const test = suite('distribution under strain');
 const missing = missingControlPlane();
@@ -27,8 +28,7 @@ else {
       secretNames: ['reg', 'big', 'one', 'two'],
     }),
   });
-  await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await applySource(plane);
   const profile = (name: string, label: string, secret: string, source: string): TestObject =>
     profileObject(name, {
       namespaceSelector: { matchLabels: { [label]: 'yes' } },
@@ -47,15 +47,7 @@ else {
   };
   const hostsIn = async (ref: TestObject): Promise<readonly string[]> =>
     Object.keys((JSON.parse((await bodyOf(ref)) ?? '{"auths":{}}') as { auths: object }).auths);
-  const reasonOf = async (name: string): Promise<string> => {
-    const conditions = ((await plane.get(profileObject(name, {})))?.['status']?.conditions ?? []) as {
-      type: string;
-      status: string;
-      reason: string;
-    }[];
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    return `${ready?.status} ${ready?.reason}`;
-  };
+  const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
   const reconciler = startReconciler(plane, user, { audit: false });
   await plane.apply(profile('team', 'team', 'reg', 'quay'));
 

@@ -2,7 +2,6 @@
 /** What takes copies away, on a real control plane: many at once wait for a word, and go when it is said. */
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
 import {
   namespaceObject,
@@ -12,6 +11,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
+import { applySource, waiter } from './live-scene.ts';
 
 const test = suite('removals in a cluster');
 const missing = missingControlPlane();
@@ -22,15 +22,11 @@ const MANY = 12;
 if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
-  await plane.apply(namespaceObject('platform'));
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await applySource(plane);
   for (let at = 0; at < MANY; at += 1) await plane.apply(namespaceObject(`team-${at}`, { team: 'a' }));
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
 
-  const soon = async (check: () => Promise<void>): Promise<void> => {
-    await eventually(check, { everyMs: 50 });
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
-  };
+  const soon = waiter(reconciler);
   const copiesLeft = async (): Promise<number> => {
     const path = '/api/v1/secrets?labelSelector=pullwright.dev/owner=pull-secret-injection';
     const { body } = await plane.client.request('GET', path);

@@ -13,6 +13,7 @@ import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reco
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { exemption, injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   accountRefuses,
   ENFORCE_MOUNTABLE_SECRETS,
@@ -29,6 +30,7 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
     { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+    { apiVersion: CLAIM_API_VERSION, kind: CLAIM_KIND, namespace },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
     ...FORCE_KINDS,
   ];
@@ -148,6 +150,18 @@ export function bringCopies(store: ObjectStore): readonly string[] {
         .filter(({ type, status: state }) => TOLD.has(type) && state === 'False')
         .map(({ message }) => `warning: ${PROFILE_KIND}/${metadata.name}: ${message}`);
     });
+}
+
+/** Claims of the namespace that give nothing yet, each with what its status says: their names are not on the list of a pod. */
+export function waitingClaims(store: ObjectStore, namespace: string): readonly string[] {
+  const claims = store.list({ apiVersion: CLAIM_API_VERSION, kind: CLAIM_KIND }, namespace);
+  return claims.flatMap(({ metadata, status }) => {
+    const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    if (ready?.status === 'True') return [];
+    const why = ready?.message ?? 'nobody has answered it yet; is the reconciler running?';
+    return [`warning: ${CLAIM_KIND}/${namespace}/${metadata.name}: ${why}`];
+  });
 }
 
 const TOLD: ReadonlySet<string> = new Set(['SourcesReady', 'Granted', 'NamesFree', 'TargetsFree']);

@@ -1,0 +1,102 @@
+/** JSON patches of objects that are not ours: so many at once, and no more where somebody changes them back. */
+import assert from 'node:assert/strict';
+import { ActionRunner } from '../../runtime/controller/actions.ts';
+import type { Cluster } from '../../runtime/controller/cluster.ts';
+import { FightBreaker } from '../../runtime/controller/conflict-breaker.ts';
+import type { Action, Problem, Ref } from '../../runtime/controller/contract.ts';
+import { ObjectStore } from '../../runtime/controller/store.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('JSON patches');
+const ref: Ref = {
+  role: 'hosted',
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  name: 'injection',
+};
+const { role: _role, name, ...kind } = ref;
+
+/** The list as it is wanted, whatever version it was read in. */
+const replace = (version: number, wanted: readonly string[] = ['ours']): Action => ({
+  action: 'json-patch',
+  ref,
+  operations: [
+    { op: 'test', path: '/metadata/resourceVersion', value: String(version) },
+    { op: 'replace', path: '/webhooks', value: wanted },
+  ],
+});
+
+interface Scene {
+  now: number;
+  fails: boolean;
+  sent: number;
+  run(...actions: readonly Action[]): Promise<readonly Problem[]>;
+}
+
+function scene(): Scene {
+  const store = new ObjectStore();
+  const managedFields = [{ manager: 'argocd-controller', operation: 'Update' as const }];
+  store.set({ ...kind, metadata: { name, managedFields } });
+  const one: Scene = {
+    now: 0,
+    fails: false,
+    sent: 0,
+    run: (...actions) => runner.run(actions, 'pull-secret-injection'),
+  };
+  const cluster = {
+    assertMayWrite: () => undefined,
+    fights: new FightBreaker(() => one.now),
+    cache: { store, observe: () => undefined },
+    client: {
+      jsonPatch: () => {
+        one.sent += 1;
+        return one.fails ? Promise.reject(new Error('the test failed')) : Promise.resolve({});
+      },
+    },
+  } as unknown as Cluster;
+  const runner = new ActionRunner({ hosted: cluster, management: cluster }, () => one.now);
+  return one;
+}
+
+test('a list that is set back each time is left after the fifth time, and who sets it back is named', async () => {
+  const one = scene();
+  for (let round = 0; round < 5; round += 1) {
+    one.now += 1000;
+    assert.deepEqual(await one.run(replace(round)), []);
+  }
+  const [problem] = await one.run(replace(5));
+  assert.deepEqual([problem?.code, problem?.disposition], ['ManagedElsewhere', 'terminal']);
+  assert.match(problem?.message ?? '', /changed back again and again, by "argocd-controller"/);
+  assert.equal(one.sent, 5);
+  assert.deepEqual(
+    await one.run(replace(6, ['ours', 'more'])),
+    [],
+    'another list is no answer to the last one',
+  );
+  one.now += 1_000_000;
+  assert.deepEqual(await one.run(replace(7)), [], 'tried again later');
+});
+
+test('a patch that does not get through counts for nothing', async () => {
+  const one = scene();
+  one.fails = true;
+  for (let round = 0; round < 20; round += 1) await one.run(replace(round));
+  one.fails = false;
+  assert.deepEqual(await one.run(replace(20)), []);
+  assert.equal(one.sent, 21);
+});
+
+test('a hundred go at once, and fifty more a second; the rest waits and is said to', async () => {
+  const one = scene();
+  const many = Array.from({ length: 150 }, (_, at) => replace(0, [`list ${at}`]));
+  const [problem, ...more] = await one.run(...many);
+  assert.deepEqual([problem?.code, problem?.disposition, more.length], ['RateLimited', 'waiting', 0]);
+  assert.ok((problem?.afterMs ?? 0) > 0);
+  assert.equal(one.sent, 100);
+  one.now += 1000;
+  await one.run(...many);
+  // The one that was refused has kept its place among the fifty.
+  assert.equal(one.sent, 149);
+});
+
+test.run();

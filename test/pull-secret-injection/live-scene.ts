@@ -1,0 +1,39 @@
+/** What most live tests of distribution begin with: a source, a profile of team "a" that brings it, and a way to wait for the reconciler. */
+import assert from 'node:assert/strict';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { namespaceObject, profileObject, type RunningReconciler, sourceObject } from './live.ts';
+
+/** Waits until a check passes, and then asserts that the reconciler has not ended meanwhile. */
+export function waiter(reconciler: RunningReconciler): (check: () => Promise<void>) => Promise<void> {
+  return async (check) => {
+    await eventually(check, { everyMs: 50 });
+    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+  };
+}
+
+/** The namespace `platform` with the Secret `quay`, which grants itself to namespaces by `grant`. */
+export async function applySource(plane: ControlPlane, grant?: string): Promise<void> {
+  await plane.apply(namespaceObject('platform'));
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io'], grant));
+}
+
+/** The profile `team`: `platform/quay` as `reg` in every namespace with the label `team: a`. */
+export function teamProfile(more: Record<string, unknown> = {}): TestObject {
+  return profileObject('team', {
+    namespaceSelector: { matchLabels: { team: 'a' } },
+    selector: {},
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+    ...more,
+  });
+}
+
+/** Status and reason of a condition of a profile: `True Listed`. */
+export async function conditionOf(plane: ControlPlane, profile: string, type: string): Promise<string> {
+  const found = (await plane.get(profileObject(profile, {})))?.['status']?.conditions ?? [];
+  const one = (found as { type: string; status: string; reason: string }[]).find(
+    (condition) => condition.type === type,
+  );
+  return `${one?.status} ${one?.reason}`;
+}
