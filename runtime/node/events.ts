@@ -103,7 +103,6 @@ function settled({ problem }: Look): NodeState {
 
 /** `Ready`; while it is not: `Reconciling` for what goes on by itself, else `Stalled`. */
 export function stateConditions({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
-  const said = { reason, message };
-  if (ready) return readiness({ ready: said });
-  return readiness({ ready: said, ...(busy === true ? { progressing: said } : { stalled: said }) });
+  const waits = busy === true ? 'progressing' : 'stalled';
+  return readiness(ready ? 'ready' : waits, { reason, message });
 }

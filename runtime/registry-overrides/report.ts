@@ -1,14 +1,10 @@
 /** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
+
 import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../controller/contract.ts';
-import { type ConditionInput, readiness } from '../rules/kubernetes/conditions.ts';
+import { pullStatusRef, reportPullStatus } from '../controller/pull-status.ts';
+import { type ConditionInput, type Said, type StatusRow, summarize } from '../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-  type Verdict,
-} from '../rules/kubernetes/pull-status.ts';
+import type { PullStatusTarget, Verdict } from '../rules/kubernetes/pull-status.ts';
 import type { Memory } from './deployments.ts';
 
 export interface OverridesReportInput {
@@ -36,36 +32,26 @@ export interface OverridesReport {
 
 /** Where the status of `cluster` is. */
 export function statusRef(cluster: KubeObject): Ref {
-  return {
-    role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: cluster.metadata.namespace ?? '',
-    name: pullStatusName('HostedCluster', cluster.metadata.name),
-  };
+  return pullStatusRef('management', aboutOf(cluster));
+}
+
+function aboutOf({ apiVersion, metadata }: KubeObject): PullStatusTarget {
+  return { apiVersion, kind: 'HostedCluster', namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
 /** Builds the reporting part of the outcome. */
 export function reportOverrides(input: OverridesReportInput): OverridesReport {
   const { world, cluster } = input;
-  const ref = statusRef(cluster);
-  const built = pullStatus({
+  const said = reportPullStatus(world, 'management', {
     reporter: 'registry-overrides',
-    about: {
-      apiVersion: cluster.apiVersion,
-      kind: cluster.kind,
-      namespace: cluster.metadata.namespace ?? '',
-      name: cluster.metadata.name,
-    },
+    about: aboutOf(cluster),
     conditions: conditionsOf(input),
     verdicts: input.verdicts.map(bounded),
     summary: { rules: input.rules, hash: input.hash, ...input.memory },
-    present: world.get(ref),
-    now: world.now,
   });
   return {
-    apply: [{ role: 'management', object: built.object }],
-    status: [{ ref, status: built.status }],
+    apply: [said.apply],
+    status: [said.status],
     events: eventsOf(input),
     metrics: metricsOf(input),
   };
@@ -76,25 +62,40 @@ function bounded(verdict: Verdict): Verdict {
   return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
+const SUMMARY: readonly StatusRow<OverridesReportInput>[] = [
+  ['stalled', terminal],
+  ['stalled', rejected],
+  ['progressing', pending],
+  ['ready', reconciled],
+];
+
+function terminal({ problems }: OverridesReportInput): Said | undefined {
+  const found = problems.find((problem) => problem.disposition === 'terminal');
+  return found === undefined ? undefined : { reason: found.code, message: found.message };
+}
+
+function rejected({ verdicts }: OverridesReportInput): Said | undefined {
+  const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
+  const [first] = found;
+  if (first === undefined) return undefined;
+  return { reason: first.reason, message: `cannot use ${subjects(found)}: ${first.message}` };
+}
+
+function pending({ verdicts }: OverridesReportInput): Said | undefined {
+  const found = verdicts.filter(({ verdict }) => verdict === 'Pending');
+  const [first] = found;
+  return first === undefined
+    ? undefined
+    : { reason: first.reason, message: `not in place yet: ${subjects(found)}` };
+}
+
+function reconciled({ rules }: OverridesReportInput): Said {
+  return { reason: 'Reconciled', message: `${rules} ${rules === 1 ? 'source has' : 'sources have'} mirrors` };
+}
+
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
-  const terminal = input.problems.find((problem) => problem.disposition === 'terminal');
-  const rejected = input.verdicts.filter((verdict) => verdict.verdict === 'Rejected');
-  const pending = input.verdicts.filter((verdict) => verdict.verdict === 'Pending');
-  const stalled =
-    terminal === undefined ? rejectedText(rejected) : { reason: terminal.code, message: terminal.message };
-  const progressing =
-    pending.length === 0
-      ? undefined
-      : { reason: pending[0]?.reason ?? 'Pending', message: `not in place yet: ${subjects(pending)}` };
   return [
-    ...readiness({
-      ready: {
-        reason: 'Reconciled',
-        message: `${input.rules} ${input.rules === 1 ? 'source has' : 'sources have'} mirrors`,
-      },
-      ...(stalled === undefined ? {} : { stalled }),
-      ...(progressing === undefined ? {} : { progressing }),
-    }),
+    ...summarize(SUMMARY, input),
     {
       type: 'CatalogsValid',
       ...(input.catalogError === undefined
@@ -131,12 +132,6 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
       message,
     },
   ];
-}
-
-function rejectedText(rejected: readonly Verdict[]): { reason: string; message: string } | undefined {
-  const [first] = rejected;
-  if (first === undefined) return undefined;
-  return { reason: first.reason, message: `cannot use ${subjects(rejected)}: ${first.message}` };
 }
 
 function subjects(verdicts: readonly Verdict[]): string {

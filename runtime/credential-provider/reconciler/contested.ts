@@ -5,27 +5,22 @@
  * Beside another writer there is one try for each of its changes: the Machine Config Operator writes the whole MachineConfig
  * anew, and each correction would restart kubelets.
  */
+
 import type { World } from '../../controller/contract.ts';
+import { pullStatusRef } from '../../controller/pull-status.ts';
 import type { Condition, ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-} from '../../rules/kubernetes/pull-status.ts';
 import { takenBy } from './managed.ts';
 
 const TYPE = 'Contested';
 
 /** The generation for which the PullStatus says that a fight was given up. */
 export function contestedIn(world: World, object: KubeObject): number | undefined {
-  const status = world.get({
-    role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: world.scope.controlPlaneNamespace,
-    name: pullStatusName(object.kind, object.metadata.name),
-  })?.status as { readonly conditions?: readonly Condition[] } | undefined;
+  const { kind, metadata } = object;
+  const about = { kind, namespace: world.scope.controlPlaneNamespace, name: metadata.name };
+  const status = world.get(pullStatusRef('management', about))?.status as
+    | { readonly conditions?: readonly Condition[] }
+    | undefined;
   const found = status?.conditions?.find(({ type, status: value }) => type === TYPE && value === 'True');
   return found === undefined ? undefined : (found.observedGeneration ?? 0);
 }

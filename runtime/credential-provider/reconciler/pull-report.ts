@@ -1,15 +1,14 @@
 /** The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool. */
-import type { Ref } from '../../controller/contract.ts';
+import { reportPullStatus } from '../../controller/pull-status.ts';
 import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
-import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-  type Verdict,
-} from '../../rules/kubernetes/pull-status.ts';
+  type ConditionInput,
+  type Said,
+  type StatusRow,
+  summarize,
+} from '../../rules/kubernetes/conditions.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import type { Rollout } from '../pools.ts';
 import { NO_POOL } from './conditions.ts';
 import { contestedCondition } from './contested.ts';
@@ -22,21 +21,14 @@ export function pullReport(
   { world, object, states, elsewhere, installer }: NodesReportInput,
   own: readonly ConditionInput[],
   entries: readonly MatchImageVerdict[],
-): { readonly object: KubeObject; readonly status: Readonly<Record<string, unknown>>; readonly ref: Ref } {
+): ReturnType<typeof reportPullStatus> {
   const namespace = world.scope.controlPlaneNamespace;
-  const ref: Ref = {
-    role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace,
-    name: pullStatusName(object.kind, object.metadata.name),
-  };
   const { apiVersion, kind, metadata } = object;
-  const made = pullStatus({
+  return reportPullStatus(world, 'management', {
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
-      ...readinessOf(states, own, installer),
+      ...summarize(SUMMARY, { states, own, installer }),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
       ...contestedConditions(object, states),
     ],
@@ -46,45 +38,59 @@ export function pullReport(
       ...states.flatMap((state) => state.nodePools.map((pool) => nodePoolVerdict(pool, state))),
       ...states.flatMap(warningVerdict),
     ],
-    present: world.get(ref),
-    now: world.now,
   });
-  return { ...made, ref };
 }
 
 /** Nothing is rendered, because the cluster has no nodes of the Machine Config Operator. */
 export const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
 
-function readinessOf(
-  states: readonly PoolState[],
-  own: readonly ConditionInput[],
-  installer: boolean,
-): readonly ConditionInput[] {
-  const isInstalled = installer && own.some(({ reason }) => reason === NO_POOL);
-  const failed = own.find(({ status, reason }) => status === 'False' && !(isInstalled && reason === NO_POOL));
-  const needed = states.filter(({ files }) => files.length > 0);
-  const unreferred = needed.flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
-  const waiting = needed.filter(({ pool }) => pool.rollout !== 'Done');
-  const stalled =
-    failed ??
-    (unreferred.length === 0
-      ? undefined
-      : {
-          reason: 'NodePoolsNotConfigured',
-          message: `not in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: the verdicts say what to set`,
-        });
-  return readiness({
-    ready: isInstalled
-      ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET }
-      : { reason: 'RolledOut', message: 'every pool has the configuration' },
-    ...(stalled === undefined ? {} : { stalled: { reason: stalled.reason, message: stalled.message } }),
-    ...(waiting.length === 0
-      ? {}
-      : {
-          progressing: { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` },
-        }),
-  });
+interface RolloutFacts {
+  readonly states: readonly PoolState[];
+  readonly own: readonly ConditionInput[];
+  readonly installer: boolean;
+}
+
+const SUMMARY: readonly StatusRow<RolloutFacts>[] = [
+  ['stalled', failed],
+  ['stalled', unreferred],
+  ['progressing', rollingOut],
+  [
+    'ready',
+    (facts) =>
+      isInstalled(facts)
+        ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET }
+        : { reason: 'RolledOut', message: 'every pool has the configuration' },
+  ],
+];
+
+/** No pool is no failure where a DaemonSet brings the provider. */
+function failed({ own, ...facts }: RolloutFacts): Said | undefined {
+  const passes = isInstalled({ own, ...facts });
+  return own.find(({ status, reason }) => status === 'False' && !(passes && reason === NO_POOL));
+}
+
+function isInstalled({ own, installer }: RolloutFacts): boolean {
+  return installer && own.some(({ reason }) => reason === NO_POOL);
+}
+
+function needed({ states }: RolloutFacts): readonly PoolState[] {
+  return states.filter(({ files }) => files.length > 0);
+}
+
+function unreferred(facts: RolloutFacts): Said | undefined {
+  const pools = needed(facts).flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
+  if (pools.length === 0) return undefined;
+  return {
+    reason: 'NodePoolsNotConfigured',
+    message: `not in spec.config of NodePool ${listed(pools.map(({ name }) => name))}: the verdicts say what to set`,
+  };
+}
+
+function rollingOut(facts: RolloutFacts): Said | undefined {
+  const waiting = needed(facts).filter(({ pool }) => pool.rollout !== 'Done');
+  if (waiting.length === 0) return undefined;
+  return { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` };
 }
 
 function managedCondition(elsewhere: string, states: readonly PoolState[]): ConditionInput {

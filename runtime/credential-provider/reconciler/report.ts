@@ -20,12 +20,9 @@ export function reportNodes(input: NodesReportInput): Outcome {
   const isOurs = elsewhere === undefined && statusWriter(object) === undefined;
   const problems = elsewhere === undefined ? [...refusals(object, input.faults), ...problemsOf(states)] : [];
   return {
-    apply: [...input.apply, { role: 'management', object: status.object }],
+    apply: [...input.apply, status.apply],
     keep: input.keep,
-    status: [
-      ...(isOurs ? [statusPatch(object, own, world.now)] : []),
-      { ref: status.ref, status: status.status },
-    ],
+    status: [...(isOurs ? [statusPatch(object, own, world.now)] : []), status.status],
     // What waits for a person is no Event by itself, and the owner of a NodePool looks at its Events.
     events: elsewhere === undefined ? [...eventsOf(object, own), ...problemsOf(states).flatMap(noteOf)] : [],
     metrics: states.flatMap(poolGauges),

@@ -8,7 +8,12 @@ import {
   type HeldEntryRemoval,
   removalText,
 } from '../../rules/docker-config/removal-guard.ts';
-import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import {
+  type ConditionInput,
+  type Said,
+  type StatusRow,
+  summarize,
+} from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import {
@@ -63,32 +68,41 @@ export function rejectedOf(verdicts: readonly Verdict[]): readonly Verdict[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
+const SUMMARY: readonly StatusRow<PlatformReportInput>[] = [
+  [
+    'stalled',
+    ({ problems: [problem] }) => (problem?.disposition === 'terminal' ? problemSaid(problem) : undefined),
+  ],
+  ['stalled', ({ plan: { held } }) => heldSaid(held)],
+  ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
+  ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
+  ['ready', ({ plan }) => (plan.alone === true ? ALONE : COPIED)],
+];
+
 const ALONE = {
   reason: 'NoPlatformSecret',
   message: 'the cluster has no pull secret of its own; nodes get the additional one alone',
 };
+const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
+
+function heldSaid(held: HeldEntryRemoval | undefined): Said | undefined {
+  return held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(held) };
+}
 
 function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
-  const { plan, problems, managed } = input;
-  const [problem] = problems;
-  const rejected = rejectedText(rejectedOf(plan.platformVerdicts));
-  const said = problem === undefined ? undefined : { reason: problem.code, message: textOf(problem) };
-  const held: readonly ConditionInput[] =
-    plan.held === undefined
-      ? []
-      : [{ type: 'RemovalHeld', status: 'True', reason: plan.held.reason, message: heldText(plan.held) }];
-  const first = plan.held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(plan.held) };
-  const stalled = problem?.disposition === 'terminal' ? said : (first ?? rejected);
+  const { held } = input.plan;
   return [
-    ...readiness({
-      ready:
-        plan.alone === true ? ALONE : { reason: 'Copied', message: 'nodes get the platform pull secret' },
-      ...(stalled === undefined ? {} : { stalled }),
-      ...(stalled !== undefined || said === undefined ? {} : { progressing: said }),
-    }),
-    ...held,
-    ...managed,
+    ...summarize(SUMMARY, input),
+    ...(held === undefined
+      ? []
+      : [{ type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) } as const]),
+    ...input.managed,
   ];
+}
+
+/** A problem as a condition says it. */
+export function problemSaid(problem: Problem): Said {
+  return { reason: problem.code, message: textOf(problem) };
 }
 
 /** Who looks at a condition has no log at hand: it must say what to do. */

@@ -9,7 +9,12 @@ import type {
   StatusPatch,
   World,
 } from '../../controller/contract.ts';
-import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import {
+  type ConditionInput,
+  type Said,
+  type StatusRow,
+  summarize,
+} from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import {
   PULL_STATUS_API_VERSION,
@@ -27,9 +32,9 @@ import {
   PLATFORM_STATUS,
   platformEvents,
   platformStatus,
+  problemSaid,
   reasonsOf,
   rejectedOf,
-  textOf,
 } from './platform-report.ts';
 import { platformOwner } from './removal-context.ts';
 import type { SystemSecrets } from './system-secrets.ts';
@@ -116,31 +121,32 @@ function tenantStatus(
  * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
  * from nodes, it waits: that is nothing that it could fix.
  */
-function tenantConditions({ plan, problems }: PullSecretReportInput): readonly ConditionInput[] {
-  const rejected = rejectedOf(plan.verdicts);
-  const shadowed = plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
-  const [problem] = problems;
-  const stalled =
-    rejected.length === 0
-      ? undefined
-      : {
-          reason: 'EntriesRejected',
-          message: `cannot use ${rejected.length} of ${plan.verdicts.length} entries: ${reasonsOf(rejected)}`,
-        };
-  const pending = plan.verdicts.filter(({ verdict }) => verdict === 'Pending');
-  const said = problem === undefined ? undefined : { reason: problem.code, message: textOf(problem) };
-  const waits = stalled === undefined ? (said ?? notTaken(pending)) : undefined;
-  const base = readiness({
-    ready: { reason: 'Merged', message: mergedText(plan) },
-    ...(stalled === undefined ? {} : { stalled }),
-    ...(waits === undefined ? {} : { progressing: waits }),
-  });
+const SUMMARY: readonly StatusRow<PullSecretReportInput>[] = [
+  ['stalled', entriesRejected],
+  ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
+  ['progressing', notTaken],
+  ['ready', ({ plan }) => ({ reason: 'Merged', message: mergedText(plan) })],
+];
+
+function tenantConditions(input: PullSecretReportInput): readonly ConditionInput[] {
+  const shadowed = input.plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
+  const base = summarize(SUMMARY, input);
   if (shadowed.length === 0) return base;
   const message = `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`;
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
-function notTaken(pending: readonly Verdict[]): { reason: string; message: string } | undefined {
+function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): Said | undefined {
+  const rejected = rejectedOf(verdicts);
+  if (rejected.length === 0) return undefined;
+  return {
+    reason: 'EntriesRejected',
+    message: `cannot use ${rejected.length} of ${verdicts.length} entries: ${reasonsOf(rejected)}`,
+  };
+}
+
+function notTaken({ plan: { verdicts } }: PullSecretReportInput): Said | undefined {
+  const pending = verdicts.filter(({ verdict }) => verdict === 'Pending');
   const [first] = pending;
   return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };
 }

@@ -12,6 +12,9 @@ import {
   type ConditionInput,
   nextConditions,
   readiness,
+  type Said,
+  type StatusRow,
+  summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -36,7 +39,7 @@ export function reconcileClaim(
   const { generation } = object.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  const { conditions, secrets } = stateOf(world, claim, options, observed);
+  const { conditions, secrets } = stateOf(world, claim, options, generation);
   return {
     status: [
       { ref, status: { ...observed, secrets, conditions: nextConditions(before, conditions, world.now) } },
@@ -50,13 +53,14 @@ interface State {
   readonly secrets: readonly string[];
 }
 
-type Observed = Pick<ConditionInput, 'observedGeneration'>;
-type Said = { readonly reason: string; readonly message: string };
-
-function stateOf(world: World, claim: PullSecretClaim, options: InjectionOptions, observed: Observed): State {
-  const ready = { reason: 'Brought', message: 'Every Secret is in this namespace' };
-  const stopped = (stalled: Said): State => ({
-    conditions: readiness({ ...observed, ready, stalled }),
+function stateOf(
+  world: World,
+  claim: PullSecretClaim,
+  options: InjectionOptions,
+  generation: number | undefined,
+): State {
+  const stopped = (said: Said): State => ({
+    conditions: readiness('stalled', said, generation),
     secrets: [],
   });
   if (claim.problems.length > 0)
@@ -75,7 +79,7 @@ function stateOf(world: World, claim: PullSecretClaim, options: InjectionOptions
         );
   const injecting = profile.injects ? [{ type: 'Injecting', ...injectionState(world, options) }] : [];
   return {
-    conditions: [...readinessOf(world, profile, copies, { ready, observed }), ...injecting],
+    conditions: [...summarize(SUMMARY, { world, profile, copies }, generation), ...injecting],
     // The webhook goes by it: only what this profile wrote is what was asked for.
     secrets: copies
       .filter(({ ref }) => writerOf(world.get(ref) as SecretObject | undefined) === profile.name)
@@ -115,37 +119,50 @@ function refusalOf(
   };
 }
 
-function readinessOf(
-  world: World,
-  profile: PullSecretProfile,
-  copies: readonly Copy[],
-  { ready, observed }: { readonly ready: Said; readonly observed: Observed },
-): readonly ConditionInput[] {
-  if (profile.suspended)
-    return readiness({
-      ...observed,
-      ready,
-      stalled: { reason: 'Suspended', message: `PullSecretProfile "${profile.name}" is suspended` },
-    });
-  const troubled = copies.find(({ trouble }) => trouble !== undefined)?.trouble;
-  // A request that nobody has approved yet waits; everything else needs somebody to put it right.
-  if (troubled?.reason === 'NotGranted') return readiness({ ...observed, ready, progressing: troubled });
-  if (troubled !== undefined) return readiness({ ...observed, ready, stalled: troubled });
-  const awaited = copies.find(({ ref }) => world.get(ref) === undefined);
-  if (awaited !== undefined)
-    return readiness({
-      ...observed,
-      ready,
-      progressing: { reason: 'Distributing', message: `Secret "${awaited.name}" is on its way` },
-    });
-  if (copies.length > 0) return readiness({ ...observed, ready });
-  return [
-    {
-      type: 'Ready',
-      status: 'Unknown',
-      reason: 'NothingBrought',
-      message: `PullSecretProfile "${profile.name}" brings no Secret here; somebody else is to bring what it names`,
-      ...observed,
-    },
-  ];
+interface ClaimFacts {
+  readonly world: World;
+  readonly profile: PullSecretProfile;
+  readonly copies: readonly Copy[];
+}
+
+/** A request that nobody has approved yet waits; every other trouble needs somebody to put it right. */
+const SUMMARY: readonly StatusRow<ClaimFacts>[] = [
+  ['stalled', suspended],
+  ['progressing', ({ copies }) => only(troubled(copies), (reason) => reason === 'NotGranted')],
+  ['stalled', ({ copies }) => troubled(copies)],
+  ['progressing', awaited],
+  ['ready', brought],
+  ['unknown', nothingBrought],
+];
+
+function suspended({ profile: { suspended: is, name } }: ClaimFacts): Said | undefined {
+  return is ? { reason: 'Suspended', message: `PullSecretProfile "${name}" is suspended` } : undefined;
+}
+
+function troubled(copies: readonly Copy[]): Said | undefined {
+  return copies.find(({ trouble }) => trouble !== undefined)?.trouble;
+}
+
+function only(said: Said | undefined, wanted: (reason: string) => boolean): Said | undefined {
+  return said !== undefined && wanted(said.reason) ? said : undefined;
+}
+
+function awaited({ world, copies }: ClaimFacts): Said | undefined {
+  const next = copies.find(({ ref }) => world.get(ref) === undefined);
+  return next === undefined
+    ? undefined
+    : { reason: 'Distributing', message: `Secret "${next.name}" is on its way` };
+}
+
+function brought({ copies }: ClaimFacts): Said | undefined {
+  return copies.length === 0
+    ? undefined
+    : { reason: 'Brought', message: 'Every Secret is in this namespace' };
+}
+
+function nothingBrought({ profile }: ClaimFacts): Said {
+  return {
+    reason: 'NothingBrought',
+    message: `PullSecretProfile "${profile.name}" brings no Secret here; somebody else is to bring what it names`,
+  };
 }

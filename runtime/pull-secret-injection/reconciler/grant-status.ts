@@ -10,8 +10,9 @@ import {
 import {
   type Condition,
   nextConditions,
-  type Readiness,
-  readiness,
+  type Said,
+  type StatusRow,
+  summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
 import { secretRef } from './names.ts';
@@ -33,41 +34,50 @@ export function reconcileGrant(
   const before = (object.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const conditions = nextConditions(
     before,
-    readiness({ ...observed, ...stateOf(world, grant, options) }),
+    summarize(SUMMARY, { world, grant, options }, generation),
     world.now,
   );
   return { status: [{ ref, status: { ...observed, conditions } }] };
 }
 
+interface GrantFacts {
+  readonly world: World;
+  readonly grant: PullSecretGrant;
+  readonly options: InjectionOptions;
+}
+
 /** A grant may come before what it grants; then it says what it waits for. */
-function stateOf(
-  world: World,
-  grant: PullSecretGrant,
-  options: InjectionOptions,
-): Omit<Readiness, 'observedGeneration'> {
+const SUMMARY: readonly StatusRow<GrantFacts>[] = [
+  ['stalled', ({ grant: { problems } }) => invalid(problems)],
+  ['progressing', absentSecrets],
+  ['progressing', strangeProfiles],
+  ['ready', granted],
+];
+
+function invalid(problems: readonly string[]): Said | undefined {
+  return problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') };
+}
+
+function absentSecrets({ world, grant }: GrantFacts): Said | undefined {
+  const absent = grant.secrets.filter((name) => world.get(secretRef(grant.namespace, name)) === undefined);
+  return waiting('SourceMissing', 'Secret', absent);
+}
+
+function strangeProfiles({ world, grant, options }: GrantFacts): Said | undefined {
+  const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
+  const strange = grant.profiles.filter((name) => name !== ANY_PROFILE && !known.has(name));
+  return waiting('ProfileMissing', 'profile', strange);
+}
+
+function granted({ grant }: GrantFacts): Said {
   const profiles = grant.profiles
     .map((name) => (name === ANY_PROFILE ? 'any profile' : `"${name}"`))
     .join(', ');
-  const ready = {
-    reason: 'Granted',
-    message: `${grant.secrets.length} Secrets may be brought by ${profiles}`,
-  };
-  if (grant.problems.length > 0)
-    return { ready, stalled: { reason: 'GrantInvalid', message: grant.problems.join('; ') } };
-  const absent = grant.secrets.filter((name) => world.get(secretRef(grant.namespace, name)) === undefined);
-  if (absent.length > 0) return { ready, progressing: waiting('SourceMissing', 'Secret', absent) };
-  const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
-  const strange = grant.profiles.filter((name) => name !== ANY_PROFILE && !known.has(name));
-  return strange.length === 0
-    ? { ready }
-    : { ready, progressing: waiting('ProfileMissing', 'profile', strange) };
+  return { reason: 'Granted', message: `${grant.secrets.length} Secrets may be brought by ${profiles}` };
 }
 
-function waiting(
-  reason: string,
-  kind: string,
-  names: readonly string[],
-): NonNullable<Readiness['progressing']> {
+function waiting(reason: string, kind: string, names: readonly string[]): Said | undefined {
+  if (names.length === 0) return undefined;
   const list = names
     .slice(0, 10)
     .map((name) => `"${name}"`)

@@ -1,15 +1,11 @@
 /** One namespace: its copies, and a PullStatus where its owner has something to do. */
+
 import type { Apply, EventNote, Outcome, Problem, Ref, World } from '../../controller/contract.ts';
+import { reportPullStatus } from '../../controller/pull-status.ts';
 import { whoseTrouble } from '../../rules/injection/profile-causes.ts';
 import { readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-  type Verdict,
-} from '../../rules/kubernetes/pull-status.ts';
+import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copiesFor, keptUnread } from './copies.ts';
@@ -89,29 +85,16 @@ function reportOf(
   troubled: readonly Copy[],
 ): { apply: Apply; status: NonNullable<Outcome['status']>[number]; events: readonly EventNote[] } {
   const { name } = namespace.metadata;
-  const ref: Ref = {
-    role: 'hosted',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: name,
-    name: pullStatusName('Namespace', name),
-  };
   const [first] = troubled;
   const message = first?.trouble?.message ?? '';
-  const built = pullStatus({
+  const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'Namespace', namespace: name, name },
-    conditions: readiness({
-      ready: { reason: 'Distributed', message: 'Every Secret is as it should be' },
-      stalled: { reason: first?.trouble?.reason ?? 'Unknown', message },
-    }),
+    conditions: readiness('stalled', { reason: first?.trouble?.reason ?? 'Unknown', message }),
     verdicts: troubled.map(verdictOf),
-    present: world.get(ref),
-    now: world.now,
   });
   return {
-    apply: { role: 'hosted', object: built.object },
-    status: { ref, status: built.status },
+    ...said,
     events: troubled.map((copy) => ({
       regarding: namespaceRef(name),
       type: 'Warning',

@@ -3,18 +3,13 @@
  * of it. The list of a pod cannot be changed, so the remedy is a new pod; on opt-in an eviction asks for one.
  */
 
-import type { Apply, Outcome, Ref, Sample, World } from '../../controller/contract.ts';
+import type { Apply, Outcome, Sample, World } from '../../controller/contract.ts';
+import { reportPullStatus } from '../../controller/pull-status.ts';
 import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
 import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-  type Verdict,
-} from '../../rules/kubernetes/pull-status.ts';
+import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
@@ -34,31 +29,19 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   const created = found.filter((one) => !isPlanned(one.pod));
   if (created.length === 0) return { apply: previews };
   const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
-  const ref: Ref = {
-    role: 'hosted',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: name,
-    name: pullStatusName('PodList', name),
-  };
   const stuck = created.filter((one) => one.stuck).length;
   const message = `${created.length} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; recreate them`;
-  const built = pullStatus({
+  const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
-    conditions: readiness({
-      ready: { reason: 'Injected', message: '' },
-      stalled: { reason: 'PodsUninjected', message },
-    }),
+    conditions: readiness('stalled', { reason: 'PodsUninjected', message }),
     verdicts: created.map(verdictOf),
-    present: world.get(ref),
-    now: world.now,
   });
   const sample = (state: 'stuck' | 'running', value: number): Sample =>
     podsSample({ scope: world.scope.name, namespace: name, state }, value);
   return {
-    apply: [...previews, { role: 'hosted', object: built.object }],
-    status: [{ ref, status: built.status }],
+    apply: [...previews, said.apply],
+    status: [said.status],
     actions,
     metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
   };

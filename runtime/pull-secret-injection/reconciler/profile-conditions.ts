@@ -3,7 +3,12 @@ import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
 import { CONFIRM_ANNOTATION } from '../../rules/injection/removal-breaker.ts';
-import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
+import {
+  type ConditionInput,
+  type Said,
+  type StatusRow,
+  summarize,
+} from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
 import { accountConditions } from './account-conditions.ts';
 import { annotatedGrant } from './consent.ts';
@@ -12,12 +17,10 @@ import { secretRef, sourceName } from './names.ts';
 import type { Count } from './profile-count.ts';
 import type { HeldRemoval } from './removals.ts';
 
-type Generation = Pick<ConditionInput, 'observedGeneration'>;
-
 /** What decides besides the profile and its namespaces. */
 export interface ProfileContext {
   readonly options: InjectionOptions;
-  readonly generation: Generation;
+  readonly generation: number | undefined;
   readonly removal: HeldRemoval | undefined;
   /** What came of trying it; undefined where nothing is tried: in a folder, or while nothing injects. */
   readonly tried: InjectionState | undefined;
@@ -38,7 +41,7 @@ export function profileConditions(
   const present = presentCondition(profile, count);
   const held = heldCondition(profile, removal);
   return [
-    ...summaryOf({ profile, count, injecting, present, held, generation }),
+    ...summarize(SUMMARY, { profile, count, injecting, present, held }, generation),
     ...held,
     injecting,
     ...causes,
@@ -130,67 +133,62 @@ interface Summary {
   readonly count: Count;
   readonly injecting: ConditionInput;
   readonly present: readonly ConditionInput[];
-  readonly generation: Generation;
 }
 
-function summaryOf(summary: Summary): readonly ConditionInput[] {
-  const { profile, count, injecting, held, generation } = summary;
-  const stalled = heldBy(held) ?? stalledBy(profile, count, injecting);
-  if (stalled !== undefined) return readiness({ ...generation, ready: stalled, stalled });
-  const unknown = unknownBy(summary);
-  if (unknown !== undefined) return [{ type: 'Ready', status: 'Unknown', ...unknown, ...generation }];
-  const progressing = progressingBy(profile, count, injecting);
-  const reason = count.blocked === 0 ? 'Current' : 'BlockedByTenants';
-  const ready = { reason, message: readyText(profile, count) };
-  return readiness({ ...generation, ready, ...(progressing === undefined ? {} : { progressing }) });
-}
+/** What the platform must do something about comes first; nothing concludes well from what cannot be told. */
+const SUMMARY: readonly StatusRow<Summary>[] = [
+  ['stalled', heldBy],
+  ['stalled', suspendedBy],
+  ['stalled', causesBy],
+  ['stalled', offBy],
+  ['unknown', unknownBy],
+  ['progressing', distributingBy],
+  ['progressing', pendingBy],
+  ['ready', readyBy],
+];
 
-type Said = InjectionState | { readonly reason: string; readonly message: string };
-
-function said({ reason, message }: Said): { readonly reason: string; readonly message: string } {
-  return { reason, message };
-}
-
-function heldBy([held]: readonly ConditionInput[]): ReturnType<typeof said> | undefined {
+function heldBy({ held: [held] }: Summary): Said | undefined {
   return held === undefined ? undefined : { reason: REMOVAL_HELD, message: held.message };
 }
 
-/** What a person of the platform must do something about. */
-function stalledBy(
-  profile: PullSecretProfile,
-  count: Count,
-  injecting: ConditionInput,
-): ReturnType<typeof said> | undefined {
-  if (profile.suspended)
-    return { reason: 'Suspended', message: 'spec.suspend is set: nothing is injected or brought up to date' };
+function suspendedBy({ profile }: Summary): Said | undefined {
+  if (!profile.suspended) return undefined;
+  return { reason: 'Suspended', message: 'spec.suspend is set: nothing is injected or brought up to date' };
+}
+
+function causesBy({ profile, count }: Summary): Said | undefined {
   const causes = profile.distributes ? CAUSES.filter(({ whose }) => whose === 'platform') : [];
   const bad = causes.map((cause) => causeCondition(cause, count)).filter(({ status }) => status === 'False');
   const [first] = bad;
-  if (first !== undefined)
-    return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
-  const off = injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending';
-  return off ? said(injecting) : undefined;
+  if (first === undefined) return undefined;
+  return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
 }
 
-/** What cannot be told: nothing concludes well from that. */
-function unknownBy({ count, injecting, present }: Summary): ReturnType<typeof said> | undefined {
+function offBy({ profile, injecting }: Summary): Said | undefined {
+  const isOff = injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending';
+  return isOff ? injecting : undefined;
+}
+
+function unknownBy({ count, injecting, present }: Summary): Said | undefined {
   if (count.selected === 0) return nothingSelected(count);
-  const open = [injecting, ...present].find(({ status }) => status === 'Unknown');
-  return open === undefined ? undefined : said(open);
+  return [injecting, ...present].find(({ status }) => status === 'Unknown');
 }
 
-/** What comes by itself. */
-function progressingBy(
-  profile: PullSecretProfile,
-  count: Count,
-  injecting: ConditionInput,
-): ReturnType<typeof said> | undefined {
-  if (profile.distributes && count.current + count.blocked < count.selected)
-    return {
-      reason: 'Distributing',
-      message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}"`,
-    };
-  return profile.injects && injecting.reason === 'PolicyPending' ? said(injecting) : undefined;
+function distributingBy({ profile, count }: Summary): Said | undefined {
+  if (!profile.distributes || count.current + count.blocked >= count.selected) return undefined;
+  return {
+    reason: 'Distributing',
+    message: `${count.current} of ${count.selected} namespaces are up to date; next is "${count.behind ?? ''}"`,
+  };
+}
+
+function pendingBy({ profile, injecting }: Summary): Said | undefined {
+  return profile.injects && injecting.reason === 'PolicyPending' ? injecting : undefined;
+}
+
+function readyBy({ profile, count }: Summary): Said {
+  const reason = count.blocked === 0 ? 'Current' : 'BlockedByTenants';
+  return { reason, message: readyText(profile, count) };
 }
 
 function readyText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {

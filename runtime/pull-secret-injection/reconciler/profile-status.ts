@@ -31,11 +31,11 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
   const object = world.get(profileRef(name));
   if (object === undefined) return {};
   const read = profileOf(object);
-  const generation = generationOf(object);
+  const { generation } = object.metadata;
   if (!read.ok) {
     const invalid = { reason: 'Invalid', message: read.problems.join('; ') };
     return statusOf(world, object, {
-      conditions: readiness({ ...generation, ready: invalid, stalled: invalid }),
+      conditions: readiness('stalled', invalid, generation),
     });
   }
   const profile = profilesIn(world).find((one) => one.name === name) ?? read.profile;

@@ -2,6 +2,7 @@
  * The ServiceAccounts of one namespace: names that profiles add to their lists, for tools that read credentials from there, and a
  * PullStatus for the owner of an account whose pods are left out.
  */
+
 import type {
   Action,
   Apply,
@@ -12,6 +13,7 @@ import type {
   World,
 } from '../../controller/contract.ts';
 import { OWNER_LABEL } from '../../controller/contract.ts';
+import { reportPullStatus } from '../../controller/pull-status.ts';
 import type { LocalObjectReference } from '../../rules/injection/image-pull-secrets.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import { exemption } from '../../rules/injection/profile-plan.ts';
@@ -27,12 +29,6 @@ import {
 import { readiness } from '../../rules/kubernetes/conditions.ts';
 import { selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-} from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
@@ -151,29 +147,20 @@ function reportOf(
   const found = enforcingIn(world).find((one) => one.namespace === namespace && one.name === name);
   const names = found === undefined || options.admission === 'none' ? [] : withheld(found, profiles);
   if (names.length === 0) return [];
-  const ref: Ref = {
-    role: 'hosted',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace,
-    name: pullStatusName(account.kind, name),
-  };
   const reason = 'MountableSecretsEnforced';
   const message = `ServiceAccount "${name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
-  const built = pullStatus({
+  const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: account.kind, namespace, name },
-    conditions: readiness({ ready: { reason: 'Listed', message: '' }, stalled: { reason, message } }),
+    conditions: readiness('stalled', { reason, message }),
     verdicts: names.map((one) => ({
       subject: one.name,
       verdict: 'Warning',
       reason,
       message: `is not given to pods of ServiceAccount "${name}", which does not list it (profile "${one.profile}")`,
     })),
-    present: world.get(ref),
-    now: world.now,
   });
-  return [{ apply: { role: 'hosted', object: built.object }, status: { ref, status: built.status } }];
+  return [said];
 }
 
 function listAction(

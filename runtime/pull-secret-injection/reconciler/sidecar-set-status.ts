@@ -2,7 +2,9 @@
  * What becomes of a SidecarSet. Where the definition is ours its status says so; where Kruise is installed the status is
  * Kruise's, and a PullStatus in our own namespace speaks instead.
  */
+
 import type { Outcome, Ref, World } from '../../controller/contract.ts';
+import { reportPullStatus } from '../../controller/pull-status.ts';
 import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
 import { isDrawn } from '../../rules/injection/sidecar-set-injection.ts';
 import {
@@ -10,14 +12,11 @@ import {
   type ConditionInput,
   nextConditions,
   readiness,
+  type Said,
+  type StatusRow,
+  summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatus,
-  pullStatusName,
-} from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { injectionState } from './injecting.ts';
@@ -46,24 +45,15 @@ function reportBeside(world: World, object: KubeObject, options: InjectionOption
   const namespace = options.ownNamespace;
   if (world.get(namespaceRef(namespace)) === undefined) return {};
   const { apiVersion, kind, metadata } = object;
-  const ref: Ref = {
-    role: 'hosted',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace,
-    name: pullStatusName(kind, metadata.name),
-  };
   const message =
     'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where';
-  const built = pullStatus({
+  const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion, kind, namespace, name: metadata.name },
-    conditions: readiness({ ready: { reason: 'LeftToKruise', message } }),
+    conditions: readiness('ready', { reason: 'LeftToKruise', message }),
     verdicts: [],
-    present: world.get(ref),
-    now: world.now,
   });
-  return { apply: [{ role: 'hosted', object: built.object }], status: [{ ref, status: built.status }] };
+  return { apply: [said.apply], status: [said.status] };
 }
 
 function conditionsOf(
@@ -80,22 +70,31 @@ function conditionsOf(
   };
   const trouble = troubleOf(world, object, options);
   const unknown = trouble === undefined ? unknownOf(world, set, options) : undefined;
-  if (unknown !== undefined)
-    return { conditions: [{ type: 'Ready', status: 'Unknown', ...unknown }, containers], trials: [] };
-  const { tried, trials } = trouble === undefined ? triedOf(world, object, options) : NOT_TRIED;
-  if (tried !== undefined && tried.status === 'Unknown')
-    return { conditions: [{ type: 'Ready', ...tried }, containers], trials };
-  const ready = {
-    reason: 'Injecting',
-    message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
-  };
-  const stalled = trouble ?? (tried?.status === 'False' ? tried : undefined);
-  const summary = readiness({
-    ready,
-    ...(stalled === undefined ? {} : { stalled: { reason: stalled.reason, message: stalled.message } }),
-  });
-  return { conditions: [...summary, containers], trials };
+  const isTriable = trouble === undefined && unknown === undefined;
+  const { tried, trials } = isTriable ? triedOf(world, object, options) : NOT_TRIED;
+  return { conditions: [...summarize(SUMMARY, { trouble, unknown, tried, set }), containers], trials };
 }
+
+interface SetFacts {
+  readonly trouble: Said | undefined;
+  readonly unknown: Said | undefined;
+  readonly tried: TriedPod['tried'];
+  readonly set: SidecarSet;
+}
+
+const SUMMARY: readonly StatusRow<SetFacts>[] = [
+  ['stalled', ({ trouble }) => trouble],
+  ['unknown', ({ unknown }) => unknown],
+  ['stalled', ({ tried }) => (tried?.status === 'False' ? tried : undefined)],
+  ['unknown', ({ tried }) => (tried?.status === 'Unknown' ? tried : undefined)],
+  [
+    'ready',
+    ({ set }) => ({
+      reason: 'Injecting',
+      message: `imagePullSecrets are injected: ${set.imagePullSecrets.join(', ') || 'none'}`,
+    }),
+  ],
+];
 
 const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
@@ -108,11 +107,7 @@ function triedOf(world: World, object: KubeObject, options: InjectionOptions): T
 }
 
 /** What cannot be told for all pods at once. */
-function unknownOf(
-  world: World,
-  set: SidecarSet,
-  options: InjectionOptions,
-): { readonly reason: string; readonly message: string } | undefined {
+function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): Said | undefined {
   const { status, reason, message } = injectionState(world, options);
   if (status === 'Unknown') return { reason, message };
   if (set.containers > 0 || options.withoutContainers) return undefined;
@@ -123,11 +118,7 @@ function unknownOf(
   };
 }
 
-function troubleOf(
-  world: World,
-  object: KubeObject,
-  options: InjectionOptions,
-): { readonly reason: string; readonly message: string } | undefined {
+function troubleOf(world: World, object: KubeObject, options: InjectionOptions): Said | undefined {
   const { set } = sidecarSetOf(object);
   if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
   if (!set.selector.ok)

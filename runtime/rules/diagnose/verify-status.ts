@@ -1,5 +1,5 @@
 /** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
-import { type ConditionInput, readiness } from '../kubernetes/conditions.ts';
+import { type ConditionInput, type Said, type StatusRow, summarize } from '../kubernetes/conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { pullStatus, type Verdict } from '../kubernetes/pull-status.ts';
 import {
@@ -116,27 +116,41 @@ function credentialVerdict(
   };
 }
 
-function conditionsOf(
-  { report, problems }: VerifyStatusInput,
-  soon: ReadonlySet<VerifiedCredential>,
-): readonly ConditionInput[] {
+const SUMMARY: readonly StatusRow<VerifyStatusInput>[] = [
+  ['stalled', incomplete],
+  ['stalled', attention],
+  ['ready', verified],
+];
+
+function incomplete({ problems }: VerifyStatusInput): Said | undefined {
+  return problems.length === 0
+    ? undefined
+    : { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
+}
+
+function attention({ report }: VerifyStatusInput): Said | undefined {
+  if (!wantsAttention(report)) return undefined;
   const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict)).length;
   const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
-  const stalled =
-    problems.length > 0
-      ? { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') }
-      : wantsAttention(report)
-        ? {
-            reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
-            message: `${broken} images cannot be pulled, ${refused} credentials are refused: the verdicts say which`,
-          }
-        : undefined;
-  const ready = {
+  return {
+    reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
+    message: `${broken} images cannot be pulled, ${refused} credentials are refused: the verdicts say which`,
+  };
+}
+
+function verified({ report }: VerifyStatusInput): Said {
+  return {
     reason: 'Verified',
     message: `${report.images.length} images and ${report.credentials.length} credentials are in order`,
   };
+}
+
+function conditionsOf(
+  input: VerifyStatusInput,
+  soon: ReadonlySet<VerifiedCredential>,
+): readonly ConditionInput[] {
   return [
-    ...readiness({ ready, ...(stalled === undefined ? {} : { stalled }) }),
+    ...summarize(SUMMARY, input),
     {
       type: 'EndingSoon',
       status: soon.size > 0 ? 'True' : 'False',

@@ -57,28 +57,75 @@ export function nextConditions(
   return [...mine, ...others].sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** What {@link readiness} needs to know. */
-export interface Readiness {
-  readonly observedGeneration?: number;
-  /** The reason and message of `Ready=True`. */
-  readonly ready: { readonly reason: string; readonly message: string };
-  /** A person must act: `Ready=False`, `Stalled=True`. */
-  readonly stalled?: { readonly reason: string; readonly message: string };
-  /** Not there yet, and it goes on by itself: `Ready=False`, `Reconciling=True`. */
-  readonly progressing?: { readonly reason: string; readonly message: string };
+/** A reason and what a person reads. */
+export interface Said {
+  readonly reason: string;
+  readonly message: string;
 }
 
-/** The kstatus triple of one object. */
-export function readiness(input: Readiness): readonly ConditionInput[] {
-  const generation =
-    input.observedGeneration === undefined ? {} : { observedGeneration: input.observedGeneration };
-  const trouble = input.stalled ?? input.progressing;
-  if (trouble === undefined) return [{ type: 'Ready', status: 'True', ...input.ready, ...generation }];
-  const kind = input.stalled === undefined ? 'Reconciling' : 'Stalled';
-  return [
-    { type: 'Ready', status: 'False', ...trouble, ...generation },
-    { type: kind, status: 'True', ...trouble, ...generation },
-  ];
+/**
+ * How an object stands.
+ *
+ * - `stalled`: a person must act
+ * - `unknown`: it cannot be told
+ * - `progressing`: not there yet, and it goes on by itself
+ * - `ready`: all is as wanted
+ */
+export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
+
+/** One row of the table of a kind: what is said, or undefined where it is not the case. */
+export type StatusRow<Facts> = readonly [ObjectState, (facts: Facts) => Said | undefined];
+
+/**
+ * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it: the first row that says something
+ * decides.
+ *
+ * @param rows worst first; the last one always says something.
+ * @throws TypeError when no row says anything, which is a table without an end.
+ *
+ * @example
+ * ```ts
+ * import { type StatusRow, summarize } from './conditions.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const rows: readonly StatusRow<{ lost: number }>[] = [
+ *   ['stalled', ({ lost }) => (lost > 0 ? { reason: 'Lost', message: `${lost} are lost` } : undefined)],
+ *   ['ready', () => ({ reason: 'Current', message: 'all are there' })],
+ * ];
+ * assert.deepEqual(summarize(rows, { lost: 0 }).map(({ type, status }) => [type, status]), [['Ready', 'True']]);
+ * assert.deepEqual(summarize(rows, { lost: 2 }).map(({ type }) => type), ['Ready', 'Stalled']);
+ * ```
+ */
+export function summarize<Facts>(
+  rows: readonly StatusRow<Facts>[],
+  facts: Facts,
+  observedGeneration?: number,
+): readonly ConditionInput[] {
+  for (const [state, says] of rows) {
+    const said = says(facts);
+    if (said !== undefined) return readiness(state, said, observedGeneration);
+  }
+  throw new TypeError('the table of conditions has no row for what is the case');
+}
+
+const READY = { stalled: 'False', unknown: 'Unknown', progressing: 'False', ready: 'True' } as const;
+const BESIDE = {
+  stalled: 'Stalled',
+  unknown: undefined,
+  progressing: 'Reconciling',
+  ready: undefined,
+} as const;
+
+/** `Ready` of an object that stands thus, and what kstatus wants beside it. */
+export function readiness(
+  state: ObjectState,
+  { reason, message }: Said,
+  observedGeneration?: number,
+): readonly ConditionInput[] {
+  const text = { reason, message, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
+  const ready = { type: 'Ready', status: READY[state], ...text } as const;
+  const beside = BESIDE[state];
+  return beside === undefined ? [ready] : [ready, { type: beside, status: 'True', ...text }];
 }
 
 /** RFC 3339 without fractions, as the API server stores times. */
