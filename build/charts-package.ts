@@ -5,7 +5,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fleetSchemaText } from '../charts/fleet-json-schema.ts';
-import { compileInto, type Manifest, readManifest, writeManifest } from './package-files.ts';
+import { compileInto, type PackageManifest, readManifest, writeManifest } from './package-files.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
@@ -15,7 +15,7 @@ const PEERS = ['cdk8s', 'cdk8s-plus-28', 'constructs'];
 const DEPENDENCIES = ['smol-toml', 'yaml', 'zod'];
 
 /** The manifest of the package. */
-export function chartsManifest(source: Manifest): Readonly<Record<string, unknown>> {
+export function chartsManifest(source: PackageManifest): Readonly<Record<string, unknown>> {
   const { version, license, engines, dependencies } = source;
   const of = (names: readonly string[], range: (version: string) => string): object =>
     Object.fromEntries(names.map((name) => [name, range(dependencies[name] ?? '')]));

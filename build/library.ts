@@ -6,12 +6,12 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildCharts } from './charts-package.ts';
-import { compileInto, type Manifest, readManifest, writeManifest } from './package-files.ts';
+import { compileInto, type PackageManifest, readManifest, writeManifest } from './package-files.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
 /** The manifest of the package. */
-export function libraryManifest(source: Manifest): Readonly<Record<string, unknown>> {
+export function libraryManifest(source: PackageManifest): Readonly<Record<string, unknown>> {
   const { name, version, description, license, engines, dependencies } = source;
   return {
     name,

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** As much of `package.json` as the packages take over. */
-export interface Manifest {
+export interface PackageManifest {
   readonly name: string;
   readonly version: string;
   readonly description: string;
@@ -43,8 +43,8 @@ export function compileInto(out: string, include: readonly string[]): void {
 }
 
 /** The manifest of this repository. */
-export function readManifest(): Manifest {
-  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+export function readManifest(): PackageManifest {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageManifest;
 }
 
 /** Writes the manifest of a package. */

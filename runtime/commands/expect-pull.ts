@@ -12,7 +12,7 @@ import { explainIn, findWorld } from './explain/world.ts';
 import { parsePodName, WORKLOADS } from './pod-spec.ts';
 
 /** What is looked at: a chart of cdk8s, objects, or the files that `renderTree` gives. */
-export type PullSource = { toJson(): readonly unknown[] } | readonly unknown[] | ReadonlyMap<string, string>;
+export type PullSources = { toJson(): readonly unknown[] } | readonly unknown[] | ReadonlyMap<string, string>;
 
 /** An image that a pod pulls. Each method throws an `AssertionError` when it does not hold. */
 export interface ExpectedPull {
@@ -64,7 +64,7 @@ export interface ExpectedPulls {
  * assert.throws(() => cluster.pod('web').pulls('quay.io/x').with('other'), /wanted Secret "other"/);
  * ```
  */
-export function expectPull(...sources: readonly PullSource[]): ExpectedPulls {
+export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
   const world = readSources(sources);
   return {
     pod: (name, namespace) => {
@@ -87,7 +87,7 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
   };
 }
 
-function readSources(sources: readonly PullSource[]): ReadWorld {
+function readSources(sources: readonly PullSources[]): ReadWorld {
   const texts = sources.flatMap((source, index) => textsOf(source, `source ${index + 1}`));
   const world = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
   assert.deepEqual(world.problems, [], 'every object can be read');
@@ -95,7 +95,7 @@ function readSources(sources: readonly PullSource[]): ReadWorld {
 }
 
 function textsOf(
-  source: PullSource,
+  source: PullSources,
   file: string,
 ): readonly { readonly file: string; readonly text: string }[] {
   if (source instanceof Map)

@@ -24,7 +24,7 @@ export function pullStatusRef(
 }
 
 /** What is said, of what. */
-export type Said = Omit<PullStatusInput, 'present' | 'now'>;
+type Said = Omit<PullStatusInput, 'present' | 'now'>;
 
 /**
  * The two parts of an outcome that a PullStatus is.

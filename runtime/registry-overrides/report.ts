@@ -2,7 +2,12 @@
 
 import type { Apply, EventNote, Problem, Ref, Sample, StatusPatch, World } from '../controller/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../controller/pull-status.ts';
-import { type ConditionInput, type Said, type StatusRow, summarize } from '../rules/kubernetes/conditions.ts';
+import {
+  type ConditionInput,
+  type ConditionText,
+  type SummaryRow,
+  summarize,
+} from '../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { PullStatusTarget, Verdict } from '../rules/kubernetes/pull-status.ts';
 import type { Memory } from './deployments.ts';
@@ -62,26 +67,26 @@ function bounded(verdict: Verdict): Verdict {
   return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
-const SUMMARY: readonly StatusRow<OverridesReportInput>[] = [
+const SUMMARY: readonly SummaryRow<OverridesReportInput>[] = [
   ['stalled', terminal],
   ['stalled', rejected],
   ['progressing', pending],
   ['ready', reconciled],
 ];
 
-function terminal({ problems }: OverridesReportInput): Said | undefined {
+function terminal({ problems }: OverridesReportInput): ConditionText | undefined {
   const found = problems.find((problem) => problem.disposition === 'terminal');
   return found === undefined ? undefined : { reason: found.code, message: found.message };
 }
 
-function rejected({ verdicts }: OverridesReportInput): Said | undefined {
+function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
   const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
   const [first] = found;
   if (first === undefined) return undefined;
   return { reason: first.reason, message: `cannot use ${subjects(found)}: ${first.message}` };
 }
 
-function pending({ verdicts }: OverridesReportInput): Said | undefined {
+function pending({ verdicts }: OverridesReportInput): ConditionText | undefined {
   const found = verdicts.filter(({ verdict }) => verdict === 'Pending');
   const [first] = found;
   return first === undefined
@@ -89,7 +94,7 @@ function pending({ verdicts }: OverridesReportInput): Said | undefined {
     : { reason: first.reason, message: `not in place yet: ${subjects(found)}` };
 }
 
-function reconciled({ rules }: OverridesReportInput): Said {
+function reconciled({ rules }: OverridesReportInput): ConditionText {
   return { reason: 'Reconciled', message: `${rules} ${rules === 1 ? 'source has' : 'sources have'} mirrors` };
 }
 

@@ -11,7 +11,7 @@ import { findPod, type PodPuller, podSpecIn } from '../pod-spec.ts';
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** What a node reads, and what is known about how it was made. */
-export interface NodeFile {
+export interface NodeFileFound {
   readonly node?: AuthSource;
   readonly merge?: NodeMerge;
 }
@@ -40,7 +40,7 @@ export function nodeFile(
   puller: PodPuller,
   notes: string[],
   synced: boolean = isSynced(store, puller, notes),
-): NodeFile {
+): NodeFileFound {
   const original =
     configSource(store, NAMES.namespace, NAMES.original) ??
     configSource(store, NAMES.configNamespace, NAMES.platform);

@@ -27,7 +27,7 @@ import { injectedNames, injectionKinds, waitingClaims } from './injected.ts';
 import {
   GLOBAL_SECRET,
   isSynced,
-  type NodeFile,
+  type NodeFileFound,
   nodeFile,
   nodeNameOf,
   PLATFORM_SECRET,
@@ -107,7 +107,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /** What is found for `puller`. */
-export interface FoundWorld extends NodeFile {
+export interface FoundWorld extends NodeFileFound {
   /** Images of the pod; empty without one. */
   readonly images: readonly string[];
   readonly secrets: readonly ListedSecret[];

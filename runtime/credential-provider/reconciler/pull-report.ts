@@ -3,8 +3,8 @@ import { reportPullStatus } from '../../controller/pull-status.ts';
 import type { MatchImageVerdict } from '../../rules/credential-provider/merge.ts';
 import {
   type ConditionInput,
-  type Said,
-  type StatusRow,
+  type ConditionText,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -51,7 +51,7 @@ interface RolloutFacts {
   readonly installer: boolean;
 }
 
-const SUMMARY: readonly StatusRow<RolloutFacts>[] = [
+const SUMMARY: readonly SummaryRow<RolloutFacts>[] = [
   ['stalled', failed],
   ['stalled', unreferred],
   ['progressing', rollingOut],
@@ -65,7 +65,7 @@ const SUMMARY: readonly StatusRow<RolloutFacts>[] = [
 ];
 
 /** No pool is no failure where a DaemonSet brings the provider. */
-function failed({ own, ...facts }: RolloutFacts): Said | undefined {
+function failed({ own, ...facts }: RolloutFacts): ConditionText | undefined {
   const passes = isInstalled({ own, ...facts });
   return own.find(({ status, reason }) => status === 'False' && !(passes && reason === NO_POOL));
 }
@@ -78,7 +78,7 @@ function needed({ states }: RolloutFacts): readonly PoolState[] {
   return states.filter(({ files }) => files.length > 0);
 }
 
-function unreferred(facts: RolloutFacts): Said | undefined {
+function unreferred(facts: RolloutFacts): ConditionText | undefined {
   const pools = needed(facts).flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
   if (pools.length === 0) return undefined;
   return {
@@ -87,7 +87,7 @@ function unreferred(facts: RolloutFacts): Said | undefined {
   };
 }
 
-function rollingOut(facts: RolloutFacts): Said | undefined {
+function rollingOut(facts: RolloutFacts): ConditionText | undefined {
   const waiting = needed(facts).filter(({ pool }) => pool.rollout !== 'Done');
   if (waiting.length === 0) return undefined;
   return { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` };

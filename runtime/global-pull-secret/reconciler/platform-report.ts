@@ -10,8 +10,8 @@ import {
 } from '../../rules/docker-config/removal-guard.ts';
 import {
   type ConditionInput,
-  type Said,
-  type StatusRow,
+  type ConditionText,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
@@ -68,7 +68,7 @@ export function rejectedOf(verdicts: readonly Verdict[]): readonly Verdict[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
-const SUMMARY: readonly StatusRow<PlatformReportInput>[] = [
+const SUMMARY: readonly SummaryRow<PlatformReportInput>[] = [
   [
     'stalled',
     ({ problems: [problem] }) => (problem?.disposition === 'terminal' ? problemSaid(problem) : undefined),
@@ -85,7 +85,7 @@ const ALONE = {
 };
 const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
 
-function heldSaid(held: HeldEntryRemoval | undefined): Said | undefined {
+function heldSaid(held: HeldEntryRemoval | undefined): ConditionText | undefined {
   return held === undefined ? undefined : { reason: 'RemovalHeld', message: heldText(held) };
 }
 
@@ -101,7 +101,7 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
 }
 
 /** A problem as a condition says it. */
-export function problemSaid(problem: Problem): Said {
+export function problemSaid(problem: Problem): ConditionText {
   return { reason: problem.code, message: textOf(problem) };
 }
 

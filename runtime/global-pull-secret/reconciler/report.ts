@@ -11,8 +11,8 @@ import type {
 } from '../../controller/contract.ts';
 import {
   type ConditionInput,
-  type Said,
-  type StatusRow,
+  type ConditionText,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
@@ -121,7 +121,7 @@ function tenantStatus(
  * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
  * from nodes, it waits: that is nothing that it could fix.
  */
-const SUMMARY: readonly StatusRow<PullSecretReportInput>[] = [
+const SUMMARY: readonly SummaryRow<PullSecretReportInput>[] = [
   ['stalled', entriesRejected],
   ['progressing', ({ problems: [problem] }) => (problem === undefined ? undefined : problemSaid(problem))],
   ['progressing', notTaken],
@@ -136,7 +136,7 @@ function tenantConditions(input: PullSecretReportInput): readonly ConditionInput
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
-function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): Said | undefined {
+function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): ConditionText | undefined {
   const rejected = rejectedOf(verdicts);
   if (rejected.length === 0) return undefined;
   return {
@@ -145,7 +145,7 @@ function entriesRejected({ plan: { verdicts } }: PullSecretReportInput): Said | 
   };
 }
 
-function notTaken({ plan: { verdicts } }: PullSecretReportInput): Said | undefined {
+function notTaken({ plan: { verdicts } }: PullSecretReportInput): ConditionText | undefined {
   const pending = verdicts.filter(({ verdict }) => verdict === 'Pending');
   const [first] = pending;
   return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };

@@ -10,10 +10,10 @@ import {
 import {
   type Condition,
   type ConditionInput,
+  type ConditionText,
   nextConditions,
   readiness,
-  type Said,
-  type StatusRow,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
@@ -59,7 +59,7 @@ function stateOf(
   options: InjectionOptions,
   generation: number | undefined,
 ): State {
-  const stopped = (said: Said): State => ({
+  const stopped = (said: ConditionText): State => ({
     conditions: readiness('stalled', said, generation),
     secrets: [],
   });
@@ -93,7 +93,7 @@ function refusalOf(
   { profile: name, namespace }: PullSecretClaim,
   profile: PullSecretProfile | undefined,
   options: InjectionOptions,
-): Said | undefined {
+): ConditionText | undefined {
   if (profile === undefined) {
     const exists = world.get(profileRef(name)) !== undefined;
     return exists
@@ -126,7 +126,7 @@ interface ClaimFacts {
 }
 
 /** A request that nobody has approved yet waits; every other trouble needs somebody to put it right. */
-const SUMMARY: readonly StatusRow<ClaimFacts>[] = [
+const SUMMARY: readonly SummaryRow<ClaimFacts>[] = [
   ['stalled', suspended],
   ['progressing', ({ copies }) => only(troubled(copies), (reason) => reason === 'NotGranted')],
   ['stalled', ({ copies }) => troubled(copies)],
@@ -135,32 +135,35 @@ const SUMMARY: readonly StatusRow<ClaimFacts>[] = [
   ['unknown', nothingBrought],
 ];
 
-function suspended({ profile: { suspended: is, name } }: ClaimFacts): Said | undefined {
+function suspended({ profile: { suspended: is, name } }: ClaimFacts): ConditionText | undefined {
   return is ? { reason: 'Suspended', message: `PullSecretProfile "${name}" is suspended` } : undefined;
 }
 
-function troubled(copies: readonly Copy[]): Said | undefined {
+function troubled(copies: readonly Copy[]): ConditionText | undefined {
   return copies.find(({ trouble }) => trouble !== undefined)?.trouble;
 }
 
-function only(said: Said | undefined, wanted: (reason: string) => boolean): Said | undefined {
+function only(
+  said: ConditionText | undefined,
+  wanted: (reason: string) => boolean,
+): ConditionText | undefined {
   return said !== undefined && wanted(said.reason) ? said : undefined;
 }
 
-function awaited({ world, copies }: ClaimFacts): Said | undefined {
+function awaited({ world, copies }: ClaimFacts): ConditionText | undefined {
   const next = copies.find(({ ref }) => world.get(ref) === undefined);
   return next === undefined
     ? undefined
     : { reason: 'Distributing', message: `Secret "${next.name}" is on its way` };
 }
 
-function brought({ copies }: ClaimFacts): Said | undefined {
+function brought({ copies }: ClaimFacts): ConditionText | undefined {
   return copies.length === 0
     ? undefined
     : { reason: 'Brought', message: 'Every Secret is in this namespace' };
 }
 
-function nothingBrought({ profile }: ClaimFacts): Said {
+function nothingBrought({ profile }: ClaimFacts): ConditionText {
   return {
     reason: 'NothingBrought',
     message: `PullSecretProfile "${profile.name}" brings no Secret here; somebody else is to bring what it names`,

@@ -9,9 +9,9 @@ import {
 } from '../../rules/injection/pull-secret-grant.ts';
 import {
   type Condition,
+  type ConditionText,
   nextConditions,
-  type Said,
-  type StatusRow,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -47,36 +47,36 @@ interface GrantFacts {
 }
 
 /** A grant may come before what it grants; then it says what it waits for. */
-const SUMMARY: readonly StatusRow<GrantFacts>[] = [
+const SUMMARY: readonly SummaryRow<GrantFacts>[] = [
   ['stalled', ({ grant: { problems } }) => invalid(problems)],
   ['progressing', absentSecrets],
   ['progressing', strangeProfiles],
   ['ready', granted],
 ];
 
-function invalid(problems: readonly string[]): Said | undefined {
+function invalid(problems: readonly string[]): ConditionText | undefined {
   return problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') };
 }
 
-function absentSecrets({ world, grant }: GrantFacts): Said | undefined {
+function absentSecrets({ world, grant }: GrantFacts): ConditionText | undefined {
   const absent = grant.secrets.filter((name) => world.get(secretRef(grant.namespace, name)) === undefined);
   return waiting('SourceMissing', 'Secret', absent);
 }
 
-function strangeProfiles({ world, grant, options }: GrantFacts): Said | undefined {
+function strangeProfiles({ world, grant, options }: GrantFacts): ConditionText | undefined {
   const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
   const strange = grant.profiles.filter((name) => name !== ANY_PROFILE && !known.has(name));
   return waiting('ProfileMissing', 'profile', strange);
 }
 
-function granted({ grant }: GrantFacts): Said {
+function granted({ grant }: GrantFacts): ConditionText {
   const profiles = grant.profiles
     .map((name) => (name === ANY_PROFILE ? 'any profile' : `"${name}"`))
     .join(', ');
   return { reason: 'Granted', message: `${grant.secrets.length} Secrets may be brought by ${profiles}` };
 }
 
-function waiting(reason: string, kind: string, names: readonly string[]): Said | undefined {
+function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {
   if (names.length === 0) return undefined;
   const list = names
     .slice(0, 10)

@@ -5,8 +5,8 @@ import { CAUSES, type Cause } from '../../rules/injection/profile-causes.ts';
 import { CONFIRM_ANNOTATION } from '../../rules/injection/removal-breaker.ts';
 import {
   type ConditionInput,
-  type Said,
-  type StatusRow,
+  type ConditionText,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
@@ -69,7 +69,7 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
 }
 
 /** What cannot be told where nobody is served. */
-function nothingSelected({ pending }: Count): Said {
+function nothingSelected({ pending }: Count): ConditionText {
   const asks = pending === 0 ? '' : `; ${pending} that ask by a PullSecretClaim are not granted yet`;
   return { reason: 'NothingSelected', message: `No namespace is selected: nothing could be checked${asks}` };
 }
@@ -136,7 +136,7 @@ interface Summary {
 }
 
 /** What the platform must do something about comes first; nothing concludes well from what cannot be told. */
-const SUMMARY: readonly StatusRow<Summary>[] = [
+const SUMMARY: readonly SummaryRow<Summary>[] = [
   ['stalled', heldBy],
   ['stalled', suspendedBy],
   ['stalled', causesBy],
@@ -147,16 +147,16 @@ const SUMMARY: readonly StatusRow<Summary>[] = [
   ['ready', readyBy],
 ];
 
-function heldBy({ held: [held] }: Summary): Said | undefined {
+function heldBy({ held: [held] }: Summary): ConditionText | undefined {
   return held === undefined ? undefined : { reason: REMOVAL_HELD, message: held.message };
 }
 
-function suspendedBy({ profile }: Summary): Said | undefined {
+function suspendedBy({ profile }: Summary): ConditionText | undefined {
   if (!profile.suspended) return undefined;
   return { reason: 'Suspended', message: 'spec.suspend is set: nothing is injected or brought up to date' };
 }
 
-function causesBy({ profile, count }: Summary): Said | undefined {
+function causesBy({ profile, count }: Summary): ConditionText | undefined {
   const causes = profile.distributes ? CAUSES.filter(({ whose }) => whose === 'platform') : [];
   const bad = causes.map((cause) => causeCondition(cause, count)).filter(({ status }) => status === 'False');
   const [first] = bad;
@@ -164,17 +164,17 @@ function causesBy({ profile, count }: Summary): Said | undefined {
   return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
 }
 
-function offBy({ profile, injecting }: Summary): Said | undefined {
+function offBy({ profile, injecting }: Summary): ConditionText | undefined {
   const isOff = injecting.status === 'False' && profile.injects && injecting.reason !== 'PolicyPending';
   return isOff ? injecting : undefined;
 }
 
-function unknownBy({ count, injecting, present }: Summary): Said | undefined {
+function unknownBy({ count, injecting, present }: Summary): ConditionText | undefined {
   if (count.selected === 0) return nothingSelected(count);
   return [injecting, ...present].find(({ status }) => status === 'Unknown');
 }
 
-function distributingBy({ profile, count }: Summary): Said | undefined {
+function distributingBy({ profile, count }: Summary): ConditionText | undefined {
   if (!profile.distributes || count.current + count.blocked >= count.selected) return undefined;
   return {
     reason: 'Distributing',
@@ -182,11 +182,11 @@ function distributingBy({ profile, count }: Summary): Said | undefined {
   };
 }
 
-function pendingBy({ profile, injecting }: Summary): Said | undefined {
+function pendingBy({ profile, injecting }: Summary): ConditionText | undefined {
   return profile.injects && injecting.reason === 'PolicyPending' ? injecting : undefined;
 }
 
-function readyBy({ profile, count }: Summary): Said {
+function readyBy({ profile, count }: Summary): ConditionText {
   const reason = count.blocked === 0 ? 'Current' : 'BlockedByTenants';
   return { reason, message: readyText(profile, count) };
 }

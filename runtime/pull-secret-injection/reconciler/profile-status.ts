@@ -94,7 +94,7 @@ function missingOf(
 /** What names the removal, until it is done or taken back. */
 function heldOf(object: KubeObject, removal: HeldRemoval | undefined): Readonly<Record<string, unknown>> {
   if (removal !== undefined) return { heldRemoval: removal.hash, heldSince: removal.since };
-  // Said in so many words, or the next removal would have the hash of this one.
+  // ConditionText in so many words, or the next removal would have the hash of this one.
   return heldSince(object) === undefined ? {} : { heldRemoval: '', heldSince: '' };
 }
 

@@ -10,10 +10,10 @@ import { isDrawn } from '../../rules/injection/sidecar-set-injection.ts';
 import {
   type Condition,
   type ConditionInput,
+  type ConditionText,
   nextConditions,
   readiness,
-  type Said,
-  type StatusRow,
+  type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
@@ -76,13 +76,13 @@ function conditionsOf(
 }
 
 interface SetFacts {
-  readonly trouble: Said | undefined;
-  readonly unknown: Said | undefined;
+  readonly trouble: ConditionText | undefined;
+  readonly unknown: ConditionText | undefined;
   readonly tried: TriedPod['tried'];
   readonly set: SidecarSet;
 }
 
-const SUMMARY: readonly StatusRow<SetFacts>[] = [
+const SUMMARY: readonly SummaryRow<SetFacts>[] = [
   ['stalled', ({ trouble }) => trouble],
   ['unknown', ({ unknown }) => unknown],
   ['stalled', ({ tried }) => (tried?.status === 'False' ? tried : undefined)],
@@ -107,7 +107,7 @@ function triedOf(world: World, object: KubeObject, options: InjectionOptions): T
 }
 
 /** What cannot be told for all pods at once. */
-function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): Said | undefined {
+function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): ConditionText | undefined {
   const { status, reason, message } = injectionState(world, options);
   if (status === 'Unknown') return { reason, message };
   if (set.containers > 0 || options.withoutContainers) return undefined;
@@ -118,7 +118,7 @@ function unknownOf(world: World, set: SidecarSet, options: InjectionOptions): Sa
   };
 }
 
-function troubleOf(world: World, object: KubeObject, options: InjectionOptions): Said | undefined {
+function troubleOf(world: World, object: KubeObject, options: InjectionOptions): ConditionText | undefined {
   const { set } = sidecarSetOf(object);
   if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
   if (!set.selector.ok)

@@ -1,5 +1,10 @@
 /** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
-import { type ConditionInput, type Said, type StatusRow, summarize } from '../kubernetes/conditions.ts';
+import {
+  type ConditionInput,
+  type ConditionText,
+  type SummaryRow,
+  summarize,
+} from '../kubernetes/conditions.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { pullStatus, type Verdict } from '../kubernetes/pull-status.ts';
 import {
@@ -116,19 +121,19 @@ function credentialVerdict(
   };
 }
 
-const SUMMARY: readonly StatusRow<VerifyStatusInput>[] = [
+const SUMMARY: readonly SummaryRow<VerifyStatusInput>[] = [
   ['stalled', incomplete],
   ['stalled', attention],
   ['ready', verified],
 ];
 
-function incomplete({ problems }: VerifyStatusInput): Said | undefined {
+function incomplete({ problems }: VerifyStatusInput): ConditionText | undefined {
   return problems.length === 0
     ? undefined
     : { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
 }
 
-function attention({ report }: VerifyStatusInput): Said | undefined {
+function attention({ report }: VerifyStatusInput): ConditionText | undefined {
   if (!wantsAttention(report)) return undefined;
   const refused = report.credentials.filter(({ verdict }) => REFUSED.includes(verdict)).length;
   const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
@@ -138,7 +143,7 @@ function attention({ report }: VerifyStatusInput): Said | undefined {
   };
 }
 
-function verified({ report }: VerifyStatusInput): Said {
+function verified({ report }: VerifyStatusInput): ConditionText {
   return {
     reason: 'Verified',
     message: `${report.images.length} images and ${report.credentials.length} credentials are in order`,

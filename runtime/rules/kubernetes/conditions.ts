@@ -58,7 +58,7 @@ export function nextConditions(
 }
 
 /** A reason and what a person reads. */
-export interface Said {
+export interface ConditionText {
   readonly reason: string;
   readonly message: string;
 }
@@ -74,7 +74,7 @@ export interface Said {
 export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
 
 /** One row of the table of a kind: what is said, or undefined where it is not the case. */
-export type StatusRow<Facts> = readonly [ObjectState, (facts: Facts) => Said | undefined];
+export type SummaryRow<Facts> = readonly [ObjectState, (facts: Facts) => ConditionText | undefined];
 
 /**
  * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it: the first row that says something
@@ -85,10 +85,10 @@ export type StatusRow<Facts> = readonly [ObjectState, (facts: Facts) => Said | u
  *
  * @example
  * ```ts
- * import { type StatusRow, summarize } from './conditions.ts';
+ * import { type SummaryRow, summarize } from './conditions.ts';
  * import assert from 'node:assert/strict';
  *
- * const rows: readonly StatusRow<{ lost: number }>[] = [
+ * const rows: readonly SummaryRow<{ lost: number }>[] = [
  *   ['stalled', ({ lost }) => (lost > 0 ? { reason: 'Lost', message: `${lost} are lost` } : undefined)],
  *   ['ready', () => ({ reason: 'Current', message: 'all are there' })],
  * ];
@@ -97,7 +97,7 @@ export type StatusRow<Facts> = readonly [ObjectState, (facts: Facts) => Said | u
  * ```
  */
 export function summarize<Facts>(
-  rows: readonly StatusRow<Facts>[],
+  rows: readonly SummaryRow<Facts>[],
   facts: Facts,
   observedGeneration?: number,
 ): readonly ConditionInput[] {
@@ -119,7 +119,7 @@ const BESIDE = {
 /** `Ready` of an object that stands thus, and what kstatus wants beside it. */
 export function readiness(
   state: ObjectState,
-  { reason, message }: Said,
+  { reason, message }: ConditionText,
   observedGeneration?: number,
 ): readonly ConditionInput[] {
   const text = { reason, message, ...(observedGeneration === undefined ? {} : { observedGeneration }) };
