@@ -10,6 +10,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { docBlock, docCommands } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';
+import { webhookSteps } from './injection-webhook.ts';
 import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
@@ -120,7 +121,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     await profileSays(/2\/2 +True +Current/);
   });
 
-  step('a rotation reaches every namespace', async () => {
+  step('a rotation reaches every namespace, also when the reconciler is killed meanwhile', async () => {
     const next = plantedPassword('rotated');
     await tenant.stop();
     tenant.setPassword(next);
@@ -132,6 +133,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
          --docker-password="$(cat token)" --dry-run=client -o json | jq '{data}' > rotated.json
        kubectl -n platform patch secret quay-robot --patch-file rotated.json`,
     );
+    node.system.kill(/pullwright reconcile/);
     for (const namespace of ['team-a', 'team-b']) {
       await start(namespace, 'rotated');
       await runs(namespace, 'rotated');
@@ -157,7 +159,10 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     assert.equal(left, '');
     await start('team-b', 'after');
     await waits('team-b', 'after');
+    await node.plane.remove(podOf('after', image, 'team-b'));
   });
+
+  webhookSteps(step, node, image);
 
   test.lastly('the machine stops', () => node.stop());
 }
