@@ -17,18 +17,26 @@ export interface AdapterOptions {
   readonly impersonate?: string;
   /** How the Job gets the pull secret. @default {'file'} */
   readonly passAs?: 'file' | 'env';
+  /** Location of regional secrets; `{region}` is filled in. @default secrets that Google replicates */
+  readonly location?: string;
   /** `automatic`, or `user-managed:LOCATION[,LOCATION]`; `{region}` is filled in. @default {'automatic'} */
   readonly replication?: string;
   /** Key of Cloud KMS; `{project}`, `{region}` and `{location}` are filled in. @default Google's own */
   readonly kmsKey?: string;
   /** Older versions that stay enabled. @default {1} */
   readonly keepVersions?: number;
+  /** How long one stays enabled after it was replaced; 0: not at all. @default until `keepVersions` pushes it out */
+  readonly previousForSeconds?: number;
+  /** How long a disabled version stays before Google destroys it, 86400 to 86400000; 0: for ever. @default {0} */
+  readonly destroyAfterSeconds?: number;
   /** What deletion does to the secret in the customer's project. @default {'delete'} */
   readonly onDeletion?: 'delete' | 'retain';
   /** Take over secrets that carry no owner's label. @default {false} */
   readonly adopt?: boolean;
   /** Projects that each tenant may name; a `*` at the end stands for any further characters. @default nobody checks */
   readonly tenants?: Readonly<Record<string, readonly string[]>>;
+  /** `project-label`: nothing goes to a project that does not carry the label of the tenant. @default {'none'} */
+  readonly challenge?: 'none' | 'project-label';
   /** Where a cluster names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
   readonly tenantKey?: string;
   /** What is stored is proved again when its proof is older; 0: never. @default {86400} */
@@ -57,7 +65,7 @@ const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 /** At least two characters, so that nobody gives everything away with a `*` alone. */
 const project = z.string().min(2).max(200);
 
-export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = z.strictObject({
+const optionFields = z.strictObject({
   adapterName: resourceName.exactOptional().describe('Name in the list of required adapters'),
   dependencies: z
     .array(resourceName)
@@ -77,6 +85,11 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = z.strict
     .exactOptional()
     .describe('Service account that the Job takes on; {project} is filled in'),
   passAs: z.enum(['file', 'env']).exactOptional().describe('How the Job gets the pull secret'),
+  location: z
+    .string()
+    .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'wanted a location such as europe-west3, or {region}' })
+    .exactOptional()
+    .describe('Location of regional secrets; {region} is filled in'),
   replication: z
     .string()
     .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
@@ -86,6 +99,16 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = z.strict
     .describe('Replication policy of new secrets; {region} is filled in'),
   kmsKey: template.min(1).exactOptional().describe('Key of Cloud KMS; {location} is filled in'),
   keepVersions: z.int().min(0).max(1000).exactOptional().describe('Older versions that stay enabled'),
+  previousForSeconds: secondsFrom(0)
+    .exactOptional()
+    .describe('How long an older version stays enabled after it was replaced'),
+  destroyAfterSeconds: z
+    .int()
+    .refine((value) => value === 0 || (value >= 86_400 && value <= 86_400_000), {
+      error: 'wanted 0, or 86400 (24 hours) to 86400000 (1000 days)',
+    })
+    .exactOptional()
+    .describe('How long a disabled version stays before Google destroys it; 0: for ever'),
   onDeletion: z
     .enum(['delete', 'retain'])
     .exactOptional()
@@ -96,6 +119,10 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = z.strict
     .refine((tenants) => Object.keys(tenants).length > 0, { error: 'wanted at least one tenant' })
     .exactOptional()
     .describe('Projects that each tenant may name'),
+  challenge: z
+    .enum(['none', 'project-label'])
+    .exactOptional()
+    .describe('What the owner of a project sets on it before a pull secret of this tenant goes there'),
   tenantKey: z
     .string()
     .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'wanted created_by, tenancy.KEY or labels.KEY' })
@@ -121,6 +148,14 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = z.strict
     .exactOptional()
     .describe('Further environment of Jobs; nothing secret'),
 });
+
+export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFields.refine(
+  ({ location, replication }) => location === undefined || replication === undefined,
+  {
+    path: ['replication'],
+    error: 'says nothing of regional secrets: wanted location or replication, not both',
+  },
+);
 
 /** Where the adapter finds the list of tenants. */
 export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
@@ -152,12 +187,16 @@ export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
     ...text('gcp-secret-name', options.gcpSecretName),
     ...text('impersonate', options.impersonate),
     ...text('pass-as', options.passAs),
+    ...text('location', options.location),
     ...text('replication', options.replication),
     ...text('kms-key', options.kmsKey),
     ...text('keep-versions', options.keepVersions),
+    ...seconds('previous-for', options.previousForSeconds),
+    ...seconds('destroy-after', options.destroyAfterSeconds),
     ...text('on-deletion', options.onDeletion),
     ...(options.adopt === true ? ['--adopt'] : []),
     ...(options.tenants === undefined ? [] : ['--tenants', TENANTS_FILE]),
+    ...text('challenge', options.challenge),
     ...text('tenant-key', options.tenantKey),
     ...seconds('verify-every', options.verifyEverySeconds),
     ...seconds('denied-retry', options.deniedRetrySeconds),

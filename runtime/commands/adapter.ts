@@ -1,15 +1,15 @@
 /** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
-import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { parseYaml, toYaml } from '../kube/yaml.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
+import { toYaml } from '../kube/yaml.ts';
+import type { AdapterSettings } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
+import { ADAPTER_FLAGS, settingsOf, tenantsOf } from './adapter-flags.ts';
 import { apiOf, BROKER_FLAGS, consumerOf } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, LOG_FLAGS, outputFlag } from './flags/common.ts';
-import { choice, count, type Flags, file, folder, seconds, several, text, toggle } from './flags/flag.ts';
+import { count, type Flags, file, folder, seconds, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 
 const TABLE = {
@@ -25,109 +25,7 @@ const TABLE = {
     'dry-run': toggle({ help: 'goes with --event: nothing is touched' }),
     output: outputFlag(['yaml', 'json'], 'offline: the form of the result'),
     ...BROKER_FLAGS,
-    namespace: text({
-      value: 'NAME',
-      short: 'n',
-      completes: 'namespaces',
-      default: DEFAULT_SETTINGS.namespace,
-      help: 'namespace of the Jobs',
-    }),
-    'adapter-name': text({
-      value: 'NAME',
-      default: DEFAULT_SETTINGS.adapterName,
-      help: 'name in the list of required adapters',
-    }),
-    dependency: several(
-      text({
-        value: 'NAME',
-        help: `adapter that must be available first; without it, ${DEFAULT_SETTINGS.dependencies.join(', ')}`,
-      }),
-    ),
-    'management-namespace': text({
-      value: 'TEMPLATE',
-      default: DEFAULT_SETTINGS.managementNamespace,
-      help: "namespace of HyperShift's Secret, {id} and {name} are filled in; empty for none",
-    }),
-    'pull-secret-name': text({
-      value: 'NAME',
-      default: DEFAULT_SETTINGS.pullSecretName,
-      help: "name of HyperShift's Secret",
-    }),
-    'gcp-secret-name': text({
-      value: 'TEMPLATE',
-      default: DEFAULT_SETTINGS.gcpSecretName,
-      help: 'name in Secret Manager, {id} and {name} are filled in',
-    }),
-    impersonate: text({
-      value: 'TEMPLATE',
-      default: DEFAULT_SETTINGS.impersonate,
-      help: 'service account that the Job takes on, {project} is filled in; empty for its own',
-    }),
-    'pass-as': choice(['file', 'env'], {
-      default: DEFAULT_SETTINGS.passAs,
-      help: 'how the Job gets the pull secret',
-    }),
-    image: text({ value: 'REF', default: DEFAULT_SETTINGS.image, help: 'image of the Jobs' }),
-    'image-pull-secret': several(text({ value: 'NAME', help: 'Secret that the Jobs pull their image with' })),
-    'service-account': text({
-      value: 'NAME',
-      default: DEFAULT_SETTINGS.serviceAccount,
-      help: 'service account of the Jobs',
-    }),
-    'job-federation': text({
-      value: 'NAME',
-      help: 'provider of a workload identity pool that the Jobs come from, where there is no metadata server',
-    }),
-    'job-ca': text({
-      value: 'CONFIGMAP',
-      help: 'further authorities that Jobs trust, in the key ca.crt; for endpoints, see --job-env',
-    }),
-    replication: text({
-      value: 'POLICY',
-      default: DEFAULT_SETTINGS.replication,
-      help: 'automatic or user-managed:LOCATION[,LOCATION]',
-    }),
-    'kms-key': text({ value: 'NAME', help: "key of Cloud KMS; without it, Google's own" }),
-    'keep-versions': count({
-      default: String(DEFAULT_SETTINGS.keepVersions),
-      help: 'older versions that stay enabled',
-    }),
-    'on-deletion': choice(['delete', 'retain'], {
-      default: DEFAULT_SETTINGS.onDeletion,
-      help: "what deletion does to the secret in the customer's project",
-    }),
-    adopt: toggle({ help: "take over secrets that carry no owner's label" }),
-    tenants: file({
-      help: 'projects that each tenant may name, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are not touched',
-    }),
-    'tenant-key': text({
-      value: 'KEY',
-      default: DEFAULT_SETTINGS.tenantKey,
-      help: 'where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY',
-    }),
-    'verify-every': seconds({
-      default: `${DEFAULT_SETTINGS.verifyEverySeconds}s`,
-      help: 'what is stored is proved again when its proof is older; 0: never',
-    }),
-    'denied-retry': seconds({
-      default: `${DEFAULT_SETTINGS.deniedRetrySeconds}s`,
-      help: 'pause after a refused permission; 0: until the cluster changes',
-    }),
-    'job-ttl': seconds({
-      default: `${DEFAULT_SETTINGS.jobTtlSeconds}s`,
-      least: 60,
-      help: 'how long a finished Job stays',
-    }),
-    'job-deadline': seconds({
-      default: `${DEFAULT_SETTINGS.jobDeadlineSeconds}s`,
-      least: 60,
-      help: 'how long a Job may take',
-    }),
-    'job-env': several(text({ value: 'NAME=VALUE', help: 'further environment of Jobs' })),
-    repeat: seconds({
-      default: `${DEFAULT_SETTINGS.repeatSeconds}s`,
-      help: "an event is answered with an unchanged report only if that is this old; Sentinel's debounce",
-    }),
+    ...ADAPTER_FLAGS,
     sweep: seconds({ default: '60s', least: 1, help: 'pause between two goes over all clusters' }),
     'lease-duration': seconds({ default: '15s', least: 1, help: 'how long the Lease lasts' }),
     concurrency: count({ default: '20', least: 1, help: 'clusters that are looked at at the same time' }),
@@ -227,62 +125,4 @@ async function serve(flags: Values, settings: AdapterSettings, io: CommandIo): P
   } finally {
     kube.close();
   }
-}
-
-function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
-  return {
-    namespace: flags.namespace,
-    adapterName: flags['adapter-name'],
-    dependencies: flags.dependency ?? DEFAULT_SETTINGS.dependencies,
-    managementNamespace: flags['management-namespace'],
-    gcpSecretName: flags['gcp-secret-name'],
-    impersonate: flags.impersonate,
-    passAs: flags['pass-as'],
-    image: flags.image,
-    imagePullSecrets: flags['image-pull-secret'] ?? [],
-    serviceAccount: flags['service-account'],
-    federation: flags['job-federation'] ?? DEFAULT_SETTINGS.federation,
-    jobAuthorities: flags['job-ca'] ?? DEFAULT_SETTINGS.jobAuthorities,
-    replication: flags.replication,
-    kmsKey: flags['kms-key'] ?? DEFAULT_SETTINGS.kmsKey,
-    keepVersions: flags['keep-versions'],
-    onDeletion: flags['on-deletion'],
-    adopt: flags.adopt,
-    tenantKey: flags['tenant-key'],
-    pullSecretName: flags['pull-secret-name'],
-    verifyEverySeconds: flags['verify-every'],
-    deniedRetrySeconds: flags['denied-retry'],
-    jobTtlSeconds: flags['job-ttl'],
-    jobDeadlineSeconds: flags['job-deadline'],
-    repeatSeconds: flags.repeat,
-    jobEnv: jobEnvOf(flags['job-env'] ?? []),
-  };
-}
-
-/** The list of tenants, if a file is named. @throws UsageError */
-async function tenantsOf(path: string | undefined): Promise<AdapterSettings['tenants']> {
-  if (path === undefined) return undefined;
-  const wanted = 'wanted YAML of the form {TENANT: [PROJECT, PREFIX*]}';
-  let read: unknown;
-  try {
-    read = parseYaml(await readFile(path, 'utf8'));
-  } catch {
-    throw new UsageError(`Cannot read the list of tenants from "${path}": ${wanted}`);
-  }
-  const entries = Object.entries(typeof read === 'object' && read !== null ? read : {});
-  const isList = (value: unknown): value is readonly string[] =>
-    Array.isArray(value) && value.every((one) => typeof one === 'string' && one.length > 1);
-  if (Array.isArray(read) || entries.length === 0 || !entries.every(([, projects]) => isList(projects)))
-    throw new UsageError(`Cannot use the list of tenants in "${path}": ${wanted}`);
-  return Object.fromEntries(entries) as NonNullable<AdapterSettings['tenants']>;
-}
-
-function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    pairs.map((pair): [string, string] => {
-      const at = pair.indexOf('=');
-      if (at < 1) throw new UsageError('Cannot use --job-env: wanted NAME=VALUE');
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    }),
-  );
 }

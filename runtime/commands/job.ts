@@ -28,7 +28,24 @@ const TABLE = {
     { name: 'SECRET_LABELS', help: 'further labels: key=value,...' },
     { name: 'REPLICATION_POLICY', help: 'automatic or user-managed:LOCATION[,LOCATION] (default automatic)' },
     { name: 'KMS_KEY_NAME', help: 'Cloud KMS key; {location} is filled in' },
+    {
+      name: 'SECRET_LOCATION',
+      help: 'location of a regional secret; without it, one that Google replicates',
+    },
     { name: 'KEEP_VERSIONS', help: 'older versions that stay enabled (default 1)' },
+    {
+      name: 'PREVIOUS_FOR_SECONDS',
+      help: 'how long one stays enabled after it was replaced (default: until KEEP_VERSIONS pushes it out)',
+    },
+    {
+      name: 'DESTROY_AFTER_SECONDS',
+      help: 'how long a disabled version stays before Google destroys it; 0: for ever (default 0)',
+    },
+    { name: 'REVOKE_PREVIOUS', help: 'any new text: all older versions are revoked now' },
+    {
+      name: 'TENANT_CHALLENGE',
+      help: 'value that the label pullwright-tenant of the project must have before anything is stored',
+    },
     { name: 'ON_DELETION', help: 'delete or retain (default delete)' },
     { name: 'ADOPT', help: "true takes over secrets without an owner's label" },
     { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to take on' },
@@ -40,8 +57,8 @@ const TABLE = {
     { name: 'GCP_API_TIMEOUT', help: 'for each answer (default 30s)' },
     { name: 'RUN_TIMEOUT', help: 'for the whole run (default 55s)' },
     {
-      name: 'SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT',
-      help: "other addresses than Google's",
+      name: 'SECRET_MANAGER_ENDPOINT, REGIONAL_SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT',
+      help: "other addresses than Google's; {location} is filled into the second",
     },
   ],
   exitCodes:
@@ -53,7 +70,7 @@ const TABLE = {
     reads: ['<PULL_SECRET_FILE>', '<GOOGLE_APPLICATION_CREDENTIALS>'],
     writes: ['<RESULT_FILE>', '<TERMINATION_LOG>'],
     hosts: [
-      'secretmanager.googleapis.com, iamcredentials.googleapis.com, the metadata server, the API server; cloudresourcemanager.googleapis.com with --dry-run; sts.googleapis.com with federation; oauth2.googleapis.com with a key file',
+      'secretmanager.googleapis.com, secretmanager.<location>.rep.googleapis.com, iamcredentials.googleapis.com, the metadata server, the API server; cloudresourcemanager.googleapis.com with --dry-run and with a challenge; sts.googleapis.com with federation; oauth2.googleapis.com with a key file',
     ],
     api: ['get, create, patch, delete secrets/pull-secret (management namespace)'],
   },

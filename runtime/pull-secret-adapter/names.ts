@@ -15,6 +15,8 @@ export const SECRET_NAME_ANNOTATION = 'hyperfleet.io/secret-name';
 export const TARGET_ANNOTATION = 'pullwright.dev/target';
 /** On the record of a cluster: any new text asks for what is stored to be looked at now. */
 export const VERIFY_ANNOTATION = 'pullwright.dev/verify';
+/** On the record of a cluster: any new text asks for all older versions to be revoked now. */
+export const REVOKE_ANNOTATION = 'pullwright.dev/revoke';
 export const HASH_ANNOTATION = 'pullwright.dev/content';
 export const ATTEMPT_ANNOTATION = 'pullwright.dev/attempt';
 

@@ -64,7 +64,7 @@ export const OUTCOMES: Readonly<Record<OutcomeReason, OutcomeKind>> = {
   IamPermissionDenied: { exitCode: 77, class: 'denied' },
   ManagementPermissionDenied: { exitCode: 77, class: 'denied' },
   ApiDisabled: { exitCode: 77, class: 'denied' },
-  TenancyUnproven: { exitCode: 77, class: 'denied' },
+  TenancyUnproven: { exitCode: 77, class: 'retry' },
   PolicyDenied: { exitCode: 77, class: 'denied' },
   BillingDisabled: { exitCode: 77, class: 'denied' },
   InvalidConfiguration: { exitCode: 78, class: 'terminal' },

@@ -10,6 +10,8 @@ import { fillTemplate } from './templates.ts';
 export interface GooglePlace {
   readonly kind: 'google';
   readonly project: string;
+  /** Of a regional secret; absent for one that Google replicates. */
+  readonly location?: string;
   readonly secret: string;
 }
 
@@ -24,6 +26,10 @@ export type Place = GooglePlace | KubernetesPlace;
 /** Identifiers that fit into a resource path of GCP; the part before the colon is the domain of an older project. */
 export const PROJECT_ID: RegExp = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
 export const GCP_SECRET_NAME: RegExp = /^[A-Za-z0-9_-]{1,255}$/;
+/** A region of Google's, such as `europe-west3`; it becomes part of a host name. */
+export const LOCATION: RegExp = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** A replication policy, filled in. */
+const REPLICATION = /^(automatic|user-managed:[a-z][a-z0-9-]*(,[a-z][a-z0-9-]*)*)$/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
@@ -38,12 +44,14 @@ const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
  * const place = readPlace('projects/cust/secrets/hyperfleet-cls-1-pull-secret');
  * assert.deepEqual(place, { kind: 'google', project: 'cust', secret: 'hyperfleet-cls-1-pull-secret' });
  * assert.equal(place && placeText(place), 'projects/cust/secrets/hyperfleet-cls-1-pull-secret');
+ * assert.equal(readPlace('projects/cust/locations/europe-west3/secrets/s')?.kind, 'google');
  * assert.equal(readPlace('namespaces/../secrets/x'), undefined);
  * ```
  */
 export function placeText(place: Place): string {
   if (place.kind === 'kubernetes') return `namespaces/${place.namespace}/secrets/${place.secret}`;
-  return `projects/${place.project}/secrets/${place.secret}`;
+  const location = place.location === undefined ? '' : `/locations/${place.location}`;
+  return `projects/${place.project}${location}/secrets/${place.secret}`;
 }
 
 /** Undefined for anything that is no place: whoever wrote it, no path is made of it. */
@@ -60,11 +68,14 @@ function readKubernetes(parts: readonly string[]): KubernetesPlace | undefined {
 }
 
 function readGoogle(parts: readonly string[]): GooglePlace | undefined {
-  const [kind, project = '', plural, secret = ''] = parts;
-  if (parts.length !== 4 || kind !== 'projects' || plural !== 'secrets') return undefined;
-  return PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret)
-    ? { kind: 'google', project, secret }
-    : undefined;
+  const [kind, project = '', ...rest] = parts;
+  const [plural, secret = ''] = rest.slice(-2);
+  const regional = rest.length === 4 && rest[0] === 'locations';
+  if (kind !== 'projects' || plural !== 'secrets' || !(regional || rest.length === 2)) return undefined;
+  if (!PROJECT_ID.test(project) || !GCP_SECRET_NAME.test(secret)) return undefined;
+  const location = regional ? (rest[1] ?? '') : undefined;
+  if (location === undefined) return { kind: 'google', project, secret };
+  return LOCATION.test(location) ? { kind: 'google', project, location, secret } : undefined;
 }
 
 /** Each once, sorted; what is no place is left out. */
@@ -83,6 +94,7 @@ export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettin
           {
             kind: 'google',
             project,
+            ...(settings.location === '' ? {} : { location: secretLocation(cluster, settings) }),
             secret: gcpSecretName(settings, cluster),
           },
         ];
@@ -101,6 +113,14 @@ export function managementNamespace(
   return fillTemplate(settings.managementNamespace, cluster);
 }
 
+/** Where a regional secret is; empty for one that Google replicates. */
+export function secretLocation(
+  cluster: HyperfleetCluster,
+  settings: Pick<AdapterSettings, 'location'>,
+): string {
+  return fillTemplate(settings.location, { ...cluster, project: cluster.projectId });
+}
+
 /** Namespaces that no cluster may have its pull secret in, whatever its name or identifier says. */
 const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 
@@ -108,6 +128,8 @@ const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const namespace = managementNamespace(cluster, settings);
   const secret = gcpSecretName(settings, cluster);
+  const location = secretLocation(cluster, settings);
+  const replication = fillTemplate(settings.replication, { ...cluster, project: cluster.projectId });
   return [
     ...(namespace === '' || NAMESPACE.test(namespace)
       ? []
@@ -118,5 +140,15 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
     ...(GCP_SECRET_NAME.test(secret)
       ? []
       : ['the name in Secret Manager would be none: wanted up to 255 of A-Z, a-z, 0-9, _ and -']),
+    ...(settings.location === '' || LOCATION.test(location)
+      ? []
+      : [
+          `"${settings.location}" gives no location for this cluster: wanted such as europe-west3${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
+        ]),
+    ...(REPLICATION.test(replication)
+      ? []
+      : [
+          `"${settings.replication}" gives no replication policy for this cluster: wanted automatic or user-managed:LOCATION[,LOCATION]${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
+        ]),
   ];
 }

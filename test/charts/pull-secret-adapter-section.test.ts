@@ -53,9 +53,12 @@ const EVERY_OPTION = {
   replication: 'user-managed:{region},europe-west4',
   kmsKey: 'projects/{project}/locations/{location}/keyRings/r/cryptoKeys/k',
   keepVersions: 2,
+  previousForSeconds: 604_800,
+  destroyAfterSeconds: 2_592_000,
   onDeletion: 'retain',
   adopt: true,
   tenants: { 'a@example.com': ['of-a', 'a-*'] },
+  challenge: 'project-label',
   tenantKey: 'labels.team',
   verifyEverySeconds: 3600,
   deniedRetrySeconds: 0,
@@ -82,7 +85,9 @@ test('every option of the adapter is a flag that the command knows', async () =>
     'image-pull-secret',
     'service-account',
   ];
-  const known = new Set(args.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2)));
+  const regional = workload(rendered({ adapterOptions: { location: '{region}' } }), 'pull-secret-adapter');
+  const all = [...args, ...(regional.spec.containers[0]?.args ?? [])];
+  const known = new Set(all.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2)));
   const without = Object.keys((await adapterCommand.spec()).flags).filter(
     (name) => !known.has(name) && ![...own, ...elsewhere, 'job-federation', 'job-ca'].includes(name),
   );

@@ -4,6 +4,7 @@ import { suite } from '../support/suite.ts';
 import { jobDryRuns } from './job-dry-run.ts';
 import { jobFaults } from './job-faults.ts';
 import { jobIdentities, jobKeyFile } from './job-identities.ts';
+import { jobRotation } from './job-rotation.ts';
 import { jobScenarios } from './job-scenarios.ts';
 import { jobProgram, runJobHere } from './run-job.ts';
 
@@ -11,6 +12,7 @@ const test = suite('job');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
 jobScenarios(test, runJobHere);
+jobRotation(test, runJobHere);
 jobDryRuns(test, runJobHere);
 jobFaults(test, runJobHere);
 jobIdentities(test, runJobHere);

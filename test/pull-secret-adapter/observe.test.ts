@@ -1,8 +1,12 @@
 /** How a Job ended is what its own container says, whatever else stands in the pod. */
 import assert from 'node:assert/strict';
-import { viewJob } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import { viewJob, viewRecord } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import { REVOKE_ANNOTATION } from '../../runtime/pull-secret-adapter/names.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
+import { cluster } from './reconcile-parts.ts';
 
 const test = suite('viewJob');
 
@@ -99,5 +103,30 @@ test('what an earlier pod of the Job removed stays removed when the next one fin
   ]);
   assert.deepEqual(result?.receipt, { [places[0]]: 'removed', [places[1]]: 'removed' });
 });
+
+test('who asks for a revocation is answered now, by a Job that knows the request', () => {
+  const record = viewRecord({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'r', annotations: { [REVOKE_ANNOTATION]: 'leaked' } },
+  });
+  assert.deepEqual([record.revokeRequest, record.verifyRequest], ['leaked', 'leaked']);
+  const task = { job: 'j', purpose: 'store', attempt: 1, ...record } as const;
+  const { spec } = jobObject(cluster(), DEFAULT_SETTINGS, task) as unknown as JobSpec;
+  const env = new Map(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
+  assert.equal(env.get('REVOKE_PREVIOUS'), 'leaked');
+});
+
+interface JobSpec {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly [
+          { readonly env: readonly { readonly name: string; readonly value?: string }[] },
+        ];
+      };
+    };
+  };
+}
 
 test.run();

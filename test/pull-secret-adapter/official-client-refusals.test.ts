@@ -86,6 +86,45 @@ else {
       says: /too large/,
     },
     {
+      name: 'a key of another location',
+      reason: 'INVALID_ARGUMENT: it has to be where the replica is, and global for replication everywhere',
+      call: ({ client }) =>
+        client.createSecret({
+          parent: PARENT,
+          secretId: 's',
+          secret: {
+            replication: {
+              automatic: {
+                customerManagedEncryption: {
+                  kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k',
+                },
+              },
+            },
+          },
+        }),
+      code: 3,
+      says: /must be in the location/,
+    },
+    {
+      name: 'a regional secret at the endpoint of the others',
+      reason: 'INVALID_ARGUMENT',
+      call: ({ client }) =>
+        client.createSecret({ parent: `${PARENT}/locations/europe-west3`, secretId: 's', secret: {} }),
+      code: 3,
+      says: /endpoint of their location/,
+    },
+    {
+      name: 'a delay of destruction of less than a day',
+      reason: 'INVALID_ARGUMENT',
+      call: async (scene) => {
+        await makeSecret(scene);
+        const secret = { name: SECRET, versionDestroyTtl: { seconds: 3600 } };
+        await scene.client.updateSecret({ secret, updateMask: { paths: ['version_destroy_ttl'] } });
+      },
+      code: 3,
+      says: /version_destroy_ttl/,
+    },
+    {
       name: 'replication changed later',
       reason: 'it cannot be',
       call: async (scene) => {

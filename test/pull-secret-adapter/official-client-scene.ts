@@ -25,7 +25,16 @@ const Client = await officialClient();
 export const missingClient: string | undefined = typeof Client === 'string' ? Client : undefined;
 
 /** Runs the body with a fresh double, and closes both ends whatever happens. */
-export async function withClient(body: (scene: ClientScene) => Promise<void>): Promise<void> {
+export function withClient(body: (scene: ClientScene) => Promise<void>): Promise<void> {
+  return withClientAt('127.0.0.1', body);
+}
+
+/** The same, with a client of the endpoint of a location. */
+export function withRegionalClient(body: (scene: ClientScene) => Promise<void>): Promise<void> {
+  return withClientAt('localhost', body);
+}
+
+async function withClientAt(apiEndpoint: string, body: (scene: ClientScene) => Promise<void>): Promise<void> {
   if (typeof Client === 'string') throw new Error(Client);
   const double = await SecretManagerDouble.start();
   process.env['GCE_METADATA_HOST'] = double.host;
@@ -33,7 +42,7 @@ export async function withClient(body: (scene: ClientScene) => Promise<void>): P
   const client = new Client({
     fallback: true,
     protocol: 'http',
-    apiEndpoint: '127.0.0.1',
+    apiEndpoint,
     port: double.port,
     projectId: 'p',
   });

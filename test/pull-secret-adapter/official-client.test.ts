@@ -10,7 +10,19 @@ import {
   refusal,
   SECRET,
   withClient,
+  withRegionalClient,
 } from './official-client-scene.ts';
+
+const GLOBAL_KEY = 'projects/p/locations/global/keyRings/r/cryptoKeys/k';
+
+/** Without the fields that the client adds as empty. */
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value, (key, one: unknown) =>
+      one === null || key === 'automatic_' || key === 'replication' ? undefined : one,
+    ),
+  );
+}
 
 const test = suite("double of Secret Manager under Google's client");
 
@@ -125,6 +137,77 @@ else {
       assert.equal(enabled.length, 4);
       const [secrets] = await scene.client.listSecrets({ parent: PARENT });
       assert.equal(secrets.length, 1);
+    }));
+
+  test('a delayed destruction disables first, can be taken back, and is done when its time has come', () =>
+    withClient(async (scene) => {
+      const { client, double } = scene;
+      await makeSecret(scene, ['one', 'two']);
+      const seconds = 2 * 86_400;
+      const secret = { name: SECRET, versionDestroyTtl: { seconds } };
+      const [changed] = await client.updateSecret({ secret, updateMask: { paths: ['version_destroy_ttl'] } });
+      assert.equal(Number((changed['versionDestroyTtl'] as { seconds: unknown }).seconds), seconds);
+      const version = { name: `${SECRET}/versions/1` };
+      const [scheduled] = await client.destroySecretVersion(version);
+      const due = Number((scheduled['scheduledDestroyTime'] as { seconds: unknown }).seconds);
+      assert.deepEqual(
+        [scheduled['state'], Math.abs(due - Date.now() / 1000 - seconds) < 600],
+        ['DISABLED', true],
+      );
+      const [back] = await client.enableSecretVersion(version);
+      assert.deepEqual([back['state'], back['scheduledDestroyTime']], ['ENABLED', null]);
+      await client.destroySecretVersion(version);
+      double.passTime(Date.now() + (seconds + 60) * 1000);
+      const [gone] = await client.getSecretVersion(version);
+      assert.equal(gone['state'], 'DESTROYED');
+    }));
+
+  test('locations and keys come back as they were asked for', () =>
+    withClient(async ({ client }) => {
+      const replicas = ['europe-west1', 'europe-west4'].map((location) => ({
+        location,
+        customerManagedEncryption: {
+          kmsKeyName: `projects/p/locations/${location}/keyRings/r/cryptoKeys/k`,
+        },
+      }));
+      const secret = { replication: { userManaged: { replicas } } };
+      await client.createSecret({ parent: PARENT, secretId: 's', secret });
+      const [read] = await client.getSecret({ name: SECRET });
+      assert.deepEqual(plain(read['replication']), secret.replication);
+      const automatic = { customerManagedEncryption: { kmsKeyName: GLOBAL_KEY } };
+      await client.createSecret({
+        parent: PARENT,
+        secretId: 't',
+        secret: { replication: { automatic } },
+      });
+      const [second] = await client.getSecret({ name: `${PARENT}/secrets/t` });
+      assert.deepEqual(plain(second['replication']), { automatic });
+    }));
+
+  test('a regional secret lives at the endpoint of its location: made, read, rotated, listed, deleted', () =>
+    withRegionalClient(async ({ client }) => {
+      const parent = `${PARENT}/locations/europe-west3`;
+      const name = `${parent}/secrets/s`;
+      const key = { kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k' };
+      await client.createSecret({ parent, secretId: 's', secret: { customerManagedEncryption: key } });
+      const [read] = await client.getSecret({ name });
+      assert.deepEqual(
+        [read['name'], read['replication'], plain(read['customerManagedEncryption'])],
+        ['projects/123456/locations/europe-west3/secrets/s', null, key],
+      );
+      const data = Buffer.from('one');
+      const [added] = await client.addSecretVersion({ parent: name, payload: { data } });
+      assert.equal(added['name'], 'projects/123456/locations/europe-west3/secrets/s/versions/1');
+      const [payload] = await client.accessSecretVersion({ name: `${name}/versions/latest` });
+      assert.equal(Buffer.from(payloadOf(payload).data).toString(), 'one');
+      const [versions] = await client.listSecretVersions({ parent: name, filter: 'state:ENABLED' });
+      assert.equal(versions.length, 1);
+      const [listed] = await client.listSecrets({ parent });
+      assert.equal(listed.length, 1);
+      const [disabled] = await client.disableSecretVersion({ name: `${name}/versions/1` });
+      assert.equal(disabled['state'], 'DISABLED');
+      await client.deleteSecret({ name });
+      assert.equal((await refusal(client.getSecret({ name }))).code, 5);
     }));
 
   test('of permissions it says those that are there, and none for a secret that is not', () =>

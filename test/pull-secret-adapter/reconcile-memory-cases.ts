@@ -1,7 +1,17 @@
 /** What is stored stays available while preconditions, labels and attempts come and go; what keeps work from starting. */
 
 import type { ReconcileCase } from './reconcile-cases.ts';
-import { cluster, failedJob, job, ownStored, READY, RECORD, report, SECRET } from './reconcile-parts.ts';
+import {
+  cluster,
+  failedJob,
+  job,
+  ownStored,
+  READY,
+  RECORD,
+  report,
+  SECRET,
+  storedJob,
+} from './reconcile-parts.ts';
 
 export const MEMORY_CASES: readonly ReconcileCase[] = [
   {
@@ -108,5 +118,55 @@ export const MEMORY_CASES: readonly ReconcileCase[] = [
     phase: 'waiting',
     effects: [],
     available: 'False TenancyUnproven',
+  },
+  {
+    name: 'a project of nobody, with a challenge',
+    reason: 'whose label it should carry is not known',
+    of: cluster({ created_by: '' }),
+    settings: { challenge: 'project-label' },
+    phase: 'waiting',
+    effects: [],
+    available: 'False TenancyUnproven',
+  },
+  {
+    name: 'a region that is missing where the location names it',
+    reason: 'judged before anything is made',
+    settings: { location: '{region}' },
+    phase: 'invalid',
+    effects: [],
+    available: 'False InvalidConfiguration',
+  },
+  {
+    name: 'the same of replication',
+    reason: 'a Job would only be refused',
+    settings: { replication: 'user-managed:{region}' },
+    phase: 'invalid',
+    effects: [],
+    available: 'False InvalidConfiguration',
+  },
+  {
+    name: 'an older version is due',
+    reason: 'the Job that is there has told when; its successor retires it',
+    jobs: [storedJob('2026-01-01T00:59:00Z', '2026-01-01T00:50:00Z')],
+    phase: 'stored',
+    effects: [],
+    available: 'True SecretAvailable',
+    after: ['remove-job'],
+  },
+  {
+    name: 'an older version is due, and the last Job could not retire it a moment ago',
+    reason: 'not one Job after the other without a pause',
+    jobs: [storedJob('2026-01-01T00:50:00Z', '2026-01-01T00:59:59Z')],
+    phase: 'stored',
+    effects: [],
+    available: 'True SecretAvailable',
+  },
+  {
+    name: 'an older version is due tomorrow',
+    reason: 'not yet',
+    jobs: [storedJob('2026-01-02T00:00:00Z', '2026-01-01T00:50:00Z')],
+    phase: 'stored',
+    effects: [],
+    available: 'True SecretAvailable',
   },
 ];

@@ -130,8 +130,23 @@ export function failedJob(reason: string, finishedAt: string): JobView {
   });
 }
 
+/** The Job ended well, and told when the older version is due. */
+export function storedJob(previousUntil: string, finishedAt: string): JobView {
+  return job({
+    phase: 'succeeded',
+    finishedAt,
+    result: { status: 'success', reason: 'SecretUnchanged', message: 'm', details: { previousUntil } },
+  });
+}
+
 /** The record of {@link PLACES}. */
-export const RECORD: RecordView = { uid: 'r', resourceVersion: '1', places: PLACES, verifyRequest: '' };
+export const RECORD: RecordView = {
+  uid: 'r',
+  resourceVersion: '1',
+  places: PLACES,
+  verifyRequest: '',
+  revokeRequest: '',
+};
 
 /** The Job that deletes, ended well, with what became of the places. */
 export function deletionJob(

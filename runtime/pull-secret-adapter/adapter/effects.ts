@@ -85,7 +85,11 @@ async function start(
     : undefined;
   const { traceparent } = context;
   const trace = traceparent === undefined ? {} : { traceparent };
-  const task = { ...effect, verifyRequest: record?.verifyRequest ?? '', ...trace };
+  const requests = {
+    verifyRequest: record?.verifyRequest ?? '',
+    revokeRequest: record?.revokeRequest ?? '',
+  };
+  const task = { ...effect, ...requests, ...trace };
   const job = await applyJob(jobObject(cluster, settings, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)

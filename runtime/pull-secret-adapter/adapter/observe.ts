@@ -7,6 +7,7 @@ import {
   GENERATION_ANNOTATION,
   HASH_ANNOTATION,
   PURPOSE_LABEL,
+  REVOKE_ANNOTATION,
   TARGET_ANNOTATION,
   VERIFY_ANNOTATION,
 } from '../names.ts';
@@ -101,9 +102,10 @@ function templateEnv({ spec }: KubeObject): EnvReader {
 function placesOfJob(job: KubeObject): readonly string[] {
   const value = templateEnv(job);
   const of = (name: string): string => value(name) ?? '';
+  const location = of('SECRET_LOCATION');
   return uniquePlaces([
     ...of('PLACES').split(' '),
-    `projects/${of('GCP_PROJECT_ID')}/secrets/${of('SECRET_NAME')}`,
+    `projects/${of('GCP_PROJECT_ID')}${location === '' ? '' : `/locations/${location}`}/secrets/${of('SECRET_NAME')}`,
     `namespaces/${of('MANAGEMENT_NAMESPACE')}/secrets/${of('MANAGEMENT_SECRET_NAME')}`,
   ]);
 }
@@ -173,16 +175,21 @@ export interface RecordView {
   readonly places: readonly string[];
   /** Text that asks for what is stored to be looked at; empty: nobody asks. */
   readonly verifyRequest: string;
+  /** Text that asks for older versions to be revoked; empty: nobody asks. */
+  readonly revokeRequest: string;
 }
 
 /** Reads the record. */
 export function viewRecord(record: KubeObject): RecordView {
   const data = record['data'] as { readonly places?: unknown } | undefined;
+  const asked = (name: string): string => String(record.metadata.annotations?.[name] ?? '').slice(0, 128);
   return {
     uid: record.metadata.uid ?? '',
     resourceVersion: record.metadata.resourceVersion ?? '',
     places: uniquePlaces(typeof data?.places === 'string' ? data.places.split('\n') : []),
-    verifyRequest: String(record.metadata.annotations?.[VERIFY_ANNOTATION] ?? '').slice(0, 128),
+    // Who asks for a revocation wants to be answered now.
+    verifyRequest: [asked(VERIFY_ANNOTATION), asked(REVOKE_ANNOTATION)].filter(Boolean).join(' revoke: '),
+    revokeRequest: asked(REVOKE_ANNOTATION),
   };
 }
 

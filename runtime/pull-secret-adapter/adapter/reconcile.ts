@@ -108,9 +108,20 @@ function isNewRequest({ record }: Pick<Situation, 'record'>, answered: string): 
 /** When what is stored has to be proved again; zero or less: now. */
 function verifyInMs({ settings, record, now }: Situation, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
-  if (settings.verifyEverySeconds === 0) return Number.POSITIVE_INFINITY;
-  const age = now.getTime() - Date.parse(stored.verifiedTime);
-  return Number.isNaN(age) ? 0 : settings.verifyEverySeconds * 1000 - age;
+  const provedAt = Date.parse(stored.verifiedTime);
+  if (Number.isNaN(provedAt)) return settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : 0;
+  const every = settings.verifyEverySeconds === 0 ? Number.POSITIVE_INFINITY : settings.verifyEverySeconds;
+  return Math.min(provedAt + every * 1000, retirementDueAt(stored, provedAt)) - now.getTime();
+}
+
+/** A Job that could not retire what was due is not followed by the next at once. */
+const BETWEEN_RETIREMENTS_MS = 60_000;
+
+/** When the older version that is still enabled has to go, by the Job's own words. */
+function retirementDueAt({ details }: StoredState, provedAt: number): number {
+  const { previousUntil } = details;
+  const until = typeof previousUntil === 'string' ? Date.parse(previousUntil) : Number.NaN;
+  return Number.isNaN(until) ? Number.POSITIVE_INFINITY : Math.max(until, provedAt + BETWEEN_RETIREMENTS_MS);
 }
 
 function start(situation: Situation, attempt: number, plan: Plan): ClusterOutcome {

@@ -23,8 +23,9 @@ import {
   VERIFY_ANNOTATION,
 } from '../names.ts';
 import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
-import { managementNamespace, readPlace } from '../places.ts';
+import { managementNamespace, readPlace, secretLocation } from '../places.ts';
 import { accountDomain, fillTemplate } from '../templates.ts';
+import { challengeOf } from '../tenancy.ts';
 import type { Purpose } from './observe.ts';
 import type { AdapterSettings } from './settings.ts';
 import { contentHash, targetHash } from './situation.ts';
@@ -80,6 +81,8 @@ export interface JobRequest {
   readonly places: readonly string[];
   /** The request that it answers. */
   readonly verifyRequest?: string;
+  /** The request by which older versions are revoked. */
+  readonly revokeRequest?: string;
   /** W3C Trace Context. */
   readonly traceparent?: string;
 }
@@ -101,7 +104,7 @@ export function jobObject(
     needsApiServer: needsApiServer(cluster, settings, step),
     env: {
       ...(step.purpose === 'store'
-        ? storeEnvironment(cluster, settings)
+        ? { ...storeEnvironment(cluster, settings), REVOKE_PREVIOUS: step.revokeRequest ?? '' }
         : deleteEnvironment(cluster, settings, step.places)),
       ...(step.traceparent === undefined ? {} : { TRACEPARENT: step.traceparent }),
     },
@@ -204,9 +207,14 @@ function storeEnvironment(
     ...commonEnvironment(cluster),
     GCP_PROJECT_ID: project,
     SECRET_NAME: gcpSecretName(settings, cluster),
-    REPLICATION_POLICY: fillTemplate(settings.replication, { ...cluster, project, region }),
+    SECRET_LOCATION: secretLocation(cluster, settings),
+    REPLICATION_POLICY:
+      settings.location === '' ? fillTemplate(settings.replication, { ...cluster, project, region }) : '',
     KMS_KEY_NAME: fillTemplate(settings.kmsKey, { ...cluster, project, region }),
     KEEP_VERSIONS: String(settings.keepVersions),
+    PREVIOUS_FOR_SECONDS: String(settings.previousForSeconds ?? ''),
+    DESTROY_AFTER_SECONDS: String(settings.destroyAfterSeconds),
+    TENANT_CHALLENGE: settings.challenge === 'none' ? '' : challengeOf(cluster, settings),
     GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: accountDomain(project) }),
     MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
     MANAGEMENT_SECRET_NAME: settings.pullSecretName,

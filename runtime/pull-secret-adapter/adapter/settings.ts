@@ -32,12 +32,18 @@ export interface AdapterSettings {
   readonly federation: string;
   /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
   readonly jobAuthorities: string;
+  /** Of regional secrets, such as `{region}`; empty: secrets that Google replicates. */
+  readonly location: string;
   /** `automatic`, or `user-managed:LOCATION[,LOCATION]`. @default {'automatic'} */
   readonly replication: string;
   /** Key of Cloud KMS, empty for Google's own. */
   readonly kmsKey: string;
   /** Older versions that stay enabled while both credentials are in use. @default {1} */
   readonly keepVersions: number;
+  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  readonly previousForSeconds: number | undefined;
+  /** So long a disabled version stays before Google destroys it; 0: for ever. @default {0} */
+  readonly destroyAfterSeconds: number;
   /** What deletion does to the secret in the customer's project. @default {'delete'} */
   readonly onDeletion: 'delete' | 'retain';
   /** Take over secrets that carry no owner's label. @default {false} */
@@ -53,6 +59,8 @@ export interface AdapterSettings {
   readonly repeatSeconds: number;
   /** Projects that each tenant may name; undefined: nobody checks. */
   readonly tenants: TenantProjects | undefined;
+  /** What proves that a project lets the tenant in, before anything goes there. @default {'none'} */
+  readonly challenge: 'none' | 'project-label';
   /** Where a cluster's document names its tenant: `created_by`, `tenancy.KEY` or `labels.KEY`. @default {'created_by'} */
   readonly tenantKey: string;
   /** Further environment of the Job, such as endpoints in a test. */
@@ -73,9 +81,12 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   serviceAccount: 'pullsecret-adapter-job',
   federation: '',
   jobAuthorities: '',
+  location: '',
   replication: 'automatic',
   kmsKey: '',
   keepVersions: 1,
+  previousForSeconds: undefined,
+  destroyAfterSeconds: 0,
   onDeletion: 'delete',
   adopt: false,
   jobTtlSeconds: 3600,
@@ -84,6 +95,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   deniedRetrySeconds: 3600,
   repeatSeconds: 10,
   tenants: undefined,
+  challenge: 'none',
   tenantKey: 'created_by',
   jobEnv: {},
 };

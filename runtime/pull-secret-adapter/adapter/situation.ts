@@ -110,11 +110,12 @@ export function recordedPlaces(situation: Situation): readonly string[] {
 
 /** Also of a report from before places were recorded, and of the existing adapter's. */
 function placesOfReport(own: AdapterStatus | undefined): readonly string[] {
-  const { places, gcpProject: project, secretName: secret, managementSecret } = own?.data ?? {};
+  const { places, secretPath, gcpProject: project, secretName: secret, managementSecret } = own?.data ?? {};
   const [namespace, name] = typeof managementSecret === 'string' ? managementSecret.split('/') : [];
   return [
     ...(Array.isArray(places) ? places.filter((one) => typeof one === 'string') : []),
-    ...(typeof project === 'string' && typeof secret === 'string'
+    ...(typeof secretPath === 'string' ? [secretPath] : []),
+    ...(secretPath === undefined && typeof project === 'string' && typeof secret === 'string'
       ? [`projects/${project}/secrets/${secret}`]
       : []),
     ...(namespace === undefined ? [] : [`namespaces/${namespace}/secrets/${name ?? ''}`]),

@@ -56,12 +56,14 @@ export function storeGate(
  */
 export function tenancyFault(
   { tenantFields, projectId = '' }: Pick<HyperfleetCluster, 'tenantFields' | 'projectId'>,
-  { tenants, tenantKey }: Pick<AdapterSettings, 'tenants' | 'tenantKey'>,
+  { tenants, tenantKey, challenge }: Pick<AdapterSettings, 'tenants' | 'tenantKey' | 'challenge'>,
 ): string | undefined {
-  if (tenants === undefined) return undefined;
+  if (tenants === undefined && challenge === 'none') return undefined;
   const { [tenantKey]: tenant } = tenantFields;
   if (tenant === undefined || tenant === '')
-    return `the cluster names no tenant: wanted a value of "${tenantKey}" that is in the list of tenants`;
+    return `the cluster names no tenant: wanted a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
+  // The project itself is asked by the Job, before anything else is.
+  if (tenants === undefined) return undefined;
   const allowed = Object.hasOwn(tenants, tenant) ? (tenants[tenant] ?? []) : [];
   const found = allowed.some((pattern) =>
     pattern.endsWith('*') ? projectId.startsWith(pattern.slice(0, -1)) : projectId === pattern,

@@ -2,7 +2,20 @@
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { CLUSTER_ID } from '../cluster-event.ts';
 import { type Place, readPlace } from '../places.ts';
-import { JobError } from './gcp-error.ts';
+import {
+  choice,
+  durationMs,
+  endpoint,
+  type JobEnvironment,
+  labelsOf,
+  locationOf,
+  policyOf,
+  regionalEndpoint,
+  replicationOf,
+  wholeNumber,
+  wrong,
+} from './config-values.ts';
+import type { RetirementPolicy } from './retirement.ts';
 import type { Replication } from './secret-manager.ts';
 
 /** The task as the existing job knows it. */
@@ -16,11 +29,18 @@ export interface JobTask {
 export interface JobConfig extends JobTask {
   readonly mode: 'store' | 'delete';
   readonly clusterName: string;
+  /** Of a regional secret; undefined for one that Google replicates. */
+  readonly location: string | undefined;
+  /** Value of the label on the project that lets the tenant in; empty: nobody asks. */
+  readonly challenge: string;
   readonly generation: number;
   /** Undefined: whatever the secret has. */
   readonly replication: Replication | undefined;
   readonly extraLabels: Readonly<Record<string, string>>;
-  readonly keepVersions: number;
+  /** What becomes of older versions. */
+  readonly policy: RetirementPolicy;
+  /** Any text by which older versions are revoked at once; empty: nobody asks. */
+  readonly revoke: string;
   readonly onDeletion: 'delete' | 'retain';
   readonly adopt: boolean;
   readonly impersonate: string;
@@ -29,6 +49,8 @@ export interface JobConfig extends JobTask {
   /** What a deletion goes to. */
   readonly places: readonly Place[];
   readonly secretManagerEndpoint: string;
+  /** With `{location}`, for regional secrets. */
+  readonly regionalEndpoint: string;
   readonly iamCredentialsEndpoint: string;
   /** Of Cloud Resource Manager; a dry run asks it for permissions. */
   readonly resourceManagerEndpoint: string;
@@ -39,8 +61,6 @@ export interface JobConfig extends JobTask {
   readonly resultFile: string;
   readonly terminationLog: string;
 }
-
-export type JobEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The checks of the existing job, in its order and words.
@@ -94,7 +114,7 @@ function placesOf(env: JobEnvironment): readonly Place[] {
   const namespace = env['MANAGEMENT_NAMESPACE'] ?? '';
   const name = env['MANAGEMENT_SECRET_NAME'] ?? 'pull-secret';
   const named = [
-    ...(project === '' ? [] : [`projects/${project}/secrets/${secretNameOf(env)}`]),
+    ...(project === '' ? [] : [`projects/${project}${locationPath(env)}/secrets/${secretNameOf(env)}`]),
     ...(namespace === '' ? [] : [`namespaces/${namespace}/secrets/${name}`]),
   ];
   return (given.length > 0 ? given : named).map((text) => {
@@ -103,6 +123,11 @@ function placesOf(env: JobEnvironment): readonly Place[] {
       throw wrong('PLACES holds what is no place: wanted projects/P/secrets/S or namespaces/N/secrets/S');
     return place;
   });
+}
+
+function locationPath(env: JobEnvironment): string {
+  const location = env['SECRET_LOCATION'] ?? '';
+  return location === '' ? '' : `/locations/${location}`;
 }
 
 /** Who and where; the part that the existing job has. */
@@ -146,15 +171,19 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
   return {
     clusterName: text('CLUSTER_NAME'),
     generation: wholeNumber(env, 'CLUSTER_GENERATION', 0),
+    location: locationOf(env),
+    challenge: text('TENANT_CHALLENGE'),
     replication: replicationOf(env),
     extraLabels: labelsOf(text('SECRET_LABELS')),
-    keepVersions: wholeNumber(env, 'KEEP_VERSIONS', 1),
+    policy: policyOf(env),
+    revoke: text('REVOKE_PREVIOUS').slice(0, 128),
     onDeletion: choice(env, 'ON_DELETION', ['delete', 'retain'], 'delete'),
     adopt: env['ADOPT'] === 'true',
     impersonate: text('GCP_SERVICE_ACCOUNT'),
     managementNamespace: text('MANAGEMENT_NAMESPACE'),
     managementSecretName: text('MANAGEMENT_SECRET_NAME', 'pull-secret'),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
+    regionalEndpoint: regionalEndpoint(env),
     iamCredentialsEndpoint: endpoint(
       env,
       'IAM_CREDENTIALS_ENDPOINT',
@@ -170,75 +199,4 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
     resultFile: text('RESULT_FILE'),
     terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
   };
-}
-
-function wrong(message: string): JobError {
-  return new JobError('InvalidConfiguration', message);
-}
-
-function choice<T extends string>(env: JobEnvironment, name: string, values: readonly T[], otherwise: T): T {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  const found = values.find((value) => value === given);
-  if (found === undefined) throw wrong(`${name} is not known: wanted ${values.join(' or ')}`);
-  return found;
-}
-
-function wholeNumber(env: JobEnvironment, name: string, otherwise: number): number {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  if (!/^\d{1,9}$/.test(given)) throw wrong(`${name} is not a whole number`);
-  return Number(given);
-}
-
-function durationMs(env: JobEnvironment, name: string, otherwise: number): number {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
-  if (match === null) throw wrong(`${name} is no duration: wanted such as 30s`);
-  return Number(match[1]) * (match[2] === 'ms' ? 1 : match[2] === 's' ? 1000 : 60_000);
-}
-
-/** Credentials go there: only TLS, or this very machine. */
-function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
-  const given = env[name] ?? '';
-  if (given === '') return otherwise;
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  const local = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
-  if (url === undefined || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
-    throw wrong(`${name} is no https URL`);
-  }
-  return url.origin;
-}
-
-/** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
-function replicationOf(env: JobEnvironment): Replication | undefined {
-  const policy = env['REPLICATION_POLICY'] ?? '';
-  const key = env['KMS_KEY_NAME'] ?? '';
-  const encryption = key === '' ? {} : { customerManagedEncryption: { kmsKeyName: key } };
-  if (policy === '' && key === '') return undefined;
-  if (policy === '' || policy === 'automatic') return { automatic: encryption };
-  const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
-  if (locations === undefined) {
-    throw wrong('REPLICATION_POLICY is not known: wanted automatic or user-managed:LOCATION[,LOCATION]');
-  }
-  const replicas = locations.map((location) => ({
-    location,
-    ...(key === ''
-      ? {}
-      : { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } }),
-  }));
-  return { userManaged: { replicas } };
-}
-
-/** `a=b,c=d`. */
-function labelsOf(text: string): Readonly<Record<string, string>> {
-  const labels: Record<string, string> = {};
-  for (const part of text.split(',').filter((entry) => entry.trim() !== '')) {
-    const match = /^\s*([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})\s*$/.exec(part);
-    if (match === null)
-      throw wrong('SECRET_LABELS is not of the form key=value,key=value of a-z, 0-9, _ and -');
-    labels[match[1] ?? ''] = match[2] ?? '';
-  }
-  return labels;
 }

@@ -5,6 +5,7 @@ import type { JobConfig } from './config.ts';
 import { GcpError, JobError } from './gcp-error.ts';
 import { assertPullSecret } from './job.ts';
 import { tryManagementSecret } from './management-secret.ts';
+import { assertTenant } from './project-challenge.ts';
 import { readNewest } from './read-version.ts';
 import { assertOurs } from './secret-ownership.ts';
 import type { JobExit, JobShell } from './shell.ts';
@@ -33,6 +34,7 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
   const { log, management } = shell;
   if (config.mode === 'store') assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation (DRY RUN MODE)');
+  if (config.mode === 'store') await assertTenant(config, shell);
   const { plan, permissions } = await planned(config, shell);
   log('info', 'dry-run', `DRY RUN: Would ${plan} secret: ${config.secretName}`);
   const details: Record<string, string> = {

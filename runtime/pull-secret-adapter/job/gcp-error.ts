@@ -61,6 +61,7 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   ListSecretVersions: 'secretmanager.versions.list',
   DisableSecretVersion: 'secretmanager.versions.disable',
   DestroySecretVersion: 'secretmanager.versions.destroy',
+  GetProject: 'resourcemanager.projects.get',
 };
 
 /** `secretmanager.versions.add` for `AddSecretVersion`. */

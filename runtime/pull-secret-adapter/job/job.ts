@@ -5,12 +5,15 @@
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 import { gcpLabels } from '../names.ts';
 import { type JobResult, OUTCOMES } from '../outcome.ts';
+import { placeText } from '../places.ts';
 import { judgePullSecret } from '../pull-secret.ts';
 import type { JobConfig } from './config.ts';
 import { JobError, permissionOf } from './gcp-error.ts';
 import { writeManagementSecret } from './management-secret.ts';
+import { assertTenant } from './project-challenge.ts';
 import { versionNumber } from './read-version.ts';
 import { removePlaces } from './remove-places.ts';
+import type { Replication } from './secret-manager.ts';
 import { done, explained, type JobExit, type JobLog, type JobShell, retried } from './shell.ts';
 import { type StoreResult, storeSecret } from './store-secret.ts';
 
@@ -66,6 +69,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log } = shell;
   assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation');
+  await retried(shell, () => assertTenant(config, shell));
   const leftOut = new Set<string>();
   const stored = await retried(shell, () =>
     storeSecret({
@@ -74,8 +78,10 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
       content: config.pullSecret,
       labels: { ...config.extraLabels, ...gcpLabels({ id: config.clusterId, name: config.clusterName }) },
       replication: config.replication,
+      location: config.location,
       generation: config.generation,
-      keepVersions: config.keepVersions,
+      policy: config.policy,
+      revoke: config.revoke,
       adopt: config.adopt,
       runner: shell.runner,
       now: shell.now,
@@ -111,15 +117,26 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
 
 /** What the adapter puts into the status, and into its metrics. */
 function storedDetails(config: JobConfig, stored: StoreResult): JobResult['details'] {
-  const { version, createdAt, enabledVersions, replication } = stored;
+  const { version, createdAt, enabledVersions, previousUntil, replication } = stored;
   return {
     secretName: config.secretName,
     secretVersion: versionNumber(version),
     ...(createdAt === undefined ? {} : { versionCreatedTime: createdAt }),
     ...(enabledVersions === undefined ? {} : { enabledVersions }),
+    ...(previousUntil === undefined ? {} : { previousUntil }),
     gcpProject: config.gcpProjectId,
-    secretPath: `projects/${config.gcpProjectId}/secrets/${config.secretName}`,
-    replicationPolicy: replication?.userManaged === undefined ? 'automatic' : 'user-managed',
+    secretPath: placeText({
+      kind: 'google',
+      project: config.gcpProjectId,
+      ...(config.location === undefined ? {} : { location: config.location }),
+      secret: config.secretName,
+    }),
+    replicationPolicy: policyName(replication),
     bytes: Buffer.byteLength(reveal(config.pullSecret)),
   };
+}
+
+function policyName(replication: Replication | undefined): string {
+  if (replication?.regional !== undefined) return 'regional';
+  return replication?.userManaged === undefined ? 'automatic' : 'user-managed';
 }

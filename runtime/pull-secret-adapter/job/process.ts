@@ -10,7 +10,8 @@ import { type Redacted, redact } from '../../rules/redacted.ts';
 import { readTraceparent } from '../names.ts';
 import type { GooglePlace, KubernetesPlace } from '../places.ts';
 import { accountDomain } from '../templates.ts';
-import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
+import { type JobConfig, readJobConfig, secretNameOf } from './config.ts';
+import type { JobEnvironment } from './config-values.ts';
 import { dryRunJob } from './dry-run.ts';
 import { JobError } from './gcp-error.ts';
 import { gcpIdentity } from './gcp-identity.ts';
@@ -56,8 +57,13 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
   const { secretManagerEndpoint, resourceManagerEndpoint, iamCredentialsEndpoint } = config;
+  const locations = [
+    config.location,
+    ...config.places.map((place) => (place.kind === 'google' ? place.location : undefined)),
+  ];
   const http = openHttpClient(options.env, [
     secretManagerEndpoint,
+    ...locations.flatMap((one) => (one === undefined ? [] : [regionalEndpointOf(config, one)])),
     resourceManagerEndpoint,
     iamCredentialsEndpoint,
   ]);
@@ -68,12 +74,17 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
   const client = needsCluster ? await openCluster(config, options) : undefined;
   try {
     const shell = {
-      manager: openManager(config, config.gcpProjectId, { signal, http }),
+      manager: openManager(
+        config,
+        { project: config.gcpProjectId, location: config.location },
+        { signal, http },
+      ),
       management:
         client === undefined || config.mode === 'delete'
           ? undefined
           : managementOf(config, client, config.managementNamespace, config.managementSecretName),
-      managerOf: (place: GooglePlace) => openManager(config, place.project, { signal, http }),
+      managerOf: ({ project, location }: GooglePlace) =>
+        openManager(config, { project, location }, { signal, http }),
       managementOf: (place: KubernetesPlace) => {
         if (client === undefined) throw new TypeError('No cluster was opened');
         return managementOf(config, client, place.namespace, place.secret);
@@ -139,17 +150,22 @@ function managementOf(
   };
 }
 
+function regionalEndpointOf({ regionalEndpoint }: JobConfig, location: string): string {
+  return new URL(regionalEndpoint.replaceAll('{location}', location)).origin;
+}
+
 function openManager(
   config: JobConfig,
-  project: string,
+  { project, location }: { readonly project: string; readonly location: string | undefined },
   { signal, http }: { readonly signal: AbortSignal; readonly http: HttpClient },
 ): SecretManager {
   // A domain-scoped project has another name in its service accounts.
   const impersonate = config.impersonate.replaceAll('{project}', () => accountDomain(project));
   return new SecretManager({
-    endpoint: config.secretManagerEndpoint,
+    endpoint: location === undefined ? config.secretManagerEndpoint : regionalEndpointOf(config, location),
     resourceManagerEndpoint: config.resourceManagerEndpoint,
     project,
+    location,
     token: gcpIdentity({ ...config, impersonate, signal, http }),
     http,
     timeoutMs: config.timeoutMs,

@@ -1,34 +1,152 @@
-/** Older versions: some stay enabled while both credentials are in use, the others are disabled, repetitions destroyed. */
+/**
+ * Older versions: some stay enabled while both credentials are in use, the others are disabled, and destroyed by Google once the policy's
+ * time has passed; repetitions are destroyed.
+ *
+ * What was done, and when the next version is due, stands in annotations of the secret: so a run that changes nothing needs no list.
+ */
+import { createHash } from 'node:crypto';
 import { sameSecret } from '../../rules/redacted.ts';
 import { versionNumber } from './read-version.ts';
-import type { GcpSecret } from './secret-manager.ts';
+import { planRetirement, policyText } from './retirement.ts';
+import type { GcpSecret, GcpVersion } from './secret-manager.ts';
 import type { StoreInput } from './store-input.ts';
 
-/**
- * @param current full name of the version that holds the content
- * @returns how many versions are enabled afterwards
- */
-export async function retireVersions(input: StoreInput, secret: GcpSecret, current: string): Promise<number> {
-  const { manager, secretName } = input;
-  const enabled = await manager.enabledVersions(secretName);
+/** The policy that older versions were gone through by, and when the next one is due: `<policy> <RFC 3339, or ->`. */
+export const RETIREMENT_ANNOTATION = 'pullwright-retirement';
+/** Hash of the request by which older versions were revoked last. */
+export const REVOKED_ANNOTATION = 'pullwright-revoked';
+
+export interface Retired {
+  /** How many versions are enabled afterwards. */
+  readonly enabled: number;
+  /** When the next of them is due, RFC 3339. */
+  readonly previousUntil: string | undefined;
+}
+
+/** @param current full name of the version that holds the content */
+export async function retireVersions(
+  input: StoreInput,
+  secret: GcpSecret,
+  current: string,
+): Promise<Retired> {
+  const { manager, secretName, policy } = input;
+  const enabled = await manager.versions(secretName, 'ENABLED');
   const mine = Number(versionNumber(current));
   // What somebody gave a name is in use under it.
   const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
-  const numbers = enabled.map((version) => Number(versionNumber(version.name)));
-  const older = numbers.filter((number) => number < mine && !named.has(number));
-  let kept = 0;
-  for (const number of older.sort((a, b) => b - a)) {
-    // Who reads "latest" may still hold the one before: it stays, unless it says the same.
-    if (kept >= input.keepVersions) {
-      await manager.disable(secretName, String(number));
-      continue;
+  const left = await withoutRepetitions(input, { enabled, mine, named });
+  const revoking = isRevocationDue(input, secret);
+  const plan = planRetirement(revoking ? { ...policy, keepVersions: 0 } : policy, {
+    enabled: left.map((version) => ({
+      number: numberOf(version),
+      madeAt: Date.parse(version.createTime ?? ''),
+    })),
+    current: mine,
+    named,
+    now: input.now(),
+  });
+  const isScheduled = isDestructionDelayed(input, secret);
+  for (const number of plan.go)
+    await (isScheduled
+      ? manager.destroy(secretName, String(number))
+      : manager.disable(secretName, String(number)));
+  if (isScheduled) await destroyDisabled(input, mine, named);
+  return {
+    enabled: left.length - plan.go.length,
+    previousUntil: plan.nextAt === undefined ? undefined : new Date(plan.nextAt).toISOString(),
+  };
+}
+
+function numberOf({ name }: GcpVersion): number {
+  return Number(versionNumber(name));
+}
+
+interface Present {
+  readonly enabled: readonly GcpVersion[];
+  readonly mine: number;
+  readonly named: ReadonlySet<number>;
+}
+
+/** Of those that could stay: who reads "latest" may still hold the one before, unless it says the same. */
+async function withoutRepetitions(
+  { manager, secretName, content, policy }: StoreInput,
+  { enabled, mine, named }: Present,
+): Promise<readonly GcpVersion[]> {
+  const left: GcpVersion[] = [];
+  let others = 0;
+  for (const version of [...enabled].sort((a, b) => numberOf(b) - numberOf(a))) {
+    const number = numberOf(version);
+    const isOlder = number < mine && !named.has(number);
+    if (isOlder && others < policy.keepVersions) {
+      const payload = await manager.access(secretName, String(number));
+      if (payload !== undefined && sameSecret(payload.text, content)) {
+        await manager.destroy(secretName, String(number));
+        continue;
+      }
+      others += 1;
     }
-    const payload = await manager.access(secretName, String(number));
-    if (payload !== undefined && sameSecret(payload.text, input.content)) {
-      await manager.destroy(secretName, String(number));
-    } else {
-      kept += 1;
-    }
+    left.push(version);
   }
-  return numbers.length - older.length + kept;
+  return left;
+}
+
+/** Those that were disabled before the policy said what becomes of them. */
+async function destroyDisabled(
+  { manager, secretName }: StoreInput,
+  mine: number,
+  named: ReadonlySet<number>,
+): Promise<void> {
+  for (const version of await manager.versions(secretName, 'DISABLED')) {
+    const number = numberOf(version);
+    if (number >= mine || named.has(number) || version.scheduledDestroyTime !== undefined) continue;
+    await manager.destroy(secretName, String(number));
+  }
+}
+
+/** Without the delay, which needs `secrets.update`, nothing is destroyed: that could not be undone. */
+function isDestructionDelayed({ policy }: StoreInput, secret: GcpSecret): boolean {
+  return policy.destroyAfterSeconds > 0 && secret.versionDestroyTtl === destroyTtl(policy);
+}
+
+/** `versionDestroyTtl` as the policy wants it; undefined: whatever it is. */
+export function destroyTtl({
+  destroyAfterSeconds,
+}: Pick<StoreInput['policy'], 'destroyAfterSeconds'>): string | undefined {
+  return destroyAfterSeconds === 0 ? undefined : `${destroyAfterSeconds}s`;
+}
+
+/** Somebody asks for older versions to be revoked, and has not been answered. */
+export function isRevocationDue({ revoke }: Pick<StoreInput, 'revoke'>, secret: GcpSecret): boolean {
+  return revoke !== '' && secret.annotations?.[REVOKED_ANNOTATION] !== requestHash(revoke);
+}
+
+function requestHash(request: string): string {
+  return createHash('sha256').update(request).digest('hex').slice(0, 16);
+}
+
+/** Whether older versions have to be gone through again: the next one is due, or the policy is another one. */
+export function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
+  const { policy } = input;
+  const said = secret.annotations?.[RETIREMENT_ANNOTATION];
+  // Of another program, or of an earlier version: nothing is asked for that costs further calls.
+  if (said === undefined) return policy.previousForSeconds !== undefined || policy.destroyAfterSeconds > 0;
+  const [text, next = ''] = said.split(' ');
+  return text !== policyText(policy) || Date.parse(next) <= input.now();
+}
+
+/** When the next version is due, by what stands on the secret. */
+export function retirementOf(secret: GcpSecret): string | undefined {
+  const next = (secret.annotations?.[RETIREMENT_ANNOTATION] ?? '').split(' ')[1] ?? '-';
+  return Number.isNaN(Date.parse(next)) ? undefined : next;
+}
+
+/** What stands on the secret once older versions were gone through. */
+export function retirementNotes(
+  { policy, revoke }: Pick<StoreInput, 'policy' | 'revoke'>,
+  previousUntil: string | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    [RETIREMENT_ANNOTATION]: `${policyText(policy)} ${previousUntil ?? '-'}`,
+    ...(revoke === '' ? {} : { [REVOKED_ANNOTATION]: requestHash(revoke) }),
+  };
 }

@@ -16,15 +16,22 @@ export interface Replication {
       readonly customerManagedEncryption?: { readonly kmsKeyName: string };
     }[];
   };
+  /** Of a regional secret, which is in its location and nowhere else. */
+  readonly regional?: { readonly customerManagedEncryption?: { readonly kmsKeyName: string } };
 }
 
 export interface GcpSecret {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly replication?: Replication;
+  /** Not of a regional secret. */
+  readonly replication?: Pick<Replication, 'automatic' | 'userManaged'>;
+  /** Of a regional secret. */
+  readonly customerManagedEncryption?: { readonly kmsKeyName: string };
   /** Names for versions, to their numbers. */
   readonly versionAliases?: Readonly<Record<string, string>>;
+  /** How long a version stays disabled before it is destroyed, such as `604800s`. */
+  readonly versionDestroyTtl?: string;
   readonly etag?: string;
 }
 
@@ -34,6 +41,8 @@ export interface GcpVersion {
   readonly state?: string;
   /** RFC 3339. */
   readonly createTime?: string;
+  /** When Google destroys it; RFC 3339. */
+  readonly scheduledDestroyTime?: string;
 }
 
 /** A payload and whether its checksum held. */
@@ -49,6 +58,8 @@ export interface SecretManagerOptions extends GoogleApiOptions {
   /** Base URL of Cloud Resource Manager, asked for the permissions on a project. */
   readonly resourceManagerEndpoint: string;
   readonly project: string;
+  /** Of regional secrets, whose endpoint is another; undefined for those that Google replicates. */
+  readonly location: string | undefined;
 }
 
 /** Secret Manager of one project. */
@@ -66,14 +77,14 @@ export class SecretManager {
 
   async create(secret: string, body: Omit<GcpSecret, 'name' | 'etag'>): Promise<GcpSecret> {
     const query = `?secretId=${encodeURIComponent(secret)}`;
-    return this.#call('CreateSecret', 'POST', `${this.#parent()}/secrets${query}`, body);
+    return this.#call('CreateSecret', 'POST', `${this.#place()}/secrets${query}`, body);
   }
 
   /** Changes what `mask` names, if the secret still has `etag`. */
   async update(
     secret: string,
-    mask: readonly ('labels' | 'annotations')[],
-    body: Pick<GcpSecret, 'labels' | 'annotations' | 'etag'>,
+    mask: readonly ('labels' | 'annotations' | 'versionDestroyTtl')[],
+    body: Pick<GcpSecret, 'labels' | 'annotations' | 'versionDestroyTtl' | 'etag'>,
   ): Promise<GcpSecret> {
     return this.#call('UpdateSecret', 'PATCH', `${this.#path(secret)}?updateMask=${mask.join(',')}`, body);
   }
@@ -101,12 +112,12 @@ export class SecretManager {
     return { version: answer.name ?? version, text: redact(bytes.toString('utf8')), intact };
   }
 
-  /** Enabled versions, newest first. */
-  async enabledVersions(secret: string): Promise<readonly GcpVersion[]> {
+  /** Versions in a state, newest first. */
+  async versions(secret: string, state: 'ENABLED' | 'DISABLED'): Promise<readonly GcpVersion[]> {
     const found: GcpVersion[] = [];
     let page = '';
     do {
-      const query = `?pageSize=100&filter=state%3AENABLED${page === '' ? '' : `&pageToken=${encodeURIComponent(page)}`}`;
+      const query = `?pageSize=100&filter=state%3A${state}${page === '' ? '' : `&pageToken=${encodeURIComponent(page)}`}`;
       const answer: { versions?: readonly GcpVersion[]; nextPageToken?: string } = await this.#call(
         'ListSecretVersions',
         'GET',
@@ -153,6 +164,17 @@ export class SecretManager {
     return answer.permissions ?? [];
   }
 
+  /** The labels of the project. Needs `resourcemanager.projects.get`, which `roles/secretmanager.admin` has. */
+  async projectLabels(): Promise<Readonly<Record<string, string>>> {
+    const { resourceManagerEndpoint: endpoint, project } = this.#options;
+    const url = `${endpoint}/v3/projects/${encodeURIComponent(project)}`;
+    const answer = await callGoogleApi<{ labels?: Readonly<Record<string, string>> }>(
+      { name: 'GetProject', method: 'GET', url },
+      this.#options,
+    );
+    return answer.labels ?? {};
+  }
+
   /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a secret that is not there. */
   async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
     const { resourceManagerEndpoint: endpoint } = this.#options;
@@ -169,8 +191,14 @@ export class SecretManager {
     return `/v1/projects/${encodeURIComponent(this.#options.project)}`;
   }
 
+  /** Where secrets are. */
+  #place(): string {
+    const { location } = this.#options;
+    return `${this.#parent()}${location === undefined ? '' : `/locations/${encodeURIComponent(location)}`}`;
+  }
+
   #path(secret: string): string {
-    return `${this.#parent()}/secrets/${encodeURIComponent(secret)}`;
+    return `${this.#place()}/secrets/${encodeURIComponent(secret)}`;
   }
 
   async #absent<T>(answer: Promise<T>): Promise<T | undefined> {

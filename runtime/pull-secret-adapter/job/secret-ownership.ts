@@ -31,12 +31,19 @@ export function assertOurs(input: OwnershipInput, secret: GcpSecret): void {
       `Cannot store pull secret "${input.secretName}": a secret of this name is there and ${what.join(', ')}; set its labels, or remove it`,
     );
   }
-  if (input.replication !== undefined && !sameReplication(input.replication, secret.replication)) {
+  if (input.replication !== undefined && !sameReplication(input.replication, replicationOf(secret))) {
     throw new JobError(
       'ReplicationMismatch',
       `Cannot store pull secret "${input.secretName}": its replication is not the wanted one and cannot be changed; remove the secret, or change the policy`,
     );
   }
+}
+
+/** How a secret is kept, wherever it says so. */
+export function replicationOf(secret: GcpSecret): Replication | undefined {
+  const { name, replication, customerManagedEncryption: key } = secret;
+  if (!name.includes('/locations/')) return replication;
+  return { regional: key === undefined ? {} : { customerManagedEncryption: key } };
 }
 
 /** Order of locations, and output-only fields, do not count. */
@@ -48,6 +55,8 @@ function sameReplication(wanted: Replication, present: Replication | undefined):
       );
       return replicas.sort().join('; ');
     }
+    if (replication?.regional !== undefined)
+      return `regional ${replication.regional.customerManagedEncryption?.kmsKeyName ?? ''}`;
     return `automatic ${replication?.automatic?.customerManagedEncryption?.kmsKeyName ?? ''}`;
   };
   return shape(wanted) === shape(present);

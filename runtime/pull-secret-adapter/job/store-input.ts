@@ -1,18 +1,24 @@
 /** What the steps of storing a pull secret work with. */
 import type { Redacted } from '../../rules/redacted.ts';
+import type { RetirementPolicy } from './retirement.ts';
 import type { Replication, SecretManager } from './secret-manager.ts';
 
 export interface StoreInput {
   readonly manager: Pick<
     SecretManager,
-    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'enabledVersions' | 'disable' | 'destroy'
+    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'versions' | 'disable' | 'destroy'
   >;
   readonly secretName: string;
   readonly content: Redacted<string>;
   readonly labels: Readonly<Record<string, string>>;
   readonly replication: Replication | undefined;
+  /** Of a regional secret; undefined for one that Google replicates. */
+  readonly location: string | undefined;
   readonly generation: number;
-  readonly keepVersions: number;
+  /** What becomes of older versions. */
+  readonly policy: RetirementPolicy;
+  /** Any text by which somebody asks for older versions to be revoked at once; empty: nobody does. */
+  readonly revoke: string;
   readonly adopt: boolean;
   /** Unique among runners. */
   readonly runner: string;

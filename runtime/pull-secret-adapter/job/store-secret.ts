@@ -15,9 +15,17 @@ import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import { GcpError, JobError } from './gcp-error.ts';
 import { accessIntact, readNewest, versionNumber } from './read-version.ts';
-import { retireVersions } from './retire-versions.ts';
+import {
+  destroyTtl,
+  isRetirementDue,
+  isRevocationDue,
+  type Retired,
+  retirementNotes,
+  retirementOf,
+  retireVersions,
+} from './retire-versions.ts';
 import type { GcpPayload, GcpSecret, Replication } from './secret-manager.ts';
-import { assertOurs } from './secret-ownership.ts';
+import { assertOurs, replicationOf } from './secret-ownership.ts';
 import type { StoreInput } from './store-input.ts';
 
 /** Who holds the secret: `<content hash> <runner> <milliseconds since 1970>`. */
@@ -39,6 +47,8 @@ export interface StoreResult {
   readonly createdAt: string | undefined;
   /** Versions that are enabled; undefined when nobody has counted. */
   readonly enabledVersions: number | undefined;
+  /** When the next older version is due, RFC 3339. */
+  readonly previousUntil: string | undefined;
   readonly replication: Replication | undefined;
 }
 
@@ -48,7 +58,8 @@ export async function storeSecret(input: StoreInput): Promise<StoreResult> {
   let secret = await manager.get(secretName);
   if (secret === undefined) {
     const created = await create(input);
-    if (created !== undefined) return { ...(await addAndVerify(input, created)), enabledVersions: 1 };
+    if (created !== undefined)
+      return { ...(await addAndVerify(input, created)), enabledVersions: 1, previousUntil: undefined };
     secret = await manager.get(secretName);
     if (secret === undefined) throw new GcpError('CreateSecret', 'ABORTED');
   } else {
@@ -62,9 +73,10 @@ async function create(input: StoreInput): Promise<GcpSecret | undefined> {
   input.log('create-secret', `Creating new secret: ${input.secretName}`);
   try {
     const secret = await input.manager.create(input.secretName, {
-      replication: input.replication ?? { automatic: {} },
+      ...keptBy(input),
       labels: input.labels,
-      annotations: hold(input),
+      annotations: { ...hold(input), ...retirementNotes(input, undefined) },
+      ...delayOf(input),
     });
     input.log('create-secret', 'Successfully created secret');
     return secret;
@@ -81,6 +93,22 @@ function hold(input: StoreInput): Readonly<Record<string, string>> {
   };
 }
 
+/** What a new secret says of its replication and its key. */
+function keptBy({
+  location,
+  replication,
+}: StoreInput): Pick<GcpSecret, 'replication' | 'customerManagedEncryption'> {
+  if (location === undefined) return { replication: replication ?? { automatic: {} } };
+  const key = replication?.regional?.customerManagedEncryption;
+  return key === undefined ? {} : { customerManagedEncryption: key };
+}
+
+/** The delay after which Google destroys a version, where the policy has one. */
+function delayOf({ policy }: StoreInput): Pick<GcpSecret, 'versionDestroyTtl'> {
+  const versionDestroyTtl = destroyTtl(policy);
+  return versionDestroyTtl === undefined ? {} : { versionDestroyTtl };
+}
+
 async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<StoreResult> {
   let secret = first;
   for (;;) {
@@ -94,7 +122,7 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
     const held = isHeld(input, secret, present) ? undefined : await takeHold(input, secret);
     if (held !== undefined) {
       const added = await addAndVerify(input, held);
-      return { ...added, enabledVersions: await cleanUp(input, held, added.version) };
+      return { ...added, ...(await cleanUp(input, held, added.version)) };
     }
     await input.pause(500);
     const again = await input.manager.get(input.secretName);
@@ -112,24 +140,26 @@ function superseded({ secretName, generation }: StoreInput, newest: number): Job
 }
 
 async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPayload): Promise<StoreResult> {
-  const repaired = await repairLabels(input, secret);
+  const repaired = await repairDrift(input, secret);
   input.log('verify-secret', 'The secret holds this content already', present.version);
-  const { annotations = {}, replication } = repaired;
+  const { annotations = {} } = repaired;
   const [hash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
   const ours = hash === pullSecretHash(input.content);
   const counted = annotations[ENABLED_ANNOTATION];
   // Whoever added it was interrupted: what it left is done now.
-  const due = annotations[CLEANUP_ANNOTATION] !== undefined && !isAtWork(input, repaired);
+  const left = annotations[CLEANUP_ANNOTATION] !== undefined || isRetirementDue(input, repaired);
+  const due = isRevocationDue(input, repaired) || (left && !isAtWork(input, repaired));
   return {
     reason: 'SecretUnchanged',
     version: present.version,
     createdAt: ours && Number(since) > 0 ? new Date(Number(since)).toISOString() : undefined,
-    enabledVersions: due
+    ...(due
       ? await cleanUp(input, repaired, present.version)
-      : counted === undefined
-        ? undefined
-        : Number(counted),
-    replication,
+      : {
+          enabledVersions: counted === undefined ? undefined : Number(counted),
+          previousUntil: retirementOf(repaired),
+        }),
+    replication: replicationOf(repaired),
   };
 }
 
@@ -150,9 +180,10 @@ function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
 async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
   try {
     return await permitted(input, secret, () =>
-      input.manager.update(input.secretName, ['annotations', 'labels'], {
+      input.manager.update(input.secretName, ['annotations', 'labels', ...maskOf(delayOf(input))], {
         labels: { ...secret.labels, ...input.labels },
         annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
+        ...delayOf(input),
         ...(secret.etag === undefined ? {} : { etag: secret.etag }),
       }),
     );
@@ -182,14 +213,23 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
   }
 }
 
-async function repairLabels(input: StoreInput, secret: GcpSecret): Promise<GcpSecret> {
+function maskOf(changed: Pick<GcpSecret, 'versionDestroyTtl'>): readonly 'versionDestroyTtl'[] {
+  return changed.versionDestroyTtl === undefined ? [] : ['versionDestroyTtl'];
+}
+
+/** Labels, and the delay of destruction. */
+async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSecret> {
   const drifted = Object.entries(input.labels).some(([key, value]) => secret.labels?.[key] !== value);
-  if (!drifted) return secret;
-  input.log('create-update-secret', 'Repairing the labels of the secret');
+  const wanted = delayOf(input);
+  const delay = wanted.versionDestroyTtl === secret.versionDestroyTtl ? {} : wanted;
+  const mask = [...(drifted ? (['labels'] as const) : []), ...maskOf(delay)];
+  if (mask.length === 0) return secret;
+  input.log('create-update-secret', `Repairing ${mask.join(' and ')} of the secret`);
   try {
     return await permitted(input, secret, () =>
-      input.manager.update(input.secretName, ['labels'], {
-        labels: { ...secret.labels, ...input.labels },
+      input.manager.update(input.secretName, mask, {
+        ...(drifted ? { labels: { ...secret.labels, ...input.labels } } : {}),
+        ...delay,
         ...(secret.etag === undefined ? {} : { etag: secret.etag }),
       }),
     );
@@ -203,7 +243,7 @@ async function repairLabels(input: StoreInput, secret: GcpSecret): Promise<GcpSe
 async function addAndVerify(
   input: StoreInput,
   secret: GcpSecret,
-): Promise<Omit<StoreResult, 'enabledVersions'>> {
+): Promise<Omit<StoreResult, 'enabledVersions' | 'previousUntil'>> {
   const { manager, secretName, content, log } = input;
   log('add-secret-version', 'Adding secret version with pull secret data');
   const added = await manager.addVersion(secretName, content);
@@ -223,19 +263,32 @@ async function addAndVerify(
     reason: 'SecretStored',
     version: added.name,
     createdAt: added.createTime,
-    replication: secret.replication,
+    replication: replicationOf(secret),
   };
 }
 
-/** Goes through older versions, and notes that it was done. Gives the number of those that stay enabled. */
-async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<number | undefined> {
-  const enabled = await permitted(input, undefined, () => retireVersions(input, held, current));
-  if (enabled === undefined) return undefined;
+type CleanedUp = Pick<StoreResult, 'enabledVersions' | 'previousUntil'>;
+
+/**
+ * Goes through older versions, and notes that it was done. Where it is not permitted, nothing is known of them; but who asked for a
+ * revocation is told so.
+ */
+async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<CleanedUp> {
+  const retiring = (): Promise<Retired | undefined> => retireVersions(input, held, current);
+  const retired = isRevocationDue(input, held)
+    ? await retiring()
+    : await permitted(input, undefined, retiring);
+  if (retired === undefined) return { enabledVersions: undefined, previousUntil: undefined };
+  const { enabled, previousUntil } = retired;
   const { [CLEANUP_ANNOTATION]: _done, ...annotations } = held.annotations ?? {};
   try {
     await permitted(input, held, () =>
       input.manager.update(input.secretName, ['annotations'], {
-        annotations: { ...annotations, [ENABLED_ANNOTATION]: String(enabled) },
+        annotations: {
+          ...annotations,
+          [ENABLED_ANNOTATION]: String(enabled),
+          ...retirementNotes(input, previousUntil),
+        },
         ...(held.etag === undefined ? {} : { etag: held.etag }),
       }),
     );
@@ -243,5 +296,5 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
     // Somebody else has it by now, and cleans up after itself.
     if (!hasChanged(error)) throw error;
   }
-  return enabled;
+  return { enabledVersions: enabled, previousUntil };
 }

@@ -6,8 +6,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { IdentityDouble } from './identity.ts';
-import { permissionDenied, Refusal } from './refusal.ts';
-import { SecretStore, type Target } from './secret-store.ts';
+import { invalid, permissionDenied, Refusal } from './refusal.ts';
+import { PERMISSION, rpcOf, targetOf } from './secret-routes.ts';
+import { pathOf, SecretStore, type Target } from './secret-store.ts';
 import type { StoredSecret } from './secret-versions.ts';
 
 /** One rule of failure. Calls are counted per RPC from 1. */
@@ -43,6 +44,8 @@ export interface RpcCall {
   readonly n: number;
   readonly path: string;
   readonly body: unknown;
+  /** Came to the endpoint of a location. */
+  readonly regional: boolean;
   /** Where the token came from; undefined: none, unknown or expired. */
   readonly identity: string | undefined;
   readonly at: number;
@@ -68,6 +71,8 @@ export class SecretManagerDouble {
   denied: ReadonlySet<string> = new Set();
   /** Tokens have to come from {@link identity}. @default {true} */
   authenticates = true;
+  /** Labels of projects; of others nobody may know that they are there. */
+  readonly projects: Map<string, Record<string, string>> = new Map();
   readonly #store = new SecretStore();
   readonly #server: Server;
   readonly #counts = new Map<string, number>();
@@ -100,10 +105,16 @@ export class SecretManagerDouble {
     return `http://${this.host}`;
   }
 
+  /** Regional secrets are asked for under another name, and only there. */
+  get regionalUrl(): string {
+    return `http://localhost:${this.port}`;
+  }
+
   /** Environment of a job that speaks to nothing else. */
   get jobEnv(): Readonly<Record<string, string>> {
     return {
       SECRET_MANAGER_ENDPOINT: this.url,
+      REGIONAL_SECRET_MANAGER_ENDPOINT: this.regionalUrl,
       IAM_CREDENTIALS_ENDPOINT: this.url,
       RESOURCE_MANAGER_ENDPOINT: this.url,
       GCE_METADATA_HOST: this.host,
@@ -114,6 +125,11 @@ export class SecretManagerDouble {
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Destroys what is due by then. */
+  passTime(until: number): void {
+    this.#store.passTime(until);
   }
 
   put(path: string, secret: Partial<StoredSecret> = {}): StoredSecret {
@@ -149,6 +165,7 @@ export class SecretManagerDouble {
       n,
       path: url.pathname + url.search,
       body: text === '' ? {} : JSON.parse(text),
+      regional: (request.headers.host ?? '').startsWith('localhost'),
       identity: this.authenticates ? this.identity.originOf(authorization) : authorization,
       at: performance.now(),
       code: 'OK',
@@ -178,8 +195,8 @@ export class SecretManagerDouble {
     }
   }
 
-  #tamper({ project, secret }: Target): void {
-    const version = this.secrets.get(`projects/${project}/secrets/${secret}`)?.versions.at(-1);
+  #tamper(target: Target): void {
+    const version = this.secrets.get(pathOf(target))?.versions.at(-1);
     if (version !== undefined) version.data = Buffer.from('{"auths":{}}');
   }
 
@@ -188,32 +205,24 @@ export class SecretManagerDouble {
     const body = call.body as Readonly<Record<string, unknown>>;
     if (call.rpc.startsWith('Test')) {
       const wanted = (body['permissions'] ?? []) as readonly string[];
-      const there =
-        call.rpc === 'TestProjectPermissions' ||
-        this.secrets.has(`projects/${target.project}/secrets/${target.secret}`);
+      const there = call.rpc === 'TestProjectPermissions' || this.secrets.has(pathOf(target));
       // Of a secret that is not there the service says nothing, without an error.
       return there ? { permissions: wanted.filter((one) => !this.denied.has(one)) } : {};
     }
     const permission = PERMISSION[call.rpc] ?? '';
     if (this.denied.has(permission)) throw permissionDenied(permission, url.pathname.slice('/v1/'.length));
+    if (call.rpc === 'GetProject') return this.#project(target.project);
+    if ((target.location !== '') !== call.regional)
+      throw invalid('Regional secrets are served by the endpoint of their location, and by no other.');
     return this.#store.answer(call.rpc, target, body);
   }
-}
 
-const PERMISSION: Readonly<Record<string, string>> = {
-  GetSecret: 'secretmanager.secrets.get',
-  CreateSecret: 'secretmanager.secrets.create',
-  UpdateSecret: 'secretmanager.secrets.update',
-  DeleteSecret: 'secretmanager.secrets.delete',
-  ListSecrets: 'secretmanager.secrets.list',
-  AddSecretVersion: 'secretmanager.versions.add',
-  AccessSecretVersion: 'secretmanager.versions.access',
-  ListSecretVersions: 'secretmanager.versions.list',
-  GetSecretVersion: 'secretmanager.versions.get',
-  DisableSecretVersion: 'secretmanager.versions.disable',
-  EnableSecretVersion: 'secretmanager.versions.enable',
-  DestroySecretVersion: 'secretmanager.versions.destroy',
-};
+  #project(projectId: string): unknown {
+    const labels = this.projects.get(projectId);
+    if (labels === undefined) throw permissionDenied('resourcemanager.projects.get', `projects/${projectId}`);
+    return { name: 'projects/123456', projectId, state: 'ACTIVE', labels };
+  }
+}
 
 function assertIdentity({ identity }: RpcCall): void {
   if (identity !== undefined && identity !== '') return;
@@ -246,38 +255,6 @@ function failed(fault: Fault): Outcome | undefined {
   if (fault.code === undefined) return undefined;
   const info = fault.info === undefined ? undefined : { reason: fault.info, domain: 'googleapis.com' };
   throw new Refusal(fault.code, fault.message ?? fault.code, info);
-}
-
-function targetOf(url: URL): Target {
-  const match = /^\/v1\/projects\/([^/:]+)(?:\/secrets(?:\/([^/:]+)(?:\/versions\/([^/:]+))?)?)?/.exec(
-    url.pathname,
-  );
-  const [project = '', secret = '', version = ''] = (match?.slice(1) ?? []).map((part) =>
-    decodeURIComponent(part ?? ''),
-  );
-  return { project, secret, version, query: url.searchParams };
-}
-
-function rpcOf(method: string, path: string): string {
-  const verb = /:([a-zA-Z]+)$/.exec(path)?.[1];
-  const verbs: Readonly<Record<string, string>> = {
-    addVersion: 'AddSecretVersion',
-    access: 'AccessSecretVersion',
-    disable: 'DisableSecretVersion',
-    enable: 'EnableSecretVersion',
-    destroy: 'DestroySecretVersion',
-    testIamPermissions: path.includes('/secrets/') ? 'TestIamPermissions' : 'TestProjectPermissions',
-  };
-  if (verb !== undefined) return verbs[verb] ?? verb;
-  if (path.endsWith('/versions')) return 'ListSecretVersions';
-  if (path.includes('/versions/')) return 'GetSecretVersion';
-  if (path.endsWith('/secrets')) return method === 'GET' ? 'ListSecrets' : 'CreateSecret';
-  const methods: Readonly<Record<string, string>> = {
-    GET: 'GetSecret',
-    PATCH: 'UpdateSecret',
-    DELETE: 'DeleteSecret',
-  };
-  return methods[method] ?? method;
 }
 
 function corrupted(answer: unknown): unknown {

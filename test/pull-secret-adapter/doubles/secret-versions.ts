@@ -11,6 +11,7 @@ export interface StoredVersion {
   etag?: number;
   createTime?: string;
   destroyTime?: string;
+  scheduledDestroyTime?: string;
   /** The writer sent a checksum. */
   checksum?: boolean;
 }
@@ -19,7 +20,11 @@ export interface StoredSecret {
   labels: Record<string, string>;
   annotations: Record<string, string>;
   versionAliases?: Record<string, string>;
+  /** Undefined of a regional secret. */
   replication: unknown;
+  /** `customerManagedEncryption` of a regional secret. */
+  key?: unknown;
+  versionDestroyTtl?: string;
   etag: number;
   createTime?: string;
   versions: StoredVersion[];
@@ -54,6 +59,9 @@ function shownVersion(name: string, version: StoredVersion): Readonly<Record<str
     name,
     createTime,
     ...(destroyTime === undefined ? {} : { destroyTime }),
+    ...(version.scheduledDestroyTime === undefined
+      ? {}
+      : { scheduledDestroyTime: version.scheduledDestroyTime }),
     state,
     replicationStatus: { automatic: {} },
     etag: `"${etag}"`,
@@ -103,13 +111,32 @@ export function onVersion(rpc: string, { full, secret, wanted }: OneVersion, bod
   };
   const state = states[rpc];
   if (state === undefined) throw new Refusal('UNIMPLEMENTED', rpc);
-  version.state = state;
   version.etag = (version.etag ?? 1) + 1;
-  if (state === 'DESTROYED') {
-    version.destroyTime = new Date().toISOString();
-    version.data = Buffer.alloc(0);
+  const { versionDestroyTtl: ttl } = secret;
+  if (state === 'DESTROYED' && ttl !== undefined) {
+    // Delayed: it can be read by nobody until then, and enabling it again takes the destruction back.
+    version.state = 'DISABLED';
+    version.scheduledDestroyTime = new Date(Date.now() + Number.parseInt(ttl, 10) * 1000).toISOString();
+    return shownVersion(name, version);
   }
+  version.state = state;
+  if (state === 'ENABLED') delete version.scheduledDestroyTime;
+  if (state === 'DESTROYED') destroy(version);
   return shownVersion(name, version);
+}
+
+function destroy(version: StoredVersion): void {
+  version.state = 'DESTROYED';
+  version.destroyTime = new Date().toISOString();
+  version.data = Buffer.alloc(0);
+}
+
+/** What the service does by itself once the delay has passed. */
+export function destroyDue(version: StoredVersion, until: number): void {
+  const { scheduledDestroyTime: due } = version;
+  if (due === undefined || Date.parse(due) > until) return;
+  delete version.scheduledDestroyTime;
+  destroy(version);
 }
 
 function assertNot(version: StoredVersion, name: string, states: readonly VersionState[]): void {
