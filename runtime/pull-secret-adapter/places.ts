@@ -68,14 +68,18 @@ function readKubernetes(parts: readonly string[]): KubernetesPlace | undefined {
 }
 
 function readGoogle(parts: readonly string[]): GooglePlace | undefined {
-  const [kind, project = '', ...rest] = parts;
-  const [plural, secret = ''] = rest.slice(-2);
-  const regional = rest.length === 4 && rest[0] === 'locations';
-  if (kind !== 'projects' || plural !== 'secrets' || !(regional || rest.length === 2)) return undefined;
-  if (!PROJECT_ID.test(project) || !GCP_SECRET_NAME.test(secret)) return undefined;
-  const location = regional ? (rest[1] ?? '') : undefined;
-  if (location === undefined) return { kind: 'google', project, secret };
-  return LOCATION.test(location) ? { kind: 'google', project, location, secret } : undefined;
+  if (parts.length === 6) return readRegional(parts);
+  const [kind, project = '', plural, secret = ''] = parts;
+  if (parts.length !== 4 || kind !== 'projects' || plural !== 'secrets') return undefined;
+  return PROJECT_ID.test(project) && GCP_SECRET_NAME.test(secret)
+    ? { kind: 'google', project, secret }
+    : undefined;
+}
+
+function readRegional(parts: readonly string[]): GooglePlace | undefined {
+  const [kind = '', project = '', locations = '', location = '', ...rest] = parts;
+  const place = locations === 'locations' ? readGoogle([kind, project, ...rest]) : undefined;
+  return place === undefined || !LOCATION.test(location) ? undefined : { ...place, location };
 }
 
 /** Each once, sorted; what is no place is left out. */

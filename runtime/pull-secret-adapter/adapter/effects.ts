@@ -85,11 +85,7 @@ async function start(
     : undefined;
   const { traceparent } = context;
   const trace = traceparent === undefined ? {} : { traceparent };
-  const requests = {
-    verifyRequest: record?.verifyRequest ?? '',
-    revokeRequest: record?.revokeRequest ?? '',
-  };
-  const task = { ...effect, ...requests, ...trace };
+  const task = { ...effect, ...requestsOf(record), ...trace };
   const job = await applyJob(jobObject(cluster, settings, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)
@@ -98,6 +94,14 @@ async function start(
       written.metadata.resourceVersion ?? '',
       context,
     );
+}
+
+/** What somebody asks of the next Job. */
+function requestsOf(record: RecordView | undefined): Pick<RecordView, 'verifyRequest' | 'revokeRequest'> {
+  return {
+    verifyRequest: record?.verifyRequest ?? '',
+    revokeRequest: record?.revokeRequest ?? '',
+  };
 }
 
 /** One of that name may be there whose labels hide it, and which another version of the adapter made: it goes on. */

@@ -13,7 +13,7 @@ export function wrong(message: string): JobError {
   return new JobError('InvalidConfiguration', message);
 }
 
-export function choice<T extends string>(
+export function envChoice<T extends string>(
   env: JobEnvironment,
   name: string,
   values: readonly T[],
@@ -26,14 +26,14 @@ export function choice<T extends string>(
   return found;
 }
 
-export function wholeNumber(env: JobEnvironment, name: string, otherwise: number): number {
+export function envNumber(env: JobEnvironment, name: string, otherwise: number): number {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   if (!/^\d{1,9}$/.test(given)) throw wrong(`${name} is not a whole number`);
   return Number(given);
 }
 
-export function durationMs(env: JobEnvironment, name: string, otherwise: number): number {
+export function envDurationMs(env: JobEnvironment, name: string, otherwise: number): number {
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
@@ -45,14 +45,14 @@ export function durationMs(env: JobEnvironment, name: string, otherwise: number)
 const DESTROY_AFTER = { least: 86_400, most: 86_400_000 } as const;
 
 export function policyOf(env: JobEnvironment): RetirementPolicy {
-  const destroyAfterSeconds = wholeNumber(env, 'DESTROY_AFTER_SECONDS', 0);
+  const destroyAfterSeconds = envNumber(env, 'DESTROY_AFTER_SECONDS', 0);
   const { least, most } = DESTROY_AFTER;
   if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < least || destroyAfterSeconds > most))
     throw wrong(`DESTROY_AFTER_SECONDS is out of range: wanted 0, or ${least} to ${most}`);
   return {
-    keepVersions: wholeNumber(env, 'KEEP_VERSIONS', 1),
+    keepVersions: envNumber(env, 'KEEP_VERSIONS', 1),
     previousForSeconds:
-      (env['PREVIOUS_FOR_SECONDS'] ?? '') === '' ? undefined : wholeNumber(env, 'PREVIOUS_FOR_SECONDS', 0),
+      (env['PREVIOUS_FOR_SECONDS'] ?? '') === '' ? undefined : envNumber(env, 'PREVIOUS_FOR_SECONDS', 0),
     destroyAfterSeconds,
   };
 }
@@ -88,30 +88,25 @@ export function locationOf(env: JobEnvironment): string | undefined {
 }
 
 /** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
-export function replicationOf(env: JobEnvironment): Replication | undefined {
+export function replicationIn(env: JobEnvironment): Replication | undefined {
   const policy = env['REPLICATION_POLICY'] ?? '';
   const key = env['KMS_KEY_NAME'] ?? '';
-  // A key for replication everywhere has to be global itself.
-  const kmsKeyName = key.replaceAll('{location}', 'global');
-  const encryption = key === '' ? {} : { customerManagedEncryption: { kmsKeyName } };
-  if (policy === '' && key === '') return undefined;
   const location = env['SECRET_LOCATION'] ?? '';
-  if (location !== '')
-    return {
-      regional: { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } },
-    };
-  if (policy === '' || policy === 'automatic') return { automatic: encryption };
+  if (policy === '' && key === '') return undefined;
+  if (location !== '') return { regional: encryptedBy(key, location) };
+  // A key for replication everywhere has to be global itself.
+  if (policy === '' || policy === 'automatic') return { automatic: encryptedBy(key, 'global') };
   const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
   if (locations === undefined) {
     throw wrong('REPLICATION_POLICY is not known: wanted automatic or user-managed:LOCATION[,LOCATION]');
   }
-  const replicas = locations.map((location) => ({
-    location,
-    ...(key === ''
-      ? {}
-      : { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } }),
-  }));
-  return { userManaged: { replicas } };
+  return { userManaged: { replicas: locations.map((one) => ({ location: one, ...encryptedBy(key, one) })) } };
+}
+
+/** @param key with `{location}`; empty: Google's own */
+function encryptedBy(key: string, location: string): NonNullable<Replication['regional']> {
+  if (key === '') return {};
+  return { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } };
 }
 
 /** `a=b,c=d`. */

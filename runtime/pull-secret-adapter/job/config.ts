@@ -3,16 +3,16 @@ import { type Redacted, redact } from '../../rules/redacted.ts';
 import { CLUSTER_ID } from '../cluster-event.ts';
 import { type Place, readPlace } from '../places.ts';
 import {
-  choice,
-  durationMs,
   endpoint,
+  envChoice,
+  envDurationMs,
+  envNumber,
   type JobEnvironment,
   labelsOf,
   locationOf,
   policyOf,
   regionalEndpoint,
-  replicationOf,
-  wholeNumber,
+  replicationIn,
   wrong,
 } from './config-values.ts';
 import type { RetirementPolicy } from './retirement.ts';
@@ -101,7 +101,7 @@ export function secretNameOf(env: JobEnvironment): string {
  * @throws JobError InvalidConfiguration, naming the variable
  */
 export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined): JobConfig {
-  const mode = choice(env, 'JOB_MODE', ['store', 'delete'], 'store');
+  const mode = envChoice(env, 'JOB_MODE', ['store', 'delete'], 'store');
   const places = mode === 'delete' ? placesOf(env) : [];
   const { pullSecret, ...task } = readTask(env, file, mode, places);
   return { ...task, pullSecret, mode, places, ...readOptions(env) };
@@ -170,14 +170,14 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
   const text = (name: string, otherwise = ''): string => env[name] ?? otherwise;
   return {
     clusterName: text('CLUSTER_NAME'),
-    generation: wholeNumber(env, 'CLUSTER_GENERATION', 0),
+    generation: envNumber(env, 'CLUSTER_GENERATION', 0),
     location: locationOf(env),
     challenge: text('TENANT_CHALLENGE'),
-    replication: replicationOf(env),
+    replication: replicationIn(env),
     extraLabels: labelsOf(text('SECRET_LABELS')),
     policy: policyOf(env),
     revoke: text('REVOKE_PREVIOUS').slice(0, 128),
-    onDeletion: choice(env, 'ON_DELETION', ['delete', 'retain'], 'delete'),
+    onDeletion: envChoice(env, 'ON_DELETION', ['delete', 'retain'], 'delete'),
     adopt: env['ADOPT'] === 'true',
     impersonate: text('GCP_SERVICE_ACCOUNT'),
     managementNamespace: text('MANAGEMENT_NAMESPACE'),
@@ -194,8 +194,8 @@ function readOptions(env: JobEnvironment): Omit<JobConfig, keyof JobTask | 'mode
       'RESOURCE_MANAGER_ENDPOINT',
       'https://cloudresourcemanager.googleapis.com',
     ),
-    timeoutMs: durationMs(env, 'GCP_API_TIMEOUT', 30_000),
-    runTimeoutMs: durationMs(env, 'RUN_TIMEOUT', 55_000),
+    timeoutMs: envDurationMs(env, 'GCP_API_TIMEOUT', 30_000),
+    runTimeoutMs: envDurationMs(env, 'RUN_TIMEOUT', 55_000),
     resultFile: text('RESULT_FILE'),
     terminationLog: text('TERMINATION_LOG', '/dev/termination-log'),
   };

@@ -89,9 +89,12 @@ interface OneVersion {
   readonly wanted: string;
 }
 
+function numberOf({ versions, versionAliases }: StoredSecret, wanted: string): number {
+  return wanted === 'latest' ? versions.length : Number(versionAliases?.[wanted] ?? wanted);
+}
+
 export function onVersion(rpc: string, { full, secret, wanted }: OneVersion, body: Body): unknown {
-  const number =
-    wanted === 'latest' ? secret.versions.length : Number(secret.versionAliases?.[wanted] ?? wanted);
+  const number = numberOf(secret, wanted);
   const version = secret.versions[number - 1];
   const name = `${full}/versions/${number}`;
   if (version === undefined) {
@@ -112,17 +115,22 @@ export function onVersion(rpc: string, { full, secret, wanted }: OneVersion, bod
   const state = states[rpc];
   if (state === undefined) throw new Refusal('UNIMPLEMENTED', rpc);
   version.etag = (version.etag ?? 1) + 1;
-  const { versionDestroyTtl: ttl } = secret;
-  if (state === 'DESTROYED' && ttl !== undefined) {
-    // Delayed: it can be read by nobody until then, and enabling it again takes the destruction back.
-    version.state = 'DISABLED';
-    version.scheduledDestroyTime = new Date(Date.now() + Number.parseInt(ttl, 10) * 1000).toISOString();
-    return shownVersion(name, version);
-  }
+  if (state === 'DESTROYED' && secret.versionDestroyTtl !== undefined)
+    schedule(version, secret.versionDestroyTtl);
+  else changeTo(version, state);
+  return shownVersion(name, version);
+}
+
+/** It can be read by nobody until then, and enabling it again takes the destruction back. */
+function schedule(version: StoredVersion, ttl: string): void {
+  version.state = 'DISABLED';
+  version.scheduledDestroyTime = new Date(Date.now() + Number.parseInt(ttl, 10) * 1000).toISOString();
+}
+
+function changeTo(version: StoredVersion, state: VersionState): void {
   version.state = state;
   if (state === 'ENABLED') delete version.scheduledDestroyTime;
   if (state === 'DESTROYED') destroy(version);
-  return shownVersion(name, version);
 }
 
 function destroy(version: StoredVersion): void {
