@@ -109,7 +109,7 @@ function isDestructionDelayed({ policy }: StoreInput, secret: GcpSecret): boolea
 }
 
 /** `versionDestroyTtl` as the policy wants it; undefined: whatever it is. */
-export function destroyTtl({
+function destroyTtl({
   destroyAfterSeconds,
 }: Pick<StoreInput['policy'], 'destroyAfterSeconds'>): string | undefined {
   return destroyAfterSeconds === 0 ? undefined : `${destroyAfterSeconds}s`;
@@ -149,4 +149,15 @@ export function retirementNotes(
     [RETIREMENT_ANNOTATION]: `${policyText(policy)} ${previousUntil ?? '-'}`,
     ...(revoke === '' ? {} : { [REVOKED_ANNOTATION]: requestHash(revoke) }),
   };
+}
+
+/** The delay after which Google destroys a version, where the policy has one. */
+export function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versionDestroyTtl'> {
+  const versionDestroyTtl = destroyTtl(policy);
+  return versionDestroyTtl === undefined ? {} : { versionDestroyTtl };
+}
+
+/** The mask of such a change. */
+export function maskOf(changed: Pick<GcpSecret, 'versionDestroyTtl'>): readonly 'versionDestroyTtl'[] {
+  return changed.versionDestroyTtl === undefined ? [] : ['versionDestroyTtl'];
 }

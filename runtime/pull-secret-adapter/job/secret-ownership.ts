@@ -1,6 +1,7 @@
 /** Whether a secret that is there may be written. */
 import { JobError } from './gcp-error.ts';
 import type { GcpSecret, Replication } from './secret-manager.ts';
+import type { StoreInput } from './store-input.ts';
 
 export interface OwnershipInput {
   readonly secretName: string;
@@ -60,4 +61,17 @@ function sameReplication(wanted: Replication, present: Replication | undefined):
     return `automatic ${replication?.automatic?.customerManagedEncryption?.kmsKeyName ?? ''}`;
   };
   return shape(wanted) === shape(present);
+}
+
+/** What a new secret says of its replication and its key. */
+export function keptBy({
+  location,
+  replication,
+}: Pick<StoreInput, 'location' | 'replication'>): Pick<
+  GcpSecret,
+  'replication' | 'customerManagedEncryption'
+> {
+  if (location === undefined) return { replication: replication ?? { automatic: {} } };
+  const key = replication?.regional?.customerManagedEncryption;
+  return key === undefined ? {} : { customerManagedEncryption: key };
 }

@@ -16,16 +16,17 @@ import { pullSecretHash } from '../pull-secret.ts';
 import { GcpError, JobError } from './gcp-error.ts';
 import { accessIntact, readNewest, versionNumber } from './read-version.ts';
 import {
-  destroyTtl,
+  delayOf,
   isRetirementDue,
   isRevocationDue,
+  maskOf,
   type Retired,
   retirementNotes,
   retirementOf,
   retireVersions,
 } from './retire-versions.ts';
 import type { GcpPayload, GcpSecret, Replication } from './secret-manager.ts';
-import { assertOurs, replicationOf } from './secret-ownership.ts';
+import { assertOurs, keptBy, replicationOf } from './secret-ownership.ts';
 import type { StoreInput } from './store-input.ts';
 
 /** Who holds the secret: `<content hash> <runner> <milliseconds since 1970>`. */
@@ -91,22 +92,6 @@ function hold(input: StoreInput): Readonly<Record<string, string>> {
     [WRITER_ANNOTATION]: `${pullSecretHash(input.content)} ${input.runner} ${input.now()}`,
     [GENERATION_KEY]: String(input.generation),
   };
-}
-
-/** What a new secret says of its replication and its key. */
-function keptBy({
-  location,
-  replication,
-}: StoreInput): Pick<GcpSecret, 'replication' | 'customerManagedEncryption'> {
-  if (location === undefined) return { replication: replication ?? { automatic: {} } };
-  const key = replication?.regional?.customerManagedEncryption;
-  return key === undefined ? {} : { customerManagedEncryption: key };
-}
-
-/** The delay after which Google destroys a version, where the policy has one. */
-function delayOf({ policy }: StoreInput): Pick<GcpSecret, 'versionDestroyTtl'> {
-  const versionDestroyTtl = destroyTtl(policy);
-  return versionDestroyTtl === undefined ? {} : { versionDestroyTtl };
 }
 
 async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<StoreResult> {
@@ -211,10 +196,6 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
     input.leftOut(error.call);
     return otherwise;
   }
-}
-
-function maskOf(changed: Pick<GcpSecret, 'versionDestroyTtl'>): readonly 'versionDestroyTtl'[] {
-  return changed.versionDestroyTtl === undefined ? [] : ['versionDestroyTtl'];
 }
 
 /** Labels, and the delay of destruction. */
