@@ -1,6 +1,6 @@
 /** What comes from others: exact versions with checksums, licences that may be shipped, no scripts, and nothing undeclared. */
 import assert from 'node:assert/strict';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { suite } from '../support/suite.ts';
@@ -132,6 +132,17 @@ test('no dependency is declared that nothing imports', () => {
     Object.keys(manifest.dependencies).filter((name) => !imported.has(name)),
     [],
   );
+});
+
+test('what npm ci brings stays within what the README says', () => {
+  const said = Number(/`npm ci` brings at most (\d+) MB/.exec(readFileSync(`${root}README.md`, 'utf8'))?.[1]);
+  const folder = `${root}node_modules`;
+  const bytes = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + lstatSync(join(entry.parentPath, entry.name)).size, 0);
+  const found = Math.ceil(bytes / 1e6);
+  process.stdout.write(`node_modules: ${found} MB\n`);
+  assert.ok(found > 100 && found <= said, `node_modules has ${found} MB, the README says at most ${said}`);
 });
 
 function installedLicence(path: string): string | undefined {
