@@ -1,4 +1,4 @@
-// deadline: 600 s
+// deadline: 900 s
 /**
  * What goes wrong around a node, on a real one laid out as OpenShift's: it loses its power, its runtime, its disk, a registry, the
  * API server, our image, our programs and the right time. Each time what pulled goes on pulling, what changed meanwhile arrives
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
+import { clockSteps } from './faults-of-clocks.ts';
 import { missingNode } from './machine/build.ts';
 import { ContainersOf } from './machine/containers.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
@@ -241,6 +242,16 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
     await start('killed');
     await runs('killed');
     await inOrder();
+  });
+
+  clockSteps(step, {
+    node,
+    rotated,
+    inOrder,
+    pulls: async (name) => {
+      await start(name);
+      await runs(name);
+    },
   });
 
   test.lastly('the machine stops', () => node.stop());

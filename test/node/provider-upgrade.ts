@@ -1,12 +1,15 @@
 /** The kubelet's unit replaced by another, as an upgrade of its package does it. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { eventually } from '../control-plane/eventually.ts';
 import type { TestBody } from '../support/suite.ts';
+import { ok } from './machine/product.ts';
 import type { ProviderScene } from './provider-scene.ts';
 
 const UNIT = '/usr/lib/systemd/system/kubelet.service';
 const KUBEADM = `${UNIT}.d/10-kubeadm.conf`;
 const VARIABLES = '/etc/default/kubelet';
+const PROVIDERS = '/etc/kubernetes/credential-providers';
 const FLAGS = /--image-credential-provider-config=\/etc\/kubernetes\/credential-providers\/pullwright-/;
 
 export function upgradeSteps(step: (name: string, body: TestBody) => void, scene: ProviderScene): void {
@@ -23,6 +26,8 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
       for (const flag of flags) assert.match(scene.kubeletCommand(), flag);
     });
   const before = readFileSync(KUBEADM, 'utf8');
+  /** What the kubelet is told about providers. */
+  const written = (): string => node.run('/bin/sh', '-c', `cat ${PROVIDERS}/pullwright-*`);
 
   step('a new unit with other flags: the kubelet starts with them and with the provider', async () => {
     await upgraded(UNIT, readFileSync(UNIT, 'utf8').replace('RestartSec=10', 'RestartSec=5'));
@@ -30,6 +35,18 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
     await runsWith(FLAGS, / --v=1 /);
     await scene.inState('True', 'InSync');
     await scene.started('after-upgrade', { policy: 'Always' });
+  });
+
+  step('the installer killed while a change is on its way: it arrives, and the kubelet has it', async () => {
+    const invocation = node.invocation();
+    const patch = `[{"op":"add","path":"/spec/matchImages/-","value":"other.example.com"}]`;
+    await ok(node, `kubectl patch criocredentialproviderconfig cluster --type=json --patch='${patch}'`);
+    await eventually(() => assert.match(written(), /other\.example\.com/), { withinMs: 180_000 });
+    assert.equal(node.system.kill(/pullwright install-provider/), 1);
+    await scene.within(async () => assert.notEqual(node.invocation(), invocation));
+    await node.ready();
+    await scene.inState('True', 'InSync');
+    await scene.started('after-kill', { policy: 'Always' });
   });
 
   step(

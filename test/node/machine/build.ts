@@ -46,6 +46,8 @@ const NEEDED: Readonly<Record<string, string>> = {
   '/usr/bin/docker-registry': 'docker-registry',
   '/usr/bin/htpasswd': 'apache2-utils',
   '/usr/bin/skopeo': 'skopeo',
+  [`/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/faketime/libfaketimeMT.so.1`]:
+    'libfaketime',
 };
 
 /** Why there can be no node on this machine, for `test.skip`; undefined when there can. Builds nothing. */

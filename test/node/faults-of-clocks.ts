@@ -1,0 +1,82 @@
+/**
+ * The agent's clock off by a day, and an hour without an API server by that clock. Kubelet and CRI-O ask
+ * the kernel for the time; the agent, as a program of glibc, takes it from a library that is loaded before.
+ */
+import assert from 'node:assert/strict';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { TestBody } from '../support/suite.ts';
+import type { NodeMachine } from './machine/node.ts';
+import { ok } from './machine/product.ts';
+
+const CONFIG = '/var/lib/kubelet/config.json';
+const CLOCK = '/etc/test-clock';
+const LIBRARY = '/usr/lib/*/faketime/libfaketimeMT.so.1';
+
+/** What the scene of faults does. */
+export interface ClockScene {
+  readonly node: NodeMachine;
+  /** The registry takes another password; what is given back writes the Secret for it. */
+  readonly rotated: (mark: string) => Promise<() => Promise<unknown>>;
+  /** A new pod of the tenant pulls and runs. */
+  readonly pulls: (name: string) => Promise<void>;
+  readonly inOrder: () => Promise<void>;
+}
+
+export function clockSteps(step: (name: string, body: TestBody) => void, scene: ClockScene): void {
+  const { node, rotated, pulls, inOrder } = scene;
+  const offset = (text: string): void => writeFileSync(`${CLOCK}/offset`, `${text}\n`);
+  const arrives = async (mark: string): Promise<void> => {
+    const hand = await rotated(mark);
+    await hand();
+    await pulls(mark);
+    await inOrder();
+  };
+
+  step("the agent's clock is a day ahead: a rotation arrives all the same", async () => {
+    const [library = ''] = globSync(LIBRARY);
+    mkdirSync(CLOCK);
+    offset('+1d');
+    const env = {
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: `${CLOCK}/offset`,
+      FAKETIME_CACHE_DURATION: '1',
+    };
+    const folders = [dirname(library), CLOCK];
+    const patch = {
+      env: Object.entries(env).map(([name, value]) => ({ name, value })),
+      volumeMounts: folders.map((mountPath, index) => ({
+        name: `clock-${index}`,
+        mountPath,
+        readOnly: true,
+      })),
+    };
+    const volumes = folders.map((path, index) => ({ name: `clock-${index}`, hostPath: { path } }));
+    await ok(
+      node,
+      `kubectl -n kube-system get daemonset global-pull-secret-syncer -o json |
+         jq '.spec.template.spec |= (.volumes += ${JSON.stringify(volumes)} |
+           .containers[0].env += ${JSON.stringify(patch.env)} | .containers[0].volumeMounts += ${JSON.stringify(patch.volumeMounts)})' |
+         kubectl replace -f -
+       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=120s`,
+    );
+    await arrives('ahead');
+  });
+
+  step(
+    'an hour without an API server, by that clock: the file stays, and what changed meanwhile arrives',
+    async () => {
+      const hand = await rotated('away');
+      const before = readFileSync(CONFIG);
+      await node.plane.apiServer.kill();
+      offset('+25h');
+      // A restarted agent has no cache of the time, nor of anything else.
+      assert.equal(node.system.kill(/pullwright agent/), 1);
+      assert.deepEqual(readFileSync(CONFIG), before);
+      await node.plane.apiServer.start();
+      await hand();
+      await pulls('away');
+      await inOrder();
+    },
+  );
+}
