@@ -1,13 +1,14 @@
 /** Mistakes of hosted clusters that show only beside the management cluster whose reconciler looks after them. */
 import type { FleetProblem } from './fleet-problems.ts';
-import type { ClusterTop, ReconcilerInput } from './fleet-schema.ts';
+import type { ClusterTop } from './fleet-schema.ts';
 import type { Section } from './fleet-sections.ts';
+import type { ReconcilerSettings } from './shared/reconciler.ts';
 
 /** What is looked at, by the clusters' order. */
 export interface HostedFleet {
   readonly tops: readonly ClusterTop[];
   readonly sections: readonly (readonly Section[])[];
-  readonly defaults: ReconcilerInput | undefined;
+  readonly defaults: ReconcilerSettings | undefined;
 }
 
 /** Accounts that no kubeconfig leads to, and options of which one reconciler can follow only one. */

@@ -2,6 +2,7 @@
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
 import { dnsLabel, dnsName, durationField, imageReference, networkField } from './shared/fields.ts';
+import type { ReconcilerSettings } from './shared/reconciler.ts';
 import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
@@ -30,7 +31,7 @@ export interface FleetInput {
 }
 
 export interface FleetDefaults {
-  readonly reconciler?: ReconcilerInput;
+  readonly reconciler?: ReconcilerSettings;
   /** @default {false} */
   readonly monitoring?: boolean;
   readonly systems?: SystemInputs;
@@ -58,7 +59,7 @@ export interface ClusterInput {
   readonly hostedCluster?: HostedClusterInput;
   /** For `management`: also serve hosted clusters that the fleet does not name. @default {false} */
   readonly discovery?: boolean;
-  readonly reconciler?: ReconcilerInput;
+  readonly reconciler?: ReconcilerSettings;
   /** Renders PrometheusRule and ServiceMonitor, in an overlay. @default {false} */
   readonly monitoring?: boolean;
   /** For Argo CD: where the cluster is. */
@@ -80,27 +81,6 @@ export interface HostedClusterInput {
    * name it. @default none: the reconciler is system:admin, and no policy can tell it from people
    */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
-}
-
-/** The reconciler's Deployment. */
-export interface ReconcilerInput {
-  /** @default {2} */
-  readonly replicas?: number;
-  /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
-  readonly egressPorts?: readonly number[];
-  /** @default {'json'} */
-  readonly logFormat?: 'json' | 'logfmt';
-  /** @default {'info'} */
-  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
-  /** Limit of memory. @default {'512Mi'} */
-  readonly memoryLimit?: string;
-  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'admin-kubeconfig'} */
-  readonly kubeconfigSecret?: string;
-  /**
-   * Networks that may be contacted whoever chose the name that leads there: loopback for API servers, private ones for registries
-   * without a credential. @default none
-   */
-  readonly allowAddresses?: readonly string[];
 }
 
 export interface DestinationInput {
@@ -134,7 +114,7 @@ export interface GitOpsInput {
   readonly sopsKeySecret?: string;
 }
 
-const reconciler: z.ZodType<ReconcilerInput, ReconcilerInput> = z.strictObject({
+const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictObject({
   replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
   egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
   logFormat: z.enum(['json', 'logfmt']).exactOptional(),

@@ -36,20 +36,24 @@ const CLAIM_MEMORY = 'pullwright-hosted-clusters';
 /** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
 export const RECONCILER = 'pullwright-reconciler';
 
+/** The reconciler's Deployment. */
 export interface ReconcilerSettings {
   /** @default {2} */
   readonly replicas?: number;
-  /** @default {[443, 6443]} */
+  /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
   readonly egressPorts?: readonly number[];
   /** @default {'json'} */
   readonly logFormat?: 'json' | 'logfmt';
   /** @default {'info'} */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
-  /** @default {'512Mi'} */
+  /** Limit of memory. @default {'512Mi'} */
   readonly memoryLimit?: string;
-  /** @default {'admin-kubeconfig'} */
+  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'admin-kubeconfig'} */
   readonly kubeconfigSecret?: string;
-  /** @default {[]} */
+  /**
+   * Networks that may be contacted whoever chose the name that leads there: loopback for API servers, private ones for registries
+   * without a credential. @default none
+   */
   readonly allowAddresses?: readonly string[];
 }
 

@@ -43,3 +43,14 @@ export const image = (spec: object): object => ({
   metadata: { name: 'cluster' },
   spec: { registrySources: spec },
 });
+
+/** A row of a table of `mirrors`: objects in, exit code and lines out. */
+export interface MirrorsRow {
+  readonly name: string;
+  readonly reason: string;
+  readonly objects: readonly object[];
+  readonly args: readonly string[];
+  readonly code: number;
+  readonly says: readonly RegExp[];
+  readonly never?: RegExp;
+}

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
-import { idms, image, machineConfig, set } from './mirror-objects.ts';
+import { idms, image, type MirrorsRow, machineConfig, set } from './mirror-objects.ts';
 
 const test = suite('mirrors of clusters');
 const root = new URL('../..', import.meta.url).pathname;
@@ -21,17 +21,7 @@ function cli(stdin: string, ...args: readonly string[]): Promise<ProcessResult> 
   });
 }
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
-  readonly objects: readonly object[];
-  readonly args: readonly string[];
-  readonly code: number;
-  readonly says: readonly RegExp[];
-  readonly never?: RegExp;
-}
-
-const ROWS: readonly Row[] = [
+const ROWS: readonly MirrorsRow[] = [
   {
     name: 'two sets of one source are ordered as the operator does',
     reason: 'a topological sort with ties by name',

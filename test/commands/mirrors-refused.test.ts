@@ -2,23 +2,13 @@
 import assert from 'node:assert/strict';
 import { runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
-import { idms, image, machineConfig, ofCluster } from './mirror-objects.ts';
+import { idms, image, type MirrorsRow, machineConfig, ofCluster } from './mirror-objects.ts';
 
 const test = suite('mirrors of refused objects');
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
-  readonly objects: readonly object[];
-  readonly args: readonly string[];
-  readonly code: number;
-  readonly says: readonly RegExp[];
-  readonly never?: RegExp;
-}
-
-const ROWS: readonly Row[] = [
+const ROWS: readonly MirrorsRow[] = [
   {
     name: 'one bad entry refuses every set',
     reason: 'the operator writes no file, and nodes keep what they have',
