@@ -51,6 +51,8 @@ export function hostedAccess(input: {
         applyByName('', 'secrets', [NAMES.original, NAMES.global]),
         secretsByName([NAMES.additional], READ),
         applyByName('pullwright.dev', 'pullstatuses', STATUS_NAMES),
+        // Those of the nodes are found by label, which RBAC cannot express.
+        { apiGroups: ['pullwright.dev'], resources: ['pullstatuses'], verbs: ['get', 'list', 'watch'] },
         {
           apiGroups: ['pullwright.dev'],
           resources: ['pullstatuses/status'],

@@ -127,7 +127,7 @@ function agentPod(options: AgentOptions): PodSpec {
 function asksApiServer(options: AgentOptions): boolean {
   return (
     options.watch !== false ||
-    options.report === true ||
+    options.report !== false ||
     options.restartSlots !== undefined ||
     booksTurns(options)
   );

@@ -15,7 +15,11 @@ import {
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { PULL_STATUS_API_VERSION, PULL_STATUS_KIND } from '../rules/kubernetes/pull-status.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../rules/kubernetes/pull-status.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
@@ -31,6 +35,12 @@ const DAEMON_SET: SourceKind = {
   kind: 'DaemonSet',
   namespace: GLOBAL_PULL_SECRET.namespace,
   name: GLOBAL_PULL_SECRET.syncer,
+};
+const PLATFORM_REPORT: SourceKind & { readonly name: string } = {
+  apiVersion: PULL_STATUS_API_VERSION,
+  kind: PULL_STATUS_KIND,
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
 };
 const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-system'].map((namespace) => ({
   apiVersion: 'apps/v1',
@@ -111,7 +121,11 @@ async function look(
 }
 
 function rowsOf(store: ObjectStore): readonly StatusRow[] {
-  const nodes = nodesRow(store.list(NODE), store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }));
+  const nodes = nodesRow(
+    store.list(NODE),
+    store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }),
+    store.get(PLATFORM_REPORT),
+  );
   return byUrgency([
     ...DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs).map(deploymentRow)),
     ...(nodes === undefined ? [] : [nodes]),

@@ -49,6 +49,8 @@ export interface NodeState {
   readonly message: string;
   /** A change is under way: not ready, and nothing that a person must look at. */
   readonly busy?: boolean;
+  /** What was looked at; see {@link Look.facts}. */
+  readonly facts?: Readonly<Record<string, string>>;
 }
 
 const WAITING: Readonly<Record<string, string>> = {
@@ -67,6 +69,11 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
 
 /** The state that goes with a step that is about to be taken. */
 export function stateOf(step: Step, look: Look): NodeState {
+  const state = bareState(step, look);
+  return look.facts === undefined ? state : { ...state, facts: look.facts };
+}
+
+function bareState(step: Step, look: Look): NodeState {
   if (step.do === 'wait')
     return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '', busy: true };
   if (step.do !== 'rest') {

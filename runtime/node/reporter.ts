@@ -2,6 +2,7 @@
  * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
  * only, and what cannot be sent is dropped with one log line. The next change is the next try.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EventInput, EventRecorder } from '../kube/events.ts';
@@ -74,10 +75,12 @@ export class NodeReporter {
 
   /** Comes back at once, and sends nothing when the state is the one of the last call. */
   state(state: NodeState): void {
-    if (state.reason === this.#last?.reason && state.message === this.#last.message) return;
+    const before = this.#last;
+    if (before !== undefined && isDeepStrictEqual(state, before)) return;
     this.#last = state;
     this.#pending = state;
-    this.#say(this.#options.words.eventOfState(state));
+    if (state.reason !== before?.reason || state.message !== before.message)
+      this.#say(this.#options.words.eventOfState(state));
     this.#start();
   }
 

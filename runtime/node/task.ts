@@ -29,6 +29,8 @@ export interface Look {
   readonly from?: string;
   readonly entries?: number;
   readonly foreign?: number;
+  /** For programs that compare nodes: digests and versions, never a value. */
+  readonly facts?: Readonly<Record<string, string>>;
 }
 
 export interface NodeTask {

@@ -53,8 +53,9 @@ export class Fleet {
   readonly management: ObjectStore = new ObjectStore();
   readonly #options: Readonly<Record<string, unknown>>;
 
+  /** Its nodes run no agent: unless `options` has `agent`, none is told to report. */
   constructor(options: Readonly<Record<string, unknown>> = {}) {
-    this.#options = options;
+    this.#options = { agent: { report: false }, ...options };
   }
 
   reconcile(now: Date = NOW): OfflineResult {

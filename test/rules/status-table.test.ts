@@ -125,7 +125,7 @@ const AGENTS: readonly Row[] = [
     reason: '0 of 0 is no success',
     status: { observedGeneration: 2 },
     state: 'Attention',
-    says: /^0 of 0 nodes in sync/,
+    says: /^0 of 0 agents ready/,
   },
   {
     name: 'an agent that is behind',
@@ -135,11 +135,11 @@ const AGENTS: readonly Row[] = [
     says: /^1 of 2/,
   },
   {
-    name: 'agents that are done',
-    reason: 'nothing to say',
+    name: 'agents that are done and do not report',
+    reason: 'their pods are all that is known',
     status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
     state: 'Ready',
-    says: /^2 of 2 nodes in sync, 1 of 1 nodes eligible/,
+    says: /^2 of 2 agents ready, 1 of 1 nodes eligible; nodes do not report what they have/,
   },
   {
     name: 'a manifest of agents',

@@ -90,6 +90,15 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   };
 }
 
+/** Digest of a pull secret by which nodes are compared: that which an agent has of it as its source; undefined when none can use it. */
+export function sourceDigestOf(text: Redacted<string>): string | undefined {
+  try {
+    return parseDocument(redact(new Uint8Array(Buffer.from(reveal(text)))), 'the pull secret').digest;
+  } catch {
+    return undefined;
+  }
+}
+
 function entryFault({ key, fault }: DockerConfigEntry): string {
   return `entry ${shortQuote(key.written)} ${fault?.message ?? 'cannot be read'}`;
 }

@@ -4,7 +4,11 @@ import type { NodeIdentity, NodeWords, Said } from '../../node/reporter.ts';
 import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import { describeError } from '../../rules/errors.ts';
 import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
-import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
+import {
+  GLOBAL_PULL_SECRET,
+  NODE_REPORT,
+  NODE_REPORT_LABEL,
+} from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { pullStatus } from '../../rules/kubernetes/pull-status.ts';
 
@@ -20,11 +24,13 @@ export function nodeStatus(
     about: { apiVersion: 'v1', kind: 'Node', namespace: GLOBAL_PULL_SECRET.namespace, name: node.name },
     conditions: conditionsOf(state),
     verdicts: [],
+    ...(state.facts === undefined ? {} : { summary: state.facts }),
     present,
     now,
   });
   const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }];
-  return { object: { ...object, metadata: { ...object.metadata, ownerReferences } }, status };
+  const labels = { [NODE_REPORT_LABEL]: NODE_REPORT };
+  return { object: { ...object, metadata: { ...object.metadata, labels, ownerReferences } }, status };
 }
 
 /** A node that holds a removal is in sync as far as it may be: others can go on, and somebody must look. */

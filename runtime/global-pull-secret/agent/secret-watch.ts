@@ -23,6 +23,7 @@ export interface WatchedSecret {
   readonly judged?: string | undefined;
   /** Removals that its annotation confirms. */
   readonly confirmed?: readonly string[];
+  readonly resourceVersion?: string | undefined;
   /** Whether the watch is open, so that nothing newer can be elsewhere. */
   readonly live: boolean;
 }
@@ -81,6 +82,7 @@ export class SecretWatch {
       bytes: valueOf(object, NAMES.dataKey),
       judged: mark === undefined ? undefined : Buffer.from(reveal(mark)).toString('utf8'),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
+      resourceVersion: object.metadata.resourceVersion,
       live,
     };
   }

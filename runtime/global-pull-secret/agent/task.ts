@@ -100,6 +100,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
       from,
       entries: wanted.document.entries,
       foreign: wanted.foreign.length,
+      facts: factsOf(present, source.digest, chosen),
       wanted: {
         digest: wanted.document.digest,
         source: source.digest,
@@ -116,6 +117,21 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
         : new PullwrightError(describeError(error), { code: 'SourceInvalid' });
     return { present, wanted: undefined, problem };
   }
+}
+
+/** What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it. */
+function factsOf(
+  digest: string,
+  sourceDigest: string,
+  chosen: { readonly from: string; readonly source: Source } | undefined,
+): NonNullable<Look['facts']> {
+  const version = chosen?.source.resourceVersion;
+  return {
+    digest,
+    sourceDigest,
+    source: chosen?.from ?? 'none',
+    ...(version === undefined ? {} : { resourceVersion: version }),
+  };
 }
 
 /** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
@@ -218,8 +234,8 @@ function newest(name: SourceName, mount: Source, { watched }: AgentTaskOptions, 
   if (seen.bytes === undefined)
     return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
   const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
-  const { bytes, judged, confirmed } = seen;
-  return { path: mount.path, file: { state: 'present', content }, bytes, judged, confirmed };
+  const { bytes, judged, confirmed, resourceVersion } = seen;
+  return { path: mount.path, file: { state: 'present', content }, bytes, judged, confirmed, resourceVersion };
 }
 
 function sha256Of({ file, bytes }: Source): string {
@@ -234,6 +250,8 @@ interface Source {
   readonly judged?: string | undefined;
   /** Removals that its Secret confirms; a mount does not bring annotations. */
   readonly confirmed?: readonly string[] | undefined;
+  /** Of its Secret, where the watch brought it. */
+  readonly resourceVersion?: string | undefined;
   readonly error?: PullwrightError;
 }
 

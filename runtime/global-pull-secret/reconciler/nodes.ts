@@ -13,6 +13,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { eligibilityLabels, type NodeDecision, type NodeFacts, nodeDecision } from './eligibility.ts';
 import { MACHINE, machineParts, machinesOf, NODE_POOL, poolOf } from './machines.ts';
+import type { NodeTruth } from './node-truth.ts';
 
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
@@ -30,6 +31,8 @@ export interface NodesPlan {
   readonly apply: readonly ApplyPart[];
   readonly decisions: readonly NodeDecision[];
   readonly verdicts: readonly Verdict[];
+  /** What agents report; absent where they do not. */
+  readonly truth?: NodeTruth;
 }
 
 /** Which nodes to take, beside what their pools say. */

@@ -23,6 +23,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
+import { behindVerdicts } from './node-truth.ts';
 import { MACHINE_CONFIG_WAY, type NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
 
@@ -53,7 +54,11 @@ export function platformStatus(input: PlatformReportInput): ReturnType<typeof pu
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original },
     conditions: conditionsOf(input),
-    verdicts: [...plan.platformVerdicts, ...nodes.verdicts],
+    verdicts: [
+      ...plan.platformVerdicts,
+      ...nodes.verdicts,
+      ...(nodes.truth === undefined ? [] : behindVerdicts(nodes.truth)),
+    ],
     summary: {
       rejected: rejectedOf(plan.platformVerdicts).length,
       ...(plan.held === undefined ? {} : { heldRemoval: plan.held.hash, heldSince: plan.held.since }),

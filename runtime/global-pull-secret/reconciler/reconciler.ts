@@ -24,6 +24,7 @@ import { COMBINED, planCombined } from './combined.ts';
 import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
 import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
+import { REPORT_READS, truthOf } from './node-truth.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
 import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
@@ -52,6 +53,7 @@ const READS: readonly Read[] = [
     (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
   ...NODE_READS,
+  ...REPORT_READS,
   ...AGENT_READS,
   ...STATUS_READS,
   ...REMOVAL_READS,
@@ -85,12 +87,19 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const plan = observedPlan(planned, secrets, observed, platformOwner(world));
   const labelled = planNodes(world, MANAGER, options);
   const left = gitVerdicts(daemonSet, observed, options.delivery);
-  const combined = planCombined(world, {
-    own: options.mode === 'own' && observed === undefined,
-    value: observed === undefined ? knownValue(plan) : undefined,
-    inForce: secrets.global ?? secrets.original,
-  });
-  const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left, ...combined.verdicts] };
+  const value = observed === undefined ? knownValue(plan) : undefined;
+  const inForce = secrets.global ?? secrets.original;
+  const own = options.mode === 'own' && observed === undefined;
+  const combined = planCombined(world, { own, value, inForce });
+  const truth =
+    observed === undefined
+      ? truthOf(world, { options, daemonSet, decisions: labelled.decisions, value, inForce })
+      : undefined;
+  const nodes = {
+    ...labelled,
+    verdicts: [...labelled.verdicts, ...left, ...combined.verdicts],
+    ...(truth === undefined ? {} : { truth }),
+  };
   const found = { world, plan, nodes, secrets, daemonSet };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];

@@ -24,6 +24,7 @@ import {
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
+import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import type { NodesPlan } from './nodes.ts';
 import type { PullSecretPlan } from './plan.ts';
 import {
@@ -74,9 +75,14 @@ type Reported = Required<Pick<Outcome, 'apply' | 'status' | 'events' | 'metrics'
 /** Builds the reporting part of the outcome. */
 export function reportPullSecret(input: PullSecretReportInput): Reported {
   const { secrets, plan, nodes, problems, world } = input;
-  const trouble = input.observed === undefined ? [...problems, ...noEligibleNodes(world, nodes)] : problems;
+  const behind = nodes.truth === undefined ? [] : nodesBehind(nodes.truth);
+  const trouble =
+    input.observed === undefined ? [...problems, ...noEligibleNodes(world, nodes), ...behind] : problems;
   const { additional } = secrets;
-  const managed = managedBy(input.observed);
+  const managed = [
+    ...managedBy(input.observed),
+    ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
+  ];
   const present = world.get(PLATFORM_STATUS);
   const platform = platformStatus({ plan, nodes, problems: trouble, managed, present, now: world.now });
   const tenant =
@@ -105,12 +111,12 @@ function tenantStatus(
   input: PullSecretReportInput,
   managed: readonly ConditionInput[],
 ): ReturnType<typeof pullStatus> {
-  const { world, plan } = input;
+  const { world, plan, nodes } = input;
   return pullStatus({
     reporter: 'global-pull-secret',
     about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
     conditions: [...tenantConditions(input), ...managed],
-    verdicts: plan.verdicts,
+    verdicts: nodes.truth === undefined ? plan.verdicts : onNodes(plan.verdicts, nodes.truth),
     summary: countsOf(plan.verdicts),
     present: world.get(STATUS),
     now: world.now,
@@ -180,7 +186,11 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
     namespace: NAMES.namespace,
     name: NAMES.syncer,
   });
-  const ready = (daemonSet?.status as { numberReady?: number } | undefined)?.numberReady ?? 0;
+  const { truth } = nodes;
+  const ready =
+    truth === undefined
+      ? ((daemonSet?.status as { numberReady?: number } | undefined)?.numberReady ?? 0)
+      : truth.nodes - truth.behind.length;
   const gauge = (name: Sample['name'], help: string, value: number): Sample => ({
     name,
     help,

@@ -77,10 +77,14 @@ function withCounts(message: string, verdicts: readonly Verdict[]): string {
   return parts.length === 0 ? message : `${message} (${parts.join(', ')})`;
 }
 
-/** Nodes that carry the label, against pods of the agent that are ready: a pod is ready when the file is in place. */
+/**
+ * Nodes that carry the label, against what agents report of them. A pod of the agent that is ready had the file in place when it
+ * looked last: that it has the newest is said by `report`, the PullStatus of the platform's pull secret, alone.
+ */
 export function nodesRow(
   nodes: readonly KubeObject[],
   daemonSet: KubeObject | undefined,
+  report?: KubeObject,
 ): StatusRow | undefined {
   const eligible = nodes.filter(
     (node) => node.metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] === 'true',
@@ -98,17 +102,28 @@ export function nodesRow(
       message: `${eligible} nodes are eligible, and no agent runs`,
     };
   const message = `${eligible} of ${nodes.length} nodes eligible`;
-  return { ...base, ...agentState(daemonSet, message) };
+  return { ...base, ...checked(agentState(daemonSet, message), report) };
+}
+
+type AgentState = Pick<StatusRow, 'state' | 'reason' | 'message'>;
+
+/** Pods that are ready prove nothing where nodes report, and little where they do not. */
+function checked(pods: AgentState, report: KubeObject | undefined): AgentState {
+  if (pods.state !== 'Ready') return pods;
+  const { conditions = [] } = (report?.status ?? {}) as { conditions?: readonly Condition[] };
+  const found = conditions.find(({ type }) => type === 'NodesInSync');
+  if (found === undefined) return { ...pods, message: `${pods.message}; nodes do not report what they have` };
+  const { message } = texts(found);
+  return found.status === 'True'
+    ? { ...pods, reason: 'NodesInSync', message }
+    : { state: 'Progressing', reason: 'NodesBehind', message };
 }
 
 /**
  * What the DaemonSet's controller has counted. Before it has, and where it counts no node at all, nothing has been shown to be
  * in sync.
  */
-function agentState(
-  { status, metadata }: KubeObject,
-  eligible: string,
-): Pick<StatusRow, 'state' | 'reason' | 'message'> {
+function agentState({ status, metadata }: KubeObject, eligible: string): AgentState {
   // In a folder of rendered manifests.
   if (status === undefined)
     return { state: 'Unknown', reason: 'NotReported', message: 'nothing has reported on it yet' };
@@ -117,7 +132,7 @@ function agentState(
     desiredNumberScheduled = 0,
     observedGeneration = 0,
   } = status as Partial<Record<'numberReady' | 'desiredNumberScheduled' | 'observedGeneration', number>>;
-  const message = `${numberReady} of ${desiredNumberScheduled} nodes in sync, ${eligible}`;
+  const message = `${numberReady} of ${desiredNumberScheduled} agents ready, ${eligible}`;
   if (observedGeneration < (metadata.generation ?? 0))
     return {
       state: 'Progressing',
@@ -126,8 +141,8 @@ function agentState(
     };
   if (desiredNumberScheduled === 0) return { state: 'Attention', reason: 'NoNodes', message };
   return numberReady >= desiredNumberScheduled
-    ? { state: 'Ready', reason: 'NodesInSync', message }
-    : { state: 'Progressing', reason: 'NodesOutOfSync', message };
+    ? { state: 'Ready', reason: 'AgentsReady', message }
+    : { state: 'Progressing', reason: 'AgentsNotReady', message };
 }
 
 /** Failed Jobs of the adapter want attention; running ones are under way. */

@@ -32,6 +32,11 @@ export const GLOBAL_PULL_SECRET = {
   kubeletFile: '/var/lib/kubelet/config.json',
 } as const;
 
+/** Label of the PullStatuses that agents keep about their nodes, by which the reconciler finds them among all others. */
+export const NODE_REPORT_LABEL = 'pullwright.dev/reports';
+/** Its value. */
+export const NODE_REPORT = 'node';
+
 /**
  * Ports of the agent on the node's network. OpenShift's registry of host ports leaves 9000 to 9999 to what other machines reach,
  * and wants all else outside of it; both are free there, and in none of the ranges that Linux and NodePorts give out.

@@ -1,0 +1,187 @@
+/**
+ * Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
+ * concluded from the absence of a report. Pure.
+ */
+import type { Problem, Read, World } from '../../controller/contract.ts';
+import type { Condition, ConditionInput } from '../../rules/kubernetes/conditions.ts';
+import {
+  GLOBAL_PULL_SECRET as NAMES,
+  NODE_REPORT,
+  NODE_REPORT_LABEL,
+} from '../../rules/kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+  type Verdict,
+} from '../../rules/kubernetes/pull-status.ts';
+import type { Redacted } from '../../rules/redacted.ts';
+import { sourceDigestOf } from '../agent/document.ts';
+import type { NodeDecision } from './eligibility.ts';
+import type { GlobalPullSecretOptions } from './options.ts';
+import { fromBase64, secretText } from './platform.ts';
+
+const REPORTS = {
+  role: 'hosted',
+  apiVersion: PULL_STATUS_API_VERSION,
+  kind: PULL_STATUS_KIND,
+  namespace: NAMES.namespace,
+} as const;
+
+export const REPORT_READS: readonly Read[] = [
+  { ...REPORTS, labelSelector: `${NODE_REPORT_LABEL}=${NODE_REPORT}`, optional: true },
+];
+
+/** A node that lacks what it should have. */
+export interface NodeBehind {
+  readonly node: string;
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** A sentence without its end. */
+  readonly why: string;
+}
+
+/** What is known of the nodes that take part. */
+export interface NodeTruth {
+  readonly nodes: number;
+  /** In the order of their names. */
+  readonly behind: readonly NodeBehind[];
+}
+
+/** What decides which nodes are asked for what. */
+export interface TruthInput {
+  readonly options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>;
+  readonly daemonSet: KubeObject | undefined;
+  readonly decisions: readonly NodeDecision[];
+  /** Base64 of what nodes should get; undefined where what is there stays. */
+  readonly value: Redacted<string> | undefined;
+  /** The Secret that is there. */
+  readonly inForce: KubeObject | undefined;
+}
+
+/** What agents report of the nodes that take part; undefined where none reports, or nothing is there to have. */
+export function truthOf(world: World, input: TruthInput): NodeTruth | undefined {
+  const { options, daemonSet, decisions, value, inForce } = input;
+  const wanted = value === undefined ? inForce && secretText(inForce) : fromBase64(value);
+  const names = decisions.filter(({ eligible }) => eligible).map(({ node }) => node);
+  if (wanted === undefined || names.length === 0 || !agentsReport(options, daemonSet)) return undefined;
+  return nodeTruth(world, names, wanted);
+}
+
+/** Whether agents are told to report: by our options, or where git brings the DaemonSet, by what it starts. */
+function agentsReport(
+  { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
+  daemonSet: KubeObject | undefined,
+): boolean {
+  if (delivery === 'reconciler') return agent.report !== false && agent.shape !== 'upstream';
+  const spec = daemonSet?.spec as
+    | { readonly template?: { readonly spec?: { readonly containers?: readonly { command?: unknown }[] } } }
+    | undefined;
+  const containers = spec?.template?.spec?.containers ?? [];
+  return containers.some(({ command }) => Array.isArray(command) && command.includes('--report'));
+}
+
+function nodeTruth(world: World, names: readonly string[], wanted: Redacted<string>): NodeTruth {
+  const digest = sourceDigestOf(wanted);
+  const reports = new Map(
+    world
+      .list({ ...REPORTS, labels: { [NODE_REPORT_LABEL]: NODE_REPORT } })
+      .map((report) => [report.metadata.name, report]),
+  );
+  const behind = names.flatMap((node): readonly NodeBehind[] => {
+    const lack = lackOf(reports.get(pullStatusName('Node', node)), digest);
+    return lack === undefined ? [] : [{ node, ...lack }];
+  });
+  return { nodes: names.length, behind };
+}
+
+function lackOf(
+  report: KubeObject | undefined,
+  digest: string | undefined,
+): Omit<NodeBehind, 'node'> | undefined {
+  const { conditions = [], summary = {} } = (report?.status ?? {}) as {
+    readonly conditions?: readonly Partial<Condition>[];
+    readonly summary?: Readonly<Record<string, unknown>>;
+  };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  if (ready === undefined)
+    return {
+      reason: 'NotReported',
+      why: 'no agent has reported: its pod does not run there, or cannot reach the API server',
+    };
+  const { status, reason = 'NotReady', message = 'its agent is not ready' } = ready;
+  if (status !== 'True') return { reason, why: message };
+  if (summary['sourceDigest'] === digest && digest !== undefined) return undefined;
+  const version = summary['resourceVersion'];
+  const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';
+  return { reason: 'OlderContent', why: `its agent has brought another state of the pull secret${which}` };
+}
+
+/** Nodes that a text names. */
+const NAMED = 3;
+/** Nodes that get a verdict of their own. */
+const MAX_NODE_VERDICTS = 20;
+
+/** `297 of 300 nodes; a (Spread), b (Spread) and 1 more lack it`. */
+function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => string): string {
+  const count = `${nodes - behind.length} of ${nodes} nodes`;
+  if (behind.length === 0) return count;
+  const named = behind.slice(0, NAMED).map(nameOf).join(', ');
+  const more = behind.length > NAMED ? ` and ${behind.length - NAMED} more` : '';
+  return `${count}; ${named}${more} ${behind.length === 1 ? 'lacks' : 'lack'} it`;
+}
+
+/** The verdicts on entries, with how many nodes use what is accepted. */
+export function onNodes(verdicts: readonly Verdict[], truth: NodeTruth): readonly Verdict[] {
+  const text = countText(truth, ({ node, reason }) => `${node} (${reason})`);
+  return verdicts.map((verdict) =>
+    verdict.verdict === 'Accepted' ? { ...verdict, message: `${verdict.message}; used on ${text}` } : verdict,
+  );
+}
+
+/** One for each node that lacks it, and how many more there are. */
+export function behindVerdicts({ behind }: NodeTruth): readonly Verdict[] {
+  const more = behind.length - MAX_NODE_VERDICTS;
+  return [
+    ...behind.slice(0, MAX_NODE_VERDICTS).map(
+      ({ node, reason, why }): Verdict => ({
+        subject: `node ${node}`,
+        verdict: 'Pending',
+        reason,
+        message: why,
+      }),
+    ),
+    ...(more > 0
+      ? [
+          {
+            subject: `${more} more nodes`,
+            verdict: 'Pending',
+            reason: 'NodesBehind',
+            message: 'lack it too',
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+/** `NodesInSync`. */
+export function inSyncCondition(truth: NodeTruth): ConditionInput {
+  const behind = truth.behind.length > 0;
+  return {
+    type: 'NodesInSync',
+    status: behind ? 'False' : 'True',
+    reason: behind ? 'NodesBehind' : 'InSync',
+    message: behind ? behindText(truth) : `used on ${countText(truth, () => '')}`,
+  };
+}
+
+/** What is not on every node is not in use as it should be. */
+export function nodesBehind(truth: NodeTruth): readonly Problem[] {
+  if (truth.behind.length === 0) return [];
+  return [{ disposition: 'waiting', code: 'NodesBehind', message: behindText(truth) }];
+}
+
+function behindText(truth: NodeTruth): string {
+  return `used on ${countText(truth, ({ node, why }) => `${node} (${why})`)}`;
+}
