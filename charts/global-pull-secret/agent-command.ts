@@ -18,7 +18,7 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...flag('restart-window', options.restartWindow),
     ...flag('restart-slots', options.restartSlots),
     ...(options.watch === false ? [] : ['--watch']),
-    ...(options.report === false ? [] : ['--report']),
+    ...(options.report === true ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),

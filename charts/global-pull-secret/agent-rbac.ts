@@ -37,7 +37,7 @@ export function leaseNames(options: AgentRights): readonly string[] {
 export function agentRbac(options: AgentRights): readonly KubeObject[] {
   const names = leaseNames(options);
   const ours = options.shape !== 'upstream';
-  const report = options.report !== false && ours;
+  const report = options.report === true && ours;
   const leases: readonly PolicyRule[] =
     names.length === 0
       ? []

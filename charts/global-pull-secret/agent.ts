@@ -127,7 +127,7 @@ function agentPod(options: AgentOptions): PodSpec {
 function asksApiServer(options: AgentOptions): boolean {
   return (
     options.watch !== false ||
-    options.report !== false ||
+    options.report === true ||
     options.restartSlots !== undefined ||
     booksTurns(options)
   );

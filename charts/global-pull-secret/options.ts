@@ -31,7 +31,7 @@ export interface AgentOptions {
   readonly restartSlots?: number;
   /** Each agent watches the two Secrets beside their mounts, which lag by a minute; needs an API token in the pod. @default {true} */
   readonly watch?: boolean;
-  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {true} */
+  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {false} */
   readonly report?: boolean;
   /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
   readonly maxUnavailable?: number | string;

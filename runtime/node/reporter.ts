@@ -1,6 +1,6 @@
 /**
  * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
- * only, and what cannot be sent is dropped with one log line. The next change is the next try.
+ * only, and what cannot be sent is dropped with one log line. The next look at the node is the next try.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../host/clock.ts';
@@ -68,15 +68,18 @@ export class NodeReporter {
   #events: Said[] = [];
   #work: Promise<void> | undefined;
   #closed = false;
+  /** Whether the last state could not be stored. */
+  #lost = false;
 
   constructor(options: NodeReporterOptions) {
     this.#options = options;
   }
 
-  /** Comes back at once, and sends nothing when the state is the one of the last call. */
+  /** Comes back at once, and sends nothing when the state is the one that was stored last. */
   state(state: NodeState): void {
     const before = this.#last;
-    if (before !== undefined && isDeepStrictEqual(state, before)) return;
+    if (!this.#lost && before !== undefined && isDeepStrictEqual(state, before)) return;
+    this.#lost = false;
     this.#last = state;
     this.#pending = state;
     if (state.reason !== before?.reason || state.message !== before.message)
@@ -129,6 +132,7 @@ export class NodeReporter {
         if (state !== undefined) await this.#store(this.#session, state);
       } catch (error) {
         this.#forget();
+        if (state !== undefined) this.#lost = true;
         this.#options.onError(error);
       }
     }

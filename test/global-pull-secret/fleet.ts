@@ -53,9 +53,8 @@ export class Fleet {
   readonly management: ObjectStore = new ObjectStore();
   readonly #options: Readonly<Record<string, unknown>>;
 
-  /** Its nodes run no agent: unless `options` has `agent`, none is told to report. */
   constructor(options: Readonly<Record<string, unknown>> = {}) {
-    this.#options = { agent: { report: false }, ...options };
+    this.#options = options;
   }
 
   reconcile(now: Date = NOW): OfflineResult {

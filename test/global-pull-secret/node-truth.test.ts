@@ -26,7 +26,7 @@ class Nodes extends Fleet {
   readonly #agents = new Map<string, TaskNode>();
 
   constructor(names: readonly string[], folder: string, options: Readonly<Record<string, unknown>> = {}) {
-    super({ agent: {}, ...options });
+    super({ agent: { report: true }, ...options });
     this.management.set(platform(PLATFORM));
     for (const name of names) {
       this.hosted.set(node(name));

@@ -5,11 +5,9 @@
  * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
  * cluster has neither, there is nothing to bring; what this agent had brought goes, and what others wrote stays.
  */
-import { createHash } from 'node:crypto';
-import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { FileContent } from '../../host/atomic-file.ts';
-import { errnoOf, fileError } from '../../host/file-errors.ts';
 import type { Ledger, Look, NodeTask } from '../../node/task.ts';
 import {
   CONFIRM_REMOVAL,
@@ -21,10 +19,9 @@ import {
 } from '../../rules/docker-config/removal-guard.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { decodeUtf8 } from '../../rules/go/bytes.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { ABSENT } from '../../rules/rollout/journal.ts';
-import { choosePullSecret, type MountedFile } from '../reconciler/source.ts';
+import { choosePullSecret } from '../reconciler/source.ts';
 import {
   type AgentDocument,
   EMPTY_DOCUMENT,
@@ -33,6 +30,7 @@ import {
   type RemovalGuard,
   wantedDocument,
 } from './document.ts';
+import { readSource, type Source, sha256Of } from './mounted-secret.ts';
 import type { SourceName, WatchedSecret } from './secret-watch.ts';
 
 /** Where things are. */
@@ -63,9 +61,6 @@ interface Memory {
   /** What the mounts held when the watch last brought the newest. */
   readonly mounts: Map<SourceName, string>;
 }
-
-/** Larger than any Secret can be. */
-const MAX_BYTES = 4 << 20;
 
 export function agentTask(options: AgentTaskOptions): NodeTask {
   const memory: Memory = { missedAt: undefined, mounts: new Map() };
@@ -236,64 +231,6 @@ function newest(name: SourceName, mount: Source, { watched }: AgentTaskOptions, 
   const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
   const { bytes, judged, confirmed, resourceVersion } = seen;
   return { path: mount.path, file: { state: 'present', content }, bytes, judged, confirmed, resourceVersion };
-}
-
-function sha256Of({ file, bytes }: Source): string {
-  return `${file.state} ${createHash('sha256').update(reveal(bytes)).digest('hex')}`;
-}
-
-interface Source {
-  readonly path: string;
-  readonly file: MountedFile;
-  readonly bytes: Redacted<Uint8Array>;
-  /** The mark beside it. */
-  readonly judged?: string | undefined;
-  /** Removals that its Secret confirms; a mount does not bring annotations. */
-  readonly confirmed?: readonly string[] | undefined;
-  /** Of its Secret, where the watch brought it. */
-  readonly resourceVersion?: string | undefined;
-  readonly error?: PullwrightError;
-}
-
-/** Follows links, because the kubelet's mounts are made of them. */
-function readSource(path: string): Source {
-  const none = { path, bytes: redact(new Uint8Array()) };
-  let fd: number | undefined;
-  try {
-    fd = openSync(path, 'r');
-    const { size } = fstatSync(fd);
-    if (size > MAX_BYTES) throw tooLarge(path, size);
-    const bytes = readFileSync(fd);
-    const content = redact(bytes.toString('utf8'));
-    return {
-      path,
-      file: { state: 'present', content },
-      bytes: redact(new Uint8Array(bytes)),
-      judged: markBeside(path),
-    };
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
-      return { ...none, file: { state: 'absent' } };
-    const failure = fileError('read', path, error);
-    return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
-  } finally {
-    if (fd !== undefined) closeSync(fd);
-  }
-}
-
-/** A mark that cannot be read is none. */
-function markBeside(path: string): string | undefined {
-  try {
-    return readFileSync(join(dirname(path), NAMES.judgedKey), 'utf8').trim();
-  } catch {
-    return undefined;
-  }
-}
-
-function tooLarge(path: string, size: number): PullwrightError {
-  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, wanted at most ${MAX_BYTES}`, {
-    code: 'SourceInvalid',
-  });
 }
 
 /** A file that nobody could read is replaced; what it says is of no interest. */

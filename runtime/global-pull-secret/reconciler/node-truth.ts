@@ -74,7 +74,7 @@ function agentsReport(
   { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
   daemonSet: KubeObject | undefined,
 ): boolean {
-  if (delivery === 'reconciler') return agent.report !== false && agent.shape !== 'upstream';
+  if (delivery === 'reconciler') return agent.report === true && agent.shape !== 'upstream';
   const spec = daemonSet?.spec as
     | { readonly template?: { readonly spec?: { readonly containers?: readonly { command?: unknown }[] } } }
     | undefined;

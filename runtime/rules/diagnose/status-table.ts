@@ -112,7 +112,8 @@ function checked(pods: AgentState, report: KubeObject | undefined): AgentState {
   if (pods.state !== 'Ready') return pods;
   const { conditions = [] } = (report?.status ?? {}) as { conditions?: readonly Condition[] };
   const found = conditions.find(({ type }) => type === 'NodesInSync');
-  if (found === undefined) return { ...pods, message: `${pods.message}; nodes do not report what they have` };
+  if (found === undefined)
+    return { ...pods, message: `${pods.message}; nodes do not report what they have (agent.report)` };
   const { message } = texts(found);
   return found.status === 'True'
     ? { ...pods, reason: 'NodesInSync', message }
