@@ -111,6 +111,8 @@ else {
       },
       { withinMs: 60_000 },
     );
+    assert.match(text, /"sourceDigest":"[0-9a-f]{64}"/, 'what the reconciler compares');
+    assert.match(text, /"pullwright\.dev\/reports":"node"/, 'the label by which it finds it');
     assert.ok(text.includes(String((metadata as { uid?: string }).uid)), text);
     const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
     const reasons = (body as { items: { reason: string; regarding: { name: string } }[] }).items

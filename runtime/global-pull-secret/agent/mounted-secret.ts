@@ -12,12 +12,12 @@ import type { MountedFile } from '../reconciler/source.ts';
 const MAX_BYTES = 4 << 20;
 
 /** Tells two states of a mount apart. */
-export function sha256Of({ file, bytes }: Source): string {
+export function sha256Of({ file, bytes }: MountedSecret): string {
   return `${file.state} ${createHash('sha256').update(reveal(bytes)).digest('hex')}`;
 }
 
 /** A pull secret as its mount, or the watch, has it. */
-export interface Source {
+export interface MountedSecret {
   readonly path: string;
   readonly file: MountedFile;
   readonly bytes: Redacted<Uint8Array>;
@@ -31,7 +31,7 @@ export interface Source {
 }
 
 /** Follows links, because the kubelet's mounts are made of them. */
-export function readSource(path: string): Source {
+export function readSource(path: string): MountedSecret {
   const none = { path, bytes: redact(new Uint8Array()) };
   let fd: number | undefined;
   try {

@@ -30,7 +30,7 @@ import {
   type RemovalGuard,
   wantedDocument,
 } from './document.ts';
-import { readSource, type Source, sha256Of } from './mounted-secret.ts';
+import { type MountedSecret, readSource, sha256Of } from './mounted-secret.ts';
 import type { SourceName, WatchedSecret } from './secret-watch.ts';
 
 /** Where things are. */
@@ -118,7 +118,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
 function factsOf(
   digest: string,
   sourceDigest: string,
-  chosen: { readonly from: string; readonly source: Source } | undefined,
+  chosen: { readonly from: string; readonly source: MountedSecret } | undefined,
 ): NonNullable<Look['facts']> {
   const version = chosen?.source.resourceVersion;
   return {
@@ -134,7 +134,7 @@ const MAX_FAULTS = 3;
 
 /** A mark says that who wrote the source has judged what it no longer has, with the confirmations of people at hand. */
 function guardOf(
-  source: Source,
+  source: MountedSecret,
   { removals, confirmed = [], now = Date.now }: AgentTaskOptions,
 ): RemovalGuard | undefined {
   if (removals === undefined) return undefined;
@@ -192,8 +192,8 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
 function chosenSource(
   options: AgentTaskOptions,
   memory: Memory,
-): { from: SourceName; document: AgentDocument; source: Source } | undefined {
-  const read = (name: SourceName): Source =>
+): { from: SourceName; document: AgentDocument; source: MountedSecret } | undefined {
+  const read = (name: SourceName): MountedSecret =>
     newest(name, readSource(options[`${name}File`]), options, memory);
   const sources = { global: read('global'), original: read('original') };
   const choice = choosePullSecret(sources.global.file, sources.original.file);
@@ -220,7 +220,12 @@ function chosenSource(
  * The watch is ahead of the mount as long as it is open. When it is not, the mount is newer as soon as it holds something else
  * than it held while the watch was open.
  */
-function newest(name: SourceName, mount: Source, { watched }: AgentTaskOptions, { mounts }: Memory): Source {
+function newest(
+  name: SourceName,
+  mount: MountedSecret,
+  { watched }: AgentTaskOptions,
+  { mounts }: Memory,
+): MountedSecret {
   const seen = watched?.(name);
   if (seen === undefined) return mount;
   const held = sha256Of(mount);
