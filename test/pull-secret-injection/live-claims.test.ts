@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { aggregatedRoles } from '../../charts/pull-secret-injection/aggregated-roles.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import {
   createPod,
@@ -39,6 +40,17 @@ else {
       },
     }),
   ]);
+  const labels = { app: 'web' };
+  await plane.apply({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'red' },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'quay.io/red/web:1' }] } },
+    },
+  });
   const reconciler = startReconciler(plane, await reconcilerUser(plane));
 
   const soon = waiter(reconciler);
@@ -66,6 +78,13 @@ else {
     metadata: { name: 'quay', namespace: 'platform' },
     spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'quay' }], namespaces },
   });
+
+  const main = new URL('../../main.ts', import.meta.url).pathname;
+  /** What `explain` says of the Deployment, with its notes. */
+  const explained = async (): Promise<{ readonly stdout: string; readonly stderr: string }> => {
+    const command = [process.execPath, main, 'explain', 'deploy/web', '-n', 'red'];
+    return runProcess([...command, '--kubeconfig', plane.kubeconfig]);
+  };
 
   test('two tenants ask, each for itself alone, and see that it waits', async () => {
     const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
@@ -96,6 +115,9 @@ else {
       assert.deepEqual(created, { names: ['marker'] }, 'nobody approved it: not even the name is given');
     });
     await plane.remove(profileObject('marker', marker));
+    const { stdout, stderr } = await explained();
+    assert.match(stderr, /PullSecretClaim\/red\/quay: Secret "platform\/quay" does not grant itself/);
+    assert.doesNotMatch(stdout, /PullSecretProfile\/quay/);
     assert.equal((await blue.client.request('GET', `${claimsIn('red')}/quay`)).status, 403);
   });
 
@@ -122,6 +144,9 @@ else {
       const created = await createPod(plane, { name: `asked-${Date.now()}`, namespace: 'red' });
       assert.deepEqual(created, { names: ['reg'] });
     });
+    const { stdout, stderr } = await explained();
+    assert.match(stdout, /PullSecretProfile\/quay/, 'what a pod of the template will have');
+    assert.doesNotMatch(stderr, /PullSecretClaim/);
     const shown = await plane.kubectl('get', 'pullsecretclaims', '--all-namespaces');
     assert.match(shown.stdout, /red\s+quay\s+quay\s+True\s+Brought/);
     await soon(async () => {
