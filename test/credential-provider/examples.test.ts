@@ -60,10 +60,9 @@ test('a folder with nothing but the object makes nothing of other systems', asyn
   rmSync(folder, { recursive: true });
   assert.equal(ran.code, 0, ran.stderr);
   assert.deepEqual(
-    [...ran.stdout.matchAll(/^ {2}(created|configured|removed) +(\S+)$/gm)].map(([, verb, name]) => [
-      verb,
-      name,
-    ]),
+    [...ran.stdout.matchAll(/^ {2}(created|configured|removed) +(\S+) \(dry run\)$/gm)].map(
+      ([, verb, name]) => [verb, name],
+    ),
     [
       ['created', 'PullStatus/openshift-config/criocredentialproviderconfig-cluster'],
       ['configured', 'CRIOCredentialProviderConfig/cluster'],
