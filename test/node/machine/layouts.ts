@@ -10,7 +10,13 @@ export type LayoutName = (typeof LAYOUTS)[number];
 /** Where the kubelet keeps what the tests look at. */
 export interface LayoutInput {
   readonly name: LayoutName;
+  /** Name and address of the node. */
+  readonly node: string;
   readonly address: string;
+  /** Of the cluster's DNS. */
+  readonly dns: string;
+  /** The addresses of its pods, such as `10.244.0.0/24`. */
+  readonly pods: string;
   readonly cgroup: string;
   readonly ca: string;
   /** Text of the kubelet's kubeconfig. */
@@ -56,7 +62,7 @@ function systemFiles({ cgroup }: LayoutInput): Files {
   };
 }
 
-function runtimeFiles({ pauseImage, pauseAuth }: LayoutInput): Files {
+function runtimeFiles({ pauseImage, pauseAuth, pods }: LayoutInput): Files {
   return {
     '/etc/crio/crio.conf.d/10-test.conf': `[crio]
 storage_driver = "overlay"
@@ -91,7 +97,7 @@ plugin_dirs = ["/usr/lib/cni"]
           isGateway: true,
           ipam: {
             type: 'host-local',
-            ranges: [[{ subnet: '10.244.0.0/24' }]],
+            ranges: [[{ subnet: pods }]],
             routes: [{ dst: '0.0.0.0/0' }],
           },
         },
@@ -118,7 +124,7 @@ WantedBy=multi-user.target
   };
 }
 
-function kubeletConfiguration({ cgroup, address }: LayoutInput, caFile: string): string {
+function kubeletConfiguration({ cgroup, dns }: LayoutInput, caFile: string): string {
   return stringify({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -129,7 +135,7 @@ function kubeletConfiguration({ cgroup, address }: LayoutInput, caFile: string):
     },
     authorization: { mode: 'Webhook' },
     cgroupDriver: 'cgroupfs',
-    clusterDNS: [address],
+    clusterDNS: [dns],
     clusterDomain: 'cluster.local',
     cgroupRoot: `/${cgroup}`,
     containerRuntimeEndpoint: 'unix:///var/run/crio/crio.sock',
@@ -150,7 +156,7 @@ function kubeadm(input: LayoutInput): Files {
     '/etc/kubernetes/pki/ca.crt': input.ca,
     '/etc/kubernetes/kubelet.conf': input.kubeconfig,
     '/var/lib/kubelet/config.yaml': kubeletConfiguration(input, '/etc/kubernetes/pki/ca.crt'),
-    '/var/lib/kubelet/kubeadm-flags.env': `KUBELET_KUBEADM_ARGS="--node-ip=${input.address} --hostname-override=node1"\n`,
+    '/var/lib/kubelet/kubeadm-flags.env': `KUBELET_KUBEADM_ARGS="--node-ip=${input.address} --hostname-override=${input.node}"\n`,
     [`${UNITS}/kubelet.service`]: `[Unit]
 Description=kubelet: The Kubernetes Node Agent
 Documentation=https://kubernetes.io/docs/
@@ -191,7 +197,7 @@ function openshift(input: LayoutInput): Files {
     '/var/lib/kubelet/kubeconfig': input.kubeconfig,
     '/etc/kubernetes/kubelet.conf': kubeletConfiguration(input, '/etc/kubernetes/kubelet-ca.crt'),
     '/etc/node-sizing.env': 'SYSTEM_RESERVED_MEMORY=0Mi\nSYSTEM_RESERVED_CPU=0m\nSYSTEM_RESERVED_ES=0Gi\n',
-    '/etc/kubernetes/kubelet-env': `KUBELET_NODE_IP=${input.address}\nKUBELET_NODE_NAME=node1\n`,
+    '/etc/kubernetes/kubelet-env': `KUBELET_NODE_IP=${input.address}\nKUBELET_NODE_NAME=${input.node}\n`,
     '/usr/local/bin/kubenswrapper': '#!/bin/sh\nexec "$@"\n',
     [`${UNITS}/kubelet.service`]: `[Unit]
 Description=Kubernetes Kubelet

@@ -21,15 +21,16 @@ import { SERVICE_ADDRESS } from '../../control-plane/flags.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import { Authority } from '../../control-plane/x509.ts';
 import { type NodeBinaries, nodeBinaries } from './build.ts';
-import { type LayoutName, layoutFiles } from './layouts.ts';
+import { ADDRESS, joiningFiles } from './joining.ts';
+import type { LayoutName } from './layouts.ts';
 import { machineFolder } from './namespaces.ts';
 import { TestRegistry, waiterImage } from './registries.ts';
 import { startDns } from './services.ts';
 import { NodeSystem } from './system.ts';
 
+export { ADDRESS } from './joining.ts';
+
 export const NODE_NAME = 'node1';
-/** Where its programs, its DNS and what tests expose are. */
-export const ADDRESS = '10.99.0.10';
 const CAP_SYS_RESOURCE = 24n;
 
 export interface NodeOptions {
@@ -121,14 +122,14 @@ export class NodeMachine {
   }
 
   /** Waits until the API server says that the node is Ready, by what the kubelet said at `since` or later. */
-  async ready(since = 0): Promise<void> {
+  async ready(since = 0, name: string = NODE_NAME): Promise<void> {
     try {
       await eventually(
         async () => {
           const node = await this.plane.get({
             apiVersion: 'v1',
             kind: 'Node',
-            metadata: { name: NODE_NAME },
+            metadata: { name },
           });
           const { conditions = [] } = (node?.['status'] ?? {}) as { conditions?: readonly Condition[] };
           const { status, lastHeartbeatTime = '' } = conditions.find(({ type }) => type === 'Ready') ?? {};
@@ -232,17 +233,12 @@ async function installNode(input: {
         ' ',
       ),
     );
-  const account = await plane.user({ name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] });
-  const files = layoutFiles({
+  const files = await joiningFiles(plane, {
     name: layout,
+    node: NODE_NAME,
     address: ADDRESS,
+    pods: '10.244.0.0/24',
     cgroup: basename(folder),
-    ca: plane.ca,
-    kubeconfig: readFileSync(account.kubeconfig, 'utf8').replaceAll(
-      plane.server,
-      `https://${ADDRESS}:${port}`,
-    ),
-    pauseImage: 'registry.example.com/infra/pause:1',
     pauseAuth: registries.get('registry.example.com')?.config() ?? '{}',
   });
   for (const [path, text] of Object.entries(files)) {

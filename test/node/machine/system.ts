@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../control-plane/eventually.ts';
 
 const BOOT = `mount --make-private /proc && mount -t proc proc /proc &&
   exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=test SYSTEMD_LOG_TARGET=console \\
@@ -18,21 +19,40 @@ mkdir -p /run/dbus /run/lock /run/crio
 ip -br link | awk '/^(veth|cni0)/ {sub("@.*", "", $1); print $1}' | while read -r link; do ip link delete "$link" || true; done
 `;
 
+export interface SystemOptions {
+  /** Arguments of `unshare` beside mounts and processes. @default what is mounted inside is seen outside */
+  readonly namespaces?: readonly string[];
+  /** A command that makes what systemd finds, inside. @default {'true'} */
+  readonly prepare?: string;
+}
+
 export class NodeSystem {
   readonly logPath: string;
+  readonly #options: SystemOptions;
   #systemd: ChildProcess | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, options: SystemOptions = {}) {
     this.logPath = join(folder, 'systemd.log');
+    this.#options = options;
   }
 
   boot(): void {
+    const { namespaces = ['--propagation', 'shared'], prepare = 'true' } = this.#options;
     const log = openSync(this.logPath, 'a');
     this.#systemd = spawn(
       'unshare',
-      ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'shared', 'bash', '-c', BOOT],
+      ['--mount', '--pid', '--fork', '--kill-child', ...namespaces, 'bash', '-c', `${prepare} && ${BOOT}`],
       { stdio: ['ignore', log, log], detached: true },
     );
+  }
+
+  /** Of its first process, as it is numbered here, once there is one. */
+  async pid(): Promise<string> {
+    return eventually(() => {
+      const pid = this.#init();
+      if (!(pid > 0)) throw new Error('nothing is started yet');
+      return String(pid);
+    });
   }
 
   /** Every process ends at once, as without power; files stay, what was in memory does not. */
@@ -44,6 +64,8 @@ export class NodeSystem {
     systemd.kill('SIGKILL');
     await gone;
     while (lives(init)) await delay(20);
+    // What is prepared inside goes with it.
+    if (this.#options.prepare !== undefined) return;
     execFileSync('/bin/bash', ['-euo', 'pipefail', '-c', POWER_LOSS], { stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
@@ -54,7 +76,7 @@ export class NodeSystem {
 
   /** Runs a program in its namespaces. Throws with what it said. */
   run(program: string, ...args: readonly string[]): string {
-    const inside = ['-t', String(this.#init()), '-m', '-p', '--', program, ...args];
+    const inside = ['-t', String(this.#init()), '-m', '-p', '-n', '-u', '--', program, ...args];
     return execFileSync('/usr/bin/nsenter', inside, {
       encoding: 'utf8',
       maxBuffer: 64 << 20,

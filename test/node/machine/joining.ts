@@ -1,0 +1,23 @@
+/** What a node is given to join a control plane of this machine. */
+import { readFileSync } from 'node:fs';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { type Files, type LayoutInput, layoutFiles } from './layouts.ts';
+
+/** Where the programs of the machine, its DNS and what tests expose are. */
+export const ADDRESS = '10.99.0.10';
+
+type Joining = Pick<LayoutInput, 'name' | 'node' | 'address' | 'pods' | 'cgroup' | 'pauseAuth'>;
+
+/** Its files, with the certificate of a kubelet of that name. */
+export async function joiningFiles(plane: ControlPlane, node: Joining): Promise<Files> {
+  const { port } = new URL(plane.server);
+  const account = await plane.user({ name: `system:node:${node.node}`, groups: ['system:nodes'] });
+  const kubeconfig = readFileSync(account.kubeconfig, 'utf8');
+  return layoutFiles({
+    ...node,
+    dns: ADDRESS,
+    ca: plane.ca,
+    kubeconfig: kubeconfig.replaceAll(plane.server, `https://${ADDRESS}:${port}`),
+    pauseImage: 'registry.example.com/infra/pause:1',
+  });
+}
