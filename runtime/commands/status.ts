@@ -61,6 +61,9 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   },
 ];
 
+/** What {@link statusRows} is made from. */
+export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];
+
 const TABLE = {
   name: 'status',
   summary: 'Show what is in order and what is not',
@@ -112,15 +115,12 @@ async function look(
   flags: SourceFlags,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { store, problems } = await readObjects(
-    flags,
-    [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING],
-    io,
-  );
-  return { rows: rowsOf(store), problems };
+  const { store, problems } = await readObjects(flags, STATUS_KINDS, io);
+  return { rows: statusRows(store), problems };
 }
 
-function rowsOf(store: ObjectStore): readonly StatusRow[] {
+/** What `store` says, what wants attention first. */
+export function statusRows(store: ObjectStore): readonly StatusRow[] {
   const nodes = nodesRow(
     store.list(NODE),
     store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }),

@@ -81,6 +81,11 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'ask',
     load: async () => (await import('./release/release.ts')).command,
   },
+  report: {
+    summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
+    group: 'ask',
+    load: async () => (await import('./report/report.ts')).command,
+  },
   rights: {
     summary: 'Show what each account can reach, and by which rule',
     group: 'ask',

@@ -93,10 +93,11 @@ export function mirrorReports(
   });
 }
 
-type Place = (origin: RuleOrigin) => string;
+/** Where a rule is written, for a person. */
+export type Place = (origin: RuleOrigin) => string;
 
 /** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
-function placesOf(hosted: KubeObject | undefined): Place {
+export function placesOf(hosted: KubeObject | undefined): Place {
   if (hosted === undefined) return placeOf;
   const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
   return ({ path }) => `${name} ${hostedPath(path)}`;

@@ -49,7 +49,8 @@ function statusesOf({ status }: KubeObject): readonly ContainerStatus[] {
     .filter((one: unknown) => typeof one === 'object' && one !== null);
 }
 
-function runs(pod: KubeObject): boolean {
+/** Whether all of a pod's containers are past their pull. */
+export function runs(pod: KubeObject): boolean {
   const { phase } = (pod.status ?? {}) as { readonly phase?: string };
   return phase === 'Running' && statusesOf(pod).every(({ state }) => state?.waiting === undefined);
 }

@@ -100,7 +100,10 @@ interface Looked extends SourceObjects {
 }
 
 /** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
-function withDefaultAccount(found: SourceObjects, { namespace }: PodPuller): SourceObjects {
+export function withDefaultAccount<T extends SourceObjects>(
+  found: T,
+  { namespace }: Pick<PodPuller, 'namespace'>,
+): T {
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
   if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
   return found;

@@ -15,6 +15,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../../rules/kubernetes/pull-status.ts';
+import type { NodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
 import { nodeNameOf } from '../explain/node-file.ts';
 import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
@@ -67,24 +68,27 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
   ];
 }
 
+/** What is known beside the objects. */
+export interface Known {
+  readonly unread: readonly string[];
+  readonly hosted: boolean;
+  readonly nodes?: NodeMirrors;
+}
+
 /**
  * Gathers.
  *
- * @param known what could not be read, and whether the nodes are those of a hosted cluster
+ * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
  * @throws PullwrightError when the pod is not there
  */
-export function lookAt(
-  store: ObjectStore,
-  puller: PodPuller,
-  { unread, hosted }: { readonly unread: readonly string[]; readonly hosted: boolean },
-): DoctorInput {
+export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, nodes }: Known): DoctorInput {
   const spec = podSpecOf(store, puller) ?? {};
   const template = findPod(store, puller) as KubeObject;
   const { namespace } = puller;
   const isPod = template.kind === 'Pod';
   const account = accountName(spec, 'default');
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
-  const world = findWorld(store, puller, { complete: unread.length === 0, hosted });
+  const world = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
   const complaint = complaintIn(store, template);

@@ -38,10 +38,31 @@ export async function readFolders(
   dirs: readonly string[],
   { more = [], cluster }: FolderOptions = {},
 ): Promise<ReadWorld> {
+  return worldIn(await locateAll(dirs, more), cluster);
+}
+
+/** A cluster of a folder, whole. */
+export interface ReadCluster extends ReadWorld {
+  readonly cluster: ClusterObjects;
+}
+
+/** The same for every cluster that is there. */
+export async function readClusters(
+  dirs: readonly string[],
+  more: readonly string[],
+): Promise<readonly ReadCluster[]> {
+  const folders = await locateAll(dirs, more);
+  return clustersOf(folders).map((cluster) => ({ cluster, ...worldOf(folders, cluster) }));
+}
+
+async function locateAll(
+  dirs: readonly string[],
+  more: readonly string[],
+): Promise<readonly LocatedFolder[]> {
   const kinds = new Set([...FOLDER_WORLD_KINDS, ...more]);
   const folders: LocatedFolder[] = [];
   for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds), dirs.length === 1));
-  return worldIn(folders, cluster);
+  return folders;
 }
 
 /** Kinds that say something about pulls. */
@@ -57,28 +78,35 @@ export const FOLDER_WORLD_KINDS: ReadonlySet<string> = new Set([
  * @throws UsageError where it is not clear which cluster is meant
  */
 export function worldIn(folders: readonly LocatedFolder[], cluster?: string): ReadWorld {
+  return worldOf(folders, chooseCluster(clustersOf(folders), cluster));
+}
+
+function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[] {
   const found = folders.flatMap(({ manifests }) => manifests);
-  const clusters = clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
-  const chosen = chooseCluster(clusters, cluster);
+  return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
+}
+
+function worldOf(folders: readonly LocatedFolder[], chosen: ClusterObjects): ReadWorld {
   const meant = objectsOf(chosen);
   const store = new ObjectStore();
   const places = new Map<string, string>();
+  const lines = new Set<string>();
   for (const { manifests } of folders) {
-    const first = new Map<string, KubeObject>();
+    const first = new Set<string>();
     for (const { object, place } of manifests) {
       if (!meant.has(object)) continue;
+      lines.add(place);
       const { name, namespace } = object.metadata;
       const id = describeObject({ kind: object.kind, namespace, name });
       const key = `${object.apiVersion} ${id}`;
       if (first.has(key)) continue;
-      first.set(key, object);
+      first.add(key);
       places.set(id, place);
       store.set(withIdentity(object));
     }
   }
   const hosted = chosen.hostedCluster !== undefined;
   if (hosted) for (const object of chosen.objects) store.set(withIdentity(object));
-  const lines = new Set(found.flatMap(({ object, place }) => (meant.has(object) ? [place] : [])));
   const problems = folders.flatMap((folder) => problemsIn(folder, lines));
   return { store, problems, places, notes: bringCopies(store), hosted };
 }

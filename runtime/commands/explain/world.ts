@@ -8,7 +8,7 @@ import type { ExplainInput, ListedSecret, PullFile } from '../../rules/diagnose/
 import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
-import { nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
+import { type NodeMirrors, nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
   accountName,
@@ -125,6 +125,8 @@ export interface WorldOptions {
   readonly hosted?: boolean;
   /** Whether the pull secret is brought to the node. @default {what the label of the node says} */
   readonly synced?: boolean;
+  /** Where nodes pull from, for who has worked it out already. */
+  readonly nodes?: NodeMirrors | undefined;
 }
 
 /**
@@ -135,13 +137,13 @@ export interface WorldOptions {
 export function findWorld(
   store: ObjectStore,
   puller: PodPuller,
-  { complete = true, hosted = false, synced }: WorldOptions = {},
+  { complete = true, hosted = false, synced, nodes }: WorldOptions = {},
 ): FoundWorld {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
   const node = nodeFile(store, puller, notes, synced);
-  const { rules, problems, state, summary } = nodeMirrors(nodeObjects(store), parseToml);
+  const { rules, problems, state, summary } = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   notes.push(...claimNotes(store, puller));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
@@ -180,12 +182,8 @@ export function effectiveNames(
   const found = findPod(store, puller);
   const { namespace } = puller;
   if (puller.pod === undefined || found === undefined || isThere(found)) return listed;
-  const account = {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    namespace,
-    name: accountName(spec, puller.serviceAccount),
-  };
+  const name = accountName(spec, puller.serviceAccount);
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name };
   const { labels = {}, annotations = {} } = podMetadataIn(found);
   const injected = injectedNames(store, {
     namespace,

@@ -1,0 +1,48 @@
+/** Bundles the script and style of the report's page into one source file, so that nothing has to be built to run from source. */
+import { writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
+
+const root = new URL('..', import.meta.url).pathname;
+
+/** The source file that holds both. */
+export const PAGE_FILE = 'runtime/rules/report/page.ts';
+
+/** What the file must say. */
+export async function pageSource(): Promise<string> {
+  const [script, style] = await Promise.all([bundle('main.ts'), bundle('style.css')]);
+  return [
+    '/** The script and style of the page, bundled from build/report-page. Made by `npm run report:page`. */',
+    '',
+    `export const PAGE_SCRIPT: string =\n  ${quoted(script)};`,
+    '',
+    `export const PAGE_STYLE: string =\n  ${quoted(style)};`,
+    '',
+  ].join('\n');
+}
+
+async function bundle(entry: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [`${root}build/report-page/${entry}`],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    platform: 'browser',
+    target: ['chrome109', 'firefox115', 'safari16'],
+    charset: 'ascii',
+    legalComments: 'none',
+    tsconfig: `${root}build/report-page/tsconfig.json`,
+  });
+  return (outputFiles[0]?.text ?? '').trimEnd();
+}
+
+/** As the formatter writes a text: in the quotes that it need not escape more often. */
+function quoted(text: string): string {
+  const singles = text.split("'").length;
+  const doubles = text.split('"').length;
+  const mark = singles > doubles ? '"' : "'";
+  const inner = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll(mark, `\\${mark}`);
+  return `${mark}${inner}${mark}`;
+}
+
+if (import.meta.main) writeFileSync(`${root}${PAGE_FILE}`, await pageSource());

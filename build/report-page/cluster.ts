@@ -1,0 +1,293 @@
+/** One cluster: its problems, nodes, registry keys, pulls, namespaces and mirror sets. */
+import type {
+  Report,
+  ReportCause,
+  ReportCluster,
+  ReportKey,
+  ReportMirrors,
+  ReportNamespace,
+  ReportPull,
+  ReportSecret,
+} from '../../runtime/rules/report/types.ts';
+import { code, h, name, sentence } from './dom.ts';
+import { nodesBar } from './overview.ts';
+import { problemCards } from './problems.ts';
+import { pullGraph } from './pull.ts';
+import { linkTo } from './route.ts';
+import { badge, mark } from './verdict.ts';
+
+/** All of it; with one pull drawn where it is asked for. */
+export function clusterView(
+  report: Report,
+  cluster: ReportCluster,
+  pull: string | undefined,
+): readonly HTMLElement[] {
+  const chosen = cluster.pulls.find(({ id }) => id === pull);
+  return [
+    h(
+      'section',
+      { class: 'cluster-head' },
+      h('p', {}, h('a', { href: linkTo({}) }, '← All clusters')),
+      h('h1', {}, name(cluster.name), ' ', badge(cluster.verdict)),
+      h('ul', { class: 'systems' }, ...cluster.systems.map(systemItem)),
+      nodesBar(cluster.nodes),
+    ),
+    ...(chosen === undefined ? [] : [pullGraph(chosen)]),
+    ...problemsIn(report.problems, cluster.name),
+    pullsPart(cluster, chosen),
+    keysPart(cluster),
+    namespacesPart(cluster.namespaces),
+    mirrorsPart(cluster.mirrors),
+    nodesPart(cluster),
+  ];
+}
+
+function systemItem({ system, verdict, summary }: ReportCluster['systems'][number]): HTMLElement {
+  return h(
+    'li',
+    {},
+    badge(verdict),
+    h('b', {}, system === 'pulls' ? 'pods' : system),
+    h('span', {}, sentence(summary)),
+  );
+}
+
+function problemsIn(problems: readonly ReportCause[], cluster: string): readonly HTMLElement[] {
+  const own = problems.flatMap((problem): ReportCause[] => {
+    const cases = problem.cases.filter((one) => one.cluster === cluster);
+    return cases.length === 0 ? [] : [{ ...problem, cases, clusters: [cluster] }];
+  });
+  return own.length === 0
+    ? []
+    : [part('problems', 'What is wrong, and what to do', ...problemCards(own, true))];
+}
+
+function part(id: string, title: string, ...content: readonly (HTMLElement | string)[]): HTMLElement {
+  return h(
+    'section',
+    { id: `part-${id}`, 'aria-labelledby': `title-${id}` },
+    h('h2', { id: `title-${id}` }, title),
+    ...content,
+  );
+}
+
+function tableOf(title: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+  return h(
+    'div',
+    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title },
+    h(
+      'table',
+      {},
+      h('thead', {}, h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
+      h('tbody', {}, ...rows),
+    ),
+  );
+}
+
+function pullsPart(
+  { name: cluster, pulls, pullsLeftOut }: ReportCluster,
+  chosen: ReportPull | undefined,
+): HTMLElement {
+  const rows = pulls.map((pull) =>
+    h(
+      'tr',
+      { class: pull === chosen ? 'chosen' : undefined },
+      h('td', {}, mark(pull.verdict, 'this pull')),
+      h('th', { scope: 'row' }, h('a', { href: linkTo({ cluster, pull: pull.id }) }, name(pull.object))),
+      h('td', {}, code(pull.image)),
+      h('td', { class: 'number' }, pull.pods === 0 ? '–' : String(pull.pods)),
+    ),
+  );
+  return part(
+    'pulls',
+    'Pull paths',
+    rows.length === 0
+      ? h('p', { class: 'none' }, 'No workload or pod was found.')
+      : tableOf('Workloads and their images', ['', 'Workload or pod', 'Image', 'Pods'], rows),
+    pullsLeftOut === 0
+      ? ''
+      : h('p', { class: 'none' }, `${pullsLeftOut} more pulls are in order and not shown.`),
+  );
+}
+
+const STATE_VERDICTS = {
+  used: 'ok',
+  'last-good': 'attention',
+  shadowed: 'attention',
+  rejected: 'broken',
+} as const;
+
+function keysPart({ keys, nodes }: ReportCluster): HTMLElement {
+  const rows = keys.map((key) =>
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, code(key.key)),
+      h('td', {}, badge(STATE_VERDICTS[key.state], key.state)),
+      h('td', {}, code(key.source)),
+      h('td', {}, ...whyOf(key)),
+      h('td', {}, ...endOf(key)),
+      h(
+        'td',
+        { class: 'number' },
+        key.state === 'used' || key.state === 'last-good' ? `${key.onNodes} of ${nodes.total}` : '–',
+      ),
+    ),
+  );
+  return part(
+    'keys',
+    'Registry keys of the nodes',
+    rows.length === 0
+      ? h('p', { class: 'none' }, 'No pull secret of the nodes was found.')
+      : tableOf(
+          'Registry keys',
+          ['Registry key', 'State', 'From', 'Winner, and why', 'Ends', 'Nodes known to have it'],
+          rows,
+        ),
+  );
+}
+
+function whyOf({ winner, why }: ReportKey): readonly (HTMLElement | string)[] {
+  return [
+    ...(winner === undefined ? [] : [code(winner.key), ' of ', code(winner.source), h('br')]),
+    ...(why === undefined ? ['–'] : [sentence(why)]),
+  ];
+}
+
+function endOf({ expiresAt, ends }: ReportKey): readonly (HTMLElement | string)[] {
+  if (expiresAt === undefined) return ['does not say'];
+  const time = h('time', { datetime: expiresAt }, expiresAt.replace('T', ' ').replace('Z', ' UTC'));
+  return ends === undefined ? [time] : [badge(ends === 'ended' ? 'broken' : 'attention', ends), ' ', time];
+}
+
+function namespacesPart(namespaces: readonly ReportNamespace[]): HTMLElement {
+  const items = namespaces.map(({ name: namespace, secrets, grants, claims, pulls, verdict }) =>
+    h(
+      'details',
+      { class: 'namespace' },
+      h(
+        'summary',
+        {},
+        mark(verdict, 'the namespace'),
+        h('b', {}, name(namespace)),
+        h(
+          'span',
+          { class: 'where' },
+          `${secrets.length} pull secrets, ${grants.length} grants, ${claims.length} claims, ${pulls} images`,
+        ),
+      ),
+      h('ul', {}, ...secrets.map(secretItem)),
+      grants.length === 0 ? undefined : h('h4', {}, 'Grants'),
+      h(
+        'ul',
+        {},
+        ...grants.map(({ name: grant, secrets: granted, profiles, to, problems }) =>
+          h(
+            'li',
+            {},
+            code(grant),
+            ` lets ${listText(profiles)} bring ${listText(granted)} to ${listText(to)}`,
+            ...problems.map((problem) => h('p', { class: 'fault' }, sentence(problem))),
+          ),
+        ),
+        ...claims.map(({ name: claim, profile }) =>
+          h('li', {}, code(claim), ` asks for profile ${name(profile)}`),
+        ),
+      ),
+    ),
+  );
+  return part(
+    'namespaces',
+    'Namespaces',
+    ...(items.length === 0
+      ? [h('p', { class: 'none' }, 'None has a pull secret, a grant or a workload.')]
+      : items),
+  );
+}
+
+function listText(names: readonly string[]): string {
+  return names.length === 0 ? 'nothing' : names.map(name).join(', ');
+}
+
+function secretItem({ name: secret, keys, fault, copy }: ReportSecret): HTMLElement {
+  return h(
+    'li',
+    {},
+    code(secret),
+    ': ',
+    listText(keys),
+    copy === undefined
+      ? undefined
+      : h('p', { class: 'copy' }, `Copy of ${name(copy.of)} by profile ${name(copy.profile)}`),
+    fault === undefined ? undefined : h('p', { class: 'fault' }, sentence(fault)),
+  );
+}
+
+function mirrorsPart({ state, summary, rules, refusals }: ReportMirrors): HTMLElement {
+  const rows = rules.map(({ source, mirrors, blocked, from }, at) =>
+    h(
+      'tr',
+      {},
+      h('td', { class: 'number' }, String(at + 1)),
+      h(
+        'th',
+        { scope: 'row' },
+        code(source),
+        ...from.map((place) => h('span', { class: 'from' }, name(place))),
+      ),
+      h(
+        'td',
+        {},
+        h('ol', {}, ...mirrors.map(({ location, pullFrom }) => h('li', {}, code(location), ` ${pullFrom}`))),
+      ),
+      h('td', {}, blocked ? 'never asked' : 'asked last'),
+    ),
+  );
+  return part(
+    'mirrors',
+    'Mirror sets, in the order of the operator',
+    h('p', {}, badge(state === 'rendered' ? 'ok' : 'attention', state), ' ', sentence(summary)),
+    h(
+      'ul',
+      { class: 'refusals' },
+      ...refusals.map(({ severity, object, message }) =>
+        h(
+          'li',
+          {},
+          badge(severity === 'error' ? 'broken' : 'attention', severity === 'error' ? 'refused' : 'warning'),
+          ' ',
+          code(object),
+          h('p', {}, sentence(message)),
+        ),
+      ),
+    ),
+    rows.length === 0
+      ? h('p', { class: 'none' }, 'No mirror set concerns these nodes.')
+      : tableOf('Mirror sets', ['', 'Source', 'Mirrors, in order', 'The source itself'], rows),
+  );
+}
+
+function nodesPart({ nodes }: ReportCluster): HTMLElement {
+  const body = h('ul', { class: 'node-list' });
+  const details = h(
+    'details',
+    {},
+    h('summary', {}, `${nodes.total} nodes: ${nodes.eligible} eligible, ${nodes.inSync} in sync`),
+    body,
+  );
+  details.addEventListener('toggle', () => {
+    if (body.childElementCount > 0) return;
+    body.append(
+      ...nodes.list.map((node) =>
+        h(
+          'li',
+          {},
+          code(node.name),
+          ` ${node.state}`,
+          node.why === undefined ? undefined : h('p', { class: 'fault' }, sentence(node.why)),
+        ),
+      ),
+    );
+  });
+  return part('nodes', 'Nodes', details);
+}

@@ -1,0 +1,50 @@
+/** Elements out of plain calls. Text is only ever text: nothing here reads HTML. */
+import { onOneLine } from '../../runtime/rules/text/printable.ts';
+
+type Child = Node | string | undefined | readonly Child[];
+type Attributes = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
+
+/** An element; attributes that are undefined or false are left out, functions listen. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? '' : String(value));
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element: HTMLElement, children: readonly Child[]): void {
+  for (const child of children) {
+    if (child === undefined) continue;
+    if (typeof child === 'string' || child instanceof Node) element.append(child);
+    else add(element, child);
+  }
+}
+
+const LONGEST = 180;
+
+/** A name that somebody else chose: on one line, nothing unseen in it, and no longer than can be read. */
+export function name(text: string): string {
+  const line = onOneLine(text);
+  if (line.length <= LONGEST) return line;
+  const half = LONGEST / 2;
+  return `${line.slice(0, half)} … ${line.slice(-half)}`;
+}
+
+/** A sentence: the same, with more room. */
+export function sentence(text: string): string {
+  const line = onOneLine(text);
+  return line.length <= 1200 ? line : `${line.slice(0, 1200)}…`;
+}
+
+/** As code. */
+export function code(text: string): HTMLElement {
+  return h('code', { title: text.length > LONGEST ? onOneLine(text).slice(0, 2000) : undefined }, name(text));
+}

@@ -1,0 +1,93 @@
+/** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
+import type { Report, ReportCause, ReportCluster } from '../../runtime/rules/report/types.ts';
+import { clusterView } from './cluster.ts';
+import { h, name } from './dom.ts';
+import { overview } from './overview.ts';
+import { currentRoute, linkTo } from './route.ts';
+
+function main(): void {
+  const data = document.getElementById('data')?.textContent ?? '';
+  const report = JSON.parse(data) as Report;
+  const view = document.getElementById('view');
+  const search = document.getElementById('search');
+  if (view === null || !(search instanceof HTMLInputElement)) return;
+  const made = document.getElementById('made');
+  made?.replaceChildren(`${name(report.source)} · ${report.madeAt.replace('T', ' ').replace('Z', ' UTC')}`);
+
+  const draw = (): void => {
+    const route = currentRoute();
+    search.value = route.search ?? '';
+    const cluster = report.clusters.find((one) => one.name === route.cluster);
+    view.replaceChildren(
+      ...(cluster === undefined
+        ? overview(route.search === undefined ? report : narrowed(report, route.search))
+        : clusterView(report, cluster, route.pull)),
+      ...(route.cluster !== undefined && cluster === undefined ? [gone(route.cluster)] : []),
+    );
+    document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;
+  };
+  const shown = (): void => {
+    const target = currentRoute().pull === undefined ? view : document.getElementById('pull');
+    target?.focus({ preventScroll: true });
+    (currentRoute().pull === undefined ? document.body : target)?.scrollIntoView({ block: 'start' });
+  };
+  globalThis.addEventListener('hashchange', () => {
+    draw();
+    if (document.activeElement !== search) shown();
+  });
+  search.addEventListener('input', () => {
+    const text = search.value;
+    history.replaceState(undefined, '', linkTo(text === '' ? {} : { search: text }));
+    draw();
+  });
+  document.addEventListener('keydown', (event) => onKey(event, search));
+  // On paper nothing can be opened.
+  globalThis.addEventListener('beforeprint', () => {
+    for (const details of document.querySelectorAll('details')) details.open = true;
+  });
+  draw();
+}
+
+function onKey(event: KeyboardEvent, search: HTMLInputElement): void {
+  if (event.key === '/' && document.activeElement !== search) {
+    event.preventDefault();
+    search.focus();
+  }
+  if (event.key === 'Escape' && document.activeElement === search && search.value !== '') {
+    search.value = '';
+    search.dispatchEvent(new Event('input'));
+  }
+}
+
+function gone(cluster: string): HTMLElement {
+  return h('p', { class: 'none', role: 'status' }, `Cluster ${name(cluster)} is not in this report.`);
+}
+
+/** What holds the text: clusters by all that is said of them, problems by their cases. */
+function narrowed(report: Report, search: string): Report {
+  const wanted = search.toLowerCase();
+  const has = (value: unknown): boolean => JSON.stringify(value).toLowerCase().includes(wanted);
+  const problems = report.problems.flatMap((problem): ReportCause[] => {
+    const cases = has(problem.title) ? problem.cases : problem.cases.filter(has);
+    const clusters = [...new Set(cases.map(({ cluster }) => cluster))];
+    return cases.length === 0 ? [] : [{ ...problem, cases, clusters }];
+  });
+  const named = new Set(problems.flatMap(({ clusters }) => clusters));
+  const clusters = report.clusters.filter(
+    (cluster: ReportCluster) => named.has(cluster.name) || textOf(cluster).includes(wanted),
+  );
+  return { ...report, problems, clusters };
+}
+
+/** Made once for each cluster: a search looks at every character of it. */
+const TEXTS = new WeakMap<ReportCluster, string>();
+
+function textOf(cluster: ReportCluster): string {
+  const known = TEXTS.get(cluster);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(cluster).toLowerCase();
+  TEXTS.set(cluster, text);
+  return text;
+}
+
+main();

@@ -1,0 +1,135 @@
+/** What is wrong, where, and what to do: one card for each cause. */
+import type { ReportCase, ReportCause } from '../../runtime/rules/report/types.ts';
+import { code, h, name, sentence } from './dom.ts';
+import { linkTo } from './route.ts';
+import { badge } from './verdict.ts';
+
+/** Cases shown at once; more on demand. */
+const AT_ONCE = 20;
+
+/** Cards; the worst one is open. */
+export function problemCards(problems: readonly ReportCause[], open: boolean): readonly HTMLElement[] {
+  return problems.map((problem, at) => card(problem, open && at === 0));
+}
+
+function card({ verdict, title, cases, clusters, cause }: ReportCause, open: boolean): HTMLElement {
+  const fixes = new Set(cases.map(({ fix }) => fix)).size;
+  const body = h('div', { class: 'cases' });
+  const details = h(
+    'details',
+    { class: `card ${verdict}`, open, 'data-cause': cause },
+    h(
+      'summary',
+      {},
+      badge(verdict),
+      h('h3', {}, sentence(title)),
+      h('span', { class: 'where' }, whereText(clusters, cases.length)),
+      hasFix(cases) ? h('span', { class: 'has-fix' }, fixes === 1 ? 'fix ready' : 'fixes ready') : undefined,
+    ),
+    body,
+  );
+  // What nobody opens costs nothing.
+  const fill = (): void => {
+    if (body.childElementCount === 0) fillCases(body, grouped(cases), 0);
+  };
+  if (open) fill();
+  details.addEventListener('toggle', fill);
+  return details;
+}
+
+function hasFix(cases: readonly ReportCase[]): boolean {
+  return cases.some(({ fix }) => fix !== undefined);
+}
+
+function whereText(clusters: readonly string[], count: number): string {
+  const [only = ''] = clusters;
+  const where = clusters.length === 1 ? name(only) : `${clusters.length} clusters`;
+  return count === 1 ? where : `${count} × in ${where}`;
+}
+
+/** Cases with one fix between them stand together. */
+function grouped(cases: readonly ReportCase[]): readonly (readonly ReportCase[])[] {
+  const groups = new Map<string, ReportCase[]>();
+  cases.forEach((one, at) => {
+    const id = one.fix === undefined ? `${at}` : `${one.cluster}\n${one.fix}`;
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, [one]);
+    else group.push(one);
+  });
+  return [...groups.values()];
+}
+
+function fillCases(body: HTMLElement, groups: readonly (readonly ReportCase[])[], from: number): void {
+  body.append(...groups.slice(from, from + AT_ONCE).map(caseBlock));
+  const next = from + AT_ONCE;
+  if (next >= groups.length) return;
+  const more = h(
+    'button',
+    {
+      class: 'more',
+      type: 'button',
+      click: () => {
+        more.remove();
+        fillCases(body, groups, next);
+        body.querySelectorAll<HTMLElement>('.case')[next]?.focus();
+      },
+    },
+    `Show ${Math.min(AT_ONCE, groups.length - next)} more of ${groups.length - next}`,
+  );
+  body.append(more);
+}
+
+function caseBlock(group: readonly ReportCase[]): HTMLElement {
+  const [first] = group;
+  return h(
+    'div',
+    { class: 'case', tabindex: '-1' },
+    h('ul', { class: 'said' }, ...group.map(saidLine)),
+    first?.advice === undefined
+      ? undefined
+      : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(first.advice)),
+    first?.fix === undefined ? undefined : fixBlock(first.fix),
+  );
+}
+
+function saidLine({ cluster, object, message, pull }: ReportCase): HTMLElement {
+  return h(
+    'li',
+    {},
+    h('a', { href: linkTo({ cluster }) }, name(cluster)),
+    ' ',
+    code(object),
+    h('p', {}, sentence(message)),
+    pull === undefined
+      ? undefined
+      : h('a', { class: 'path-link', href: linkTo({ cluster, pull }) }, 'Show the pull path'),
+  );
+}
+
+/** YAML to apply, with a button that copies it. */
+export function fixBlock(yaml: string): HTMLElement {
+  const said = h('span', { role: 'status' });
+  const copy = h(
+    'button',
+    {
+      type: 'button',
+      click: () => {
+        navigator.clipboard.writeText(yaml).then(
+          () => said.replaceChildren('Copied'),
+          () => said.replaceChildren('Select the text to copy it'),
+        );
+      },
+    },
+    'Copy',
+  );
+  return h(
+    'figure',
+    { class: 'fix' },
+    h('figcaption', {}, h('span', {}, 'kubectl apply --server-side -f -'), said, copy),
+    h('pre', { tabindex: '0', 'aria-label': 'YAML that fixes it' }, h('code', {}, printableLines(yaml))),
+  );
+}
+
+function printableLines(yaml: string): string {
+  return yaml.trimEnd().split('\n').map(sentence).join('\n');
+}

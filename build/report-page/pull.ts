@@ -1,0 +1,141 @@
+/** The way of one image as a graph: pod, kubelet, runtime, places in order. It is a list, so that it can be read out as well. */
+import type { ReportEntry, ReportPlace, ReportPull } from '../../runtime/rules/report/types.ts';
+import { code, h, name, sentence } from './dom.ts';
+import { badge } from './verdict.ts';
+
+type Step = 'good' | 'bad' | 'plain' | 'off';
+
+/** The graph. */
+export function pullGraph(pull: ReportPull): HTMLElement {
+  const { object, image, verdict, kubelet, places, skipped, findings } = pull;
+  return h(
+    'section',
+    { class: 'pull', id: 'pull', tabindex: '-1', 'aria-labelledby': 'pull-title' },
+    h('h2', { id: 'pull-title' }, 'Pull path of ', code(object), ' ', badge(verdict)),
+    h(
+      'ol',
+      { class: 'graph' },
+      step('plain', 'Pod', code(image), secretsList(pull)),
+      step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', ...kubeletContent(pull)),
+      step('plain', 'CRI-O asks, in this order', placesList(places, skipped)),
+    ),
+    ...(findings.length === 0
+      ? []
+      : [
+          h('h3', {}, 'What to know'),
+          h(
+            'ul',
+            { class: 'findings' },
+            ...findings.map((one) =>
+              h(
+                'li',
+                {},
+                badge(
+                  one.severity === 'error' ? 'broken' : one.severity === 'warning' ? 'attention' : 'ok',
+                  one.severity,
+                ),
+                ' ',
+                sentence(one.message),
+                one.fix === undefined
+                  ? undefined
+                  : h('p', { class: 'advice' }, h('b', {}, 'To do: '), sentence(one.fix)),
+              ),
+            ),
+          ),
+        ]),
+  );
+}
+
+function step(
+  kind: Step,
+  title: string,
+  ...content: readonly (HTMLElement | string | undefined)[]
+): HTMLElement {
+  return h('li', { class: `step ${kind}` }, h('h3', {}, title), ...content);
+}
+
+function secretsList({ secrets }: ReportPull): HTMLElement {
+  if (secrets.length === 0) return h('p', { class: 'none' }, 'lists no pull secret');
+  return h(
+    'ul',
+    { class: 'chips' },
+    ...secrets.map(({ name: secret, listedBy, state }) =>
+      h(
+        'li',
+        { class: state === 'found' ? 'chip' : 'chip bad' },
+        code(secret),
+        h('span', {}, state === 'found' ? `by ${name(listedBy)}` : `${state}, listed by ${name(listedBy)}`),
+      ),
+    ),
+  );
+}
+
+function kubeletContent({ kubelet }: ReportPull): readonly HTMLElement[] {
+  const { blocked, tried, lost, others } = kubelet;
+  if (blocked !== undefined) return [h('p', { class: 'fault' }, `✕ ${sentence(blocked)}`)];
+  return [
+    tried.length === 0
+      ? h('p', { class: 'fault' }, 'no credential matches: pulls without one')
+      : h(
+          'ol',
+          { class: 'chips' },
+          ...tried.map((entry) => h('li', { class: 'chip good' }, ...entryText(entry))),
+        ),
+    ...(lost.length + others === 0
+      ? []
+      : [
+          h(
+            'details',
+            { open: tried.length === 0 && lost.length > 0 },
+            h('summary', {}, `${lost.length + others} entries lost`),
+            h(
+              'ul',
+              { class: 'chips' },
+              ...lost.map((entry) =>
+                h('li', { class: 'chip off' }, ...entryText(entry), h('p', {}, sentence(entry.why))),
+              ),
+            ),
+            others === 0 ? undefined : h('p', { class: 'none' }, `${others} are for other registries`),
+          ),
+        ]),
+  ];
+}
+
+function entryText({ key, source }: ReportEntry): readonly (HTMLElement | string)[] {
+  return [code(key), h('span', {}, `from ${name(source)}`)];
+}
+
+function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped']): HTMLElement {
+  if (places.length + skipped.length === 0) return h('p', { class: 'none' }, 'nothing is asked');
+  return h(
+    'ol',
+    { class: 'places' },
+    ...places.map((place) =>
+      h(
+        'li',
+        { class: `place ${place.sent === 'nothing' || place.sent === 'failure' ? 'bare' : 'with'}` },
+        h('span', { class: 'place-kind' }, place.kind === 'mirror' ? 'mirror' : 'the source itself'),
+        code(place.reference),
+        place.from === undefined ? undefined : h('span', { class: 'from' }, name(place.from)),
+        h('p', { class: 'sent' }, ...sentText(place)),
+      ),
+    ),
+    ...skipped.map(({ reference, why, from }) =>
+      h(
+        'li',
+        { class: 'place off' },
+        h('span', { class: 'place-kind' }, 'not asked'),
+        code(reference),
+        from === undefined ? undefined : h('span', { class: 'from' }, name(from)),
+        h('p', {}, sentence(why)),
+      ),
+    ),
+  );
+}
+
+function sentText({ sent, entry, why = '' }: ReportPlace): readonly (HTMLElement | string)[] {
+  if (sent === 'kubelet') return ['🔑 the credential that the kubelet chose'];
+  if (sent === 'entry' && entry !== undefined) return ['🔑 ', ...entryText(entry)];
+  if (sent === 'helper') return ['🔑 ', sentence(why)];
+  return [sent === 'failure' ? '✕ ' : '○ no credential: ', sentence(why)];
+}

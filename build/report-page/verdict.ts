@@ -1,0 +1,26 @@
+/** Verdicts as people see them: a sign, a colour and a word, so that none of them is needed alone. */
+import { VERDICT_WORDS } from '../../runtime/rules/report/text.ts';
+import type { ReportVerdict } from '../../runtime/rules/report/types.ts';
+import { h } from './dom.ts';
+
+const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };
+
+/** Sign and word. */
+export function badge(verdict: ReportVerdict, text: string = VERDICT_WORDS[verdict]): HTMLElement {
+  return h('span', { class: `badge ${verdict}` }, sign(verdict), text);
+}
+
+/** The sign alone, for eyes: what it means must stand beside it. */
+export function sign(verdict: ReportVerdict): HTMLElement {
+  return h('span', { class: `sign ${verdict}`, 'aria-hidden': 'true' }, SIGNS[verdict]);
+}
+
+/** The sign with a word for screen readers. */
+export function mark(verdict: ReportVerdict, about: string): HTMLElement {
+  return h(
+    'span',
+    { class: 'mark', title: `${VERDICT_WORDS[verdict]}: ${about}` },
+    sign(verdict),
+    h('span', { class: 'unseen' }, `${VERDICT_WORDS[verdict]}: ${about}`),
+  );
+}

@@ -1,0 +1,88 @@
+/** Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one. */
+import type { ObjectStore } from '../../controller/store.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { recordOf } from '../../rules/record.ts';
+import { complaintIn, runs } from '../doctor/complaint.ts';
+import { imagesOf, podSpecIn, WORKLOADS } from '../pod-spec.ts';
+
+/** One that is examined, and the pods that it stands for. */
+export interface ChosenPod {
+  readonly object: KubeObject;
+  readonly pods: number;
+}
+
+const KINDS = [...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values()];
+
+interface Family {
+  readonly template?: KubeObject;
+  readonly pods: KubeObject[];
+}
+
+/**
+ * A workload stands for its pods, since they can be made anew; a pod that does not run comes beside it, because only it has what
+ * the kubelet says.
+ */
+export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
+  return [...familiesIn(store).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
+    const failing = pods.filter((pod) => complaintIn(store, pod) !== undefined);
+    const [bad] = failing;
+    const [any] = pods;
+    if (template !== undefined)
+      return [
+        { object: template, pods: pods.length },
+        ...(bad === undefined ? [] : [{ object: bad, pods: failing.length }]),
+      ];
+    const shown = bad ?? any;
+    return shown === undefined ? [] : [{ object: shown, pods: pods.length }];
+  });
+}
+
+function familiesIn(store: ObjectStore): ReadonlyMap<string, Family> {
+  const families = new Map<string, Family>();
+  for (const kind of KINDS)
+    for (const object of store.list(kind)) {
+      if (imagesOf(podSpecIn(object)).length === 0) continue;
+      const root = rootOf(store, object);
+      const id = `${object.metadata.namespace ?? ''} ${root.kind}/${root.name}`;
+      const family = families.get(id) ?? { pods: [] };
+      if (object.kind === 'Pod') family.pods.push(object);
+      const isRoot = object.kind !== 'Pod' && object.kind === root.kind && object.metadata.name === root.name;
+      families.set(id, isRoot ? { ...family, template: object } : family);
+    }
+  return families;
+}
+
+/** An owner that owns itself ends the search. */
+const DEEPEST = 4;
+
+/** The last owner that is named; of a ReplicaSet that is not there, the Deployment that its name says. */
+function rootOf(store: ObjectStore, object: KubeObject): { readonly kind: string; readonly name: string } {
+  let at: KubeObject | undefined = object;
+  let root = { kind: object.kind, name: object.metadata.name };
+  for (let depth = 0; depth < DEEPEST && at !== undefined; depth += 1) {
+    const owner: { readonly kind: string; readonly name: string } | undefined =
+      at.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    if (owner === undefined) break;
+    root = { kind: owner.kind, name: owner.name };
+    const kind: (typeof KINDS)[number] | undefined = KINDS.find((one) => one.kind === owner.kind);
+    at =
+      kind === undefined
+        ? undefined
+        : store.get({ ...kind, namespace: object.metadata.namespace ?? '', name: owner.name });
+    if (at === undefined && owner.kind === 'ReplicaSet') {
+      const name = owner.name.replace(/-[^-]+$/, '');
+      root = { kind: 'Deployment', name };
+    }
+  }
+  return root;
+}
+
+/** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
+export function isRunning(object: KubeObject): boolean {
+  if (object.kind === 'Pod') return runs(object);
+  const { readyReplicas, numberReady, desiredNumberScheduled } = recordOf(object.status);
+  if (object.kind === 'DaemonSet')
+    return Number(numberReady ?? 0) > 0 && Number(numberReady) >= Number(desiredNumberScheduled);
+  const wanted = Number(recordOf(object.spec)['replicas'] ?? 1);
+  return wanted > 0 && Number(readyReplicas ?? 0) >= wanted;
+}

@@ -1,0 +1,81 @@
+/**
+ * A report as one page that needs nothing else: no network, no file beside it. What is shown is drawn by the script from the data
+ * at the end of the page, which no browser runs; names in it are text wherever they are put.
+ */
+import { createHash } from 'node:crypto';
+import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
+import { headline, VERDICT_WORDS } from './text.ts';
+import type { Report } from './types.ts';
+
+/**
+ * The page.
+ *
+ * @example
+ * ```ts
+ * import { reportHtml } from './html.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const page = reportHtml({ version: 1, madeAt: '2026-01-01T00:00:00Z', source: '</script><b>', clusters: [], problems: [], unread: [] });
+ * assert.equal(page.includes('<b>'), false);
+ * assert.match(page, /default-src 'none'; script-src 'sha256-/);
+ * ```
+ */
+export function reportHtml(report: Report): string {
+  const policy = [
+    "default-src 'none'",
+    `script-src '${hashOf(PAGE_SCRIPT)}'`,
+    `style-src '${hashOf(PAGE_STYLE)}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="referrer" content="no-referrer">',
+    '<title>Pull credentials</title>',
+    `<style>${PAGE_STYLE}</style>`,
+    '</head>',
+    '<body>',
+    '<a class="skip" href="#view">To the report</a>',
+    '<header><div><a class="brand" href="#">Pull credentials</a><span id="made"></span>',
+    '<input id="search" type="search" placeholder="Search (press /)" aria-label="Search clusters, images, registries, namespaces" autocomplete="off" spellcheck="false"></div></header>',
+    '<main id="view" tabindex="-1">',
+    noScript(report),
+    '</main>',
+    '<footer>Made by pullwright report. It holds no password and no token, and asks no server.</footer>',
+    `<script type="application/json" id="data">${jsonInHtml(report)}</script>`,
+    `<script>${PAGE_SCRIPT}</script>`,
+    '</body>',
+    '</html>',
+    '',
+  ].join('\n');
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}
+
+/** Nothing in it can end the element, open a comment or be a line break of old JavaScript. */
+function jsonInHtml(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** For viewers that run no script: what is wrong, in a list. */
+function noScript(report: Report): string {
+  const items = report.problems.map(
+    ({ verdict, title, clusters, cases }) =>
+      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${title} (${cases.length} in ${clusters.length} clusters)`)}</li>`,
+  );
+  return `<noscript><h1>${escaped(headline(report))}</h1><ul>${items.join('')}</ul><p>The rest of this page needs its script.</p></noscript>`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

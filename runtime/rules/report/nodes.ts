@@ -1,0 +1,103 @@
+/** Which nodes of a cluster have the pull secret that is meant for them, as far as anything has shown it. */
+import type { Condition } from '../kubernetes/conditions.ts';
+import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { PULL_STATUS_KIND, pullStatusName } from '../kubernetes/pull-status.ts';
+import { recordOf } from '../record.ts';
+import type { NodeState, ReportNodes } from './types.ts';
+
+/**
+ * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
+ * place), or when the DaemonSet counts every node that it wants as ready; else it is not known.
+ *
+ * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are passed over
+ * @example
+ * ```ts
+ * import { reportNodes } from './nodes.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const node = (name: string, label: string) => ({
+ *   apiVersion: 'v1', kind: 'Node',
+ *   metadata: { name, labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': label } },
+ * });
+ * const { eligible, inSync, ineligible, unknown } = reportNodes([node('a', 'true'), node('b', '')]);
+ * assert.deepEqual({ eligible, inSync, ineligible, unknown }, { eligible: 1, inSync: 0, ineligible: 1, unknown: 1 });
+ * ```
+ */
+export function reportNodes(objects: readonly KubeObject[]): ReportNodes {
+  const evidence = evidenceIn(objects);
+  const list = objects
+    .filter(({ kind, apiVersion }) => kind === 'Node' && apiVersion === 'v1')
+    .map((node) => ({ name: node.metadata.name, ...stateOf(node, evidence) }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const count = (state: NodeState): number => list.filter((node) => node.state === state).length;
+  const ineligible = count('ineligible');
+  return {
+    total: list.length,
+    eligible: list.length - ineligible,
+    inSync: count('in-sync'),
+    outOfSync: count('out-of-sync'),
+    ineligible,
+    unknown: count('unknown'),
+    list,
+  };
+}
+
+interface Evidence {
+  /** By name of the report. */
+  readonly reports: ReadonlyMap<string, KubeObject>;
+  /** Nodes on which the agent's pod is ready. */
+  readonly ready: ReadonlySet<unknown>;
+  readonly all: boolean;
+}
+
+function evidenceIn(objects: readonly KubeObject[]): Evidence {
+  const { namespace, syncer } = GLOBAL_PULL_SECRET;
+  const own = objects.filter((object) => object.metadata.namespace === namespace);
+  const daemonSet = own.find(({ kind, metadata }) => kind === 'DaemonSet' && metadata.name === syncer);
+  return {
+    reports: new Map(
+      own.filter(({ kind }) => kind === PULL_STATUS_KIND).map((object) => [object.metadata.name, object]),
+    ),
+    ready: new Set(own.filter((object) => isReadyAgent(object, syncer)).map(nodeNameOf)),
+    all: daemonSet !== undefined && isWhole(daemonSet),
+  };
+}
+
+function nodeNameOf({ spec }: KubeObject): unknown {
+  return recordOf(spec)['nodeName'];
+}
+
+function isReadyAgent({ kind, metadata, status }: KubeObject, syncer: string): boolean {
+  if (kind !== 'Pod' || metadata.ownerReferences?.some(({ name }) => name === syncer) !== true) return false;
+  const conditions = recordOf(status)['conditions'];
+  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
+  return list.map(recordOf).some((one) => one['type'] === 'Ready' && one['status'] === 'True');
+}
+
+function isWhole({ status, metadata }: KubeObject): boolean {
+  const { numberReady, desiredNumberScheduled, observedGeneration } = recordOf(status);
+  const wanted = Number(desiredNumberScheduled ?? 0);
+  return (
+    wanted > 0 &&
+    Number(numberReady ?? 0) >= wanted &&
+    Number(observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  );
+}
+
+function stateOf(
+  { metadata }: KubeObject,
+  { reports, ready, all }: Evidence,
+): { readonly state: NodeState; readonly why?: string } {
+  if (metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] !== 'true') return { state: 'ineligible' };
+  const said = readyOf(reports.get(pullStatusName('Node', metadata.name)));
+  if (said?.status === 'False') return { state: 'out-of-sync', why: said.message };
+  if (said?.status === 'True' || all || ready.has(metadata.name)) return { state: 'in-sync' };
+  return { state: 'unknown' };
+}
+
+function readyOf(report: KubeObject | undefined): Condition | undefined {
+  const { conditions } = recordOf(report?.status);
+  const list: readonly unknown[] = Array.isArray(conditions) ? conditions : [];
+  return list.map(recordOf).find((one) => one['type'] === 'Ready') as Condition | undefined;
+}

@@ -1,0 +1,99 @@
+/** A report on a terminal: what is wrong, where, and what to do; then the clusters. */
+import type { Paint } from '../diagnose/explain-text.ts';
+import { onOneLine } from '../text/printable.ts';
+import { textTable } from '../text/table.ts';
+import type { Report, ReportCause, ReportChange, ReportCluster, ReportVerdict } from './types.ts';
+
+const COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green' } as const;
+
+/** Cases of one cause that are listed. */
+const MOST_CASES = 5;
+
+/** One sentence: how many problems there are, and in how many clusters. */
+export function headline({ problems, clusters }: Report): string {
+  const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
+  const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
+  const all = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
+  if (count > 0) return `${count} ${count === 1 ? 'problem' : 'problems'} in ${where} of ${all}`;
+  const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
+  return unknown === 0
+    ? `Nothing is wrong in ${all}`
+    : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
+}
+
+/** For people at a terminal. */
+export function reportText(report: Report, paint: Paint): string {
+  const { problems, clusters, changes } = report;
+  return [
+    paint('bold', headline(report)),
+    '',
+    ...problems.flatMap((cause) => [...causeLines(cause, paint), '']),
+    textTable(
+      [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
+      undefined,
+    ).trimEnd(),
+    ...(changes === undefined
+      ? []
+      : [
+          '',
+          paint('bold', `Since ${changes.since}: ${countText(changes.list)}`),
+          ...changes.list.map(changeLine),
+        ]),
+    '',
+  ].join('\n');
+}
+
+function causeLines({ verdict, title, cases, clusters }: ReportCause, paint: Paint): readonly string[] {
+  const shown = cases.slice(0, MOST_CASES);
+  const more = cases.length - shown.length;
+  return [
+    `${paint(COLOURS[verdict], verdict.padEnd(9))} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+    ...shown.flatMap(({ cluster, object, message, advice, fix }) => [
+      `  ${onOneLine(cluster)}  ${onOneLine(object)}`,
+      `    ${onOneLine(message)}`,
+      ...(advice === undefined ? [] : [`    ${onOneLine(advice)}`]),
+      ...(fix === undefined
+        ? []
+        : fix
+            .trimEnd()
+            .split('\n')
+            .map((line) => `      ${line}`)),
+    ]),
+    ...(more === 0 ? [] : [`  and ${more} more`]),
+  ];
+}
+
+function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems }: ReportCluster): string[] {
+  return [
+    onOneLine(name),
+    verdict,
+    `${nodes.inSync} of ${nodes.eligible} (${nodes.total} nodes)`,
+    String(keys.length),
+    String(pulls.length + pullsLeftOut),
+    systems.map((one) => `${one.system} ${one.verdict}`).join(', '),
+  ];
+}
+
+/** `2 new, 1 gone`. */
+export function countText(list: readonly ReportChange[]): string {
+  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
+    const count = list.filter((one) => one.change === change).length;
+    return count === 0 ? [] : [`${count} ${change}`];
+  });
+  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
+}
+
+/** One line about one difference. */
+export function changeLine({ what, change, cluster, subject, before, after }: ReportChange): string {
+  const values = [before, after].filter((value) => value !== undefined).map(onOneLine);
+  const where = [cluster, subject].filter((part) => part !== '').map(onOneLine);
+  return `  ${change.padEnd(7)} ${what.padEnd(8)} ${where.join('  ')}${values.length === 0 ? '' : `: ${values.join(' -> ')}`}`;
+}
+
+/** What a verdict is called where people read it. */
+export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
+  broken: 'Broken',
+  attention: 'Attention',
+  unknown: 'Not known',
+  ok: 'In order',
+};
