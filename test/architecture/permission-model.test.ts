@@ -137,6 +137,7 @@ const rows: readonly Row[] = [
     positionals: ['--dry-run'],
   },
   { command: 'import', flags: { '--from': SCENE } },
+  { command: 'report', flags: { '--from': SCENE } },
   { command: 'rights', flags: { '--from': join(root, 'dist/manifests') } },
   { command: 'uninstall', flags: { '--kubeconfig': KUBECONFIG }, positionals: ['--yes'] },
 ];
