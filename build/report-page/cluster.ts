@@ -17,7 +17,7 @@ import { linkTo } from './route.ts';
 import { badge, mark } from './verdict.ts';
 
 /** All of it; with one pull drawn where it is asked for. */
-export function clusterView(
+export function clusterParts(
   report: Report,
   cluster: ReportCluster,
   pull: string | undefined,

@@ -1,8 +1,8 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
 import type { Report, ReportCause, ReportCluster } from '../../runtime/rules/report/types.ts';
-import { clusterView } from './cluster.ts';
+import { clusterParts } from './cluster.ts';
 import { h, name } from './dom.ts';
-import { overview } from './overview.ts';
+import { overviewParts } from './overview.ts';
 import { currentRoute, linkTo } from './route.ts';
 
 function main(): void {
@@ -20,8 +20,8 @@ function main(): void {
     const cluster = report.clusters.find((one) => one.name === route.cluster);
     view.replaceChildren(
       ...(cluster === undefined
-        ? overview(route.search === undefined ? report : narrowed(report, route.search))
-        : clusterView(report, cluster, route.pull)),
+        ? overviewParts(route.search === undefined ? report : narrowed(report, route.search))
+        : clusterParts(report, cluster, route.pull)),
       ...(route.cluster !== undefined && cluster === undefined ? [gone(route.cluster)] : []),
     );
     document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;

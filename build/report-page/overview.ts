@@ -19,7 +19,7 @@ const VERDICTS: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'o
 const AT_ONCE = 100;
 
 /** All of it, for what `report` holds. */
-export function overview(report: Report): readonly HTMLElement[] {
+export function overviewParts(report: Report): readonly HTMLElement[] {
   return [
     hero(report),
     ...changesPart(report),

@@ -1,5 +1,5 @@
 /** The way of one image as a graph: pod, kubelet, runtime, places in order. It is a list, so that it can be read out as well. */
-import type { ReportEntry, ReportPlace, ReportPull } from '../../runtime/rules/report/types.ts';
+import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/rules/report/types.ts';
 import { code, h, name, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 
@@ -101,7 +101,7 @@ function kubeletContent({ kubelet }: ReportPull): readonly HTMLElement[] {
   ];
 }
 
-function entryText({ key, source }: ReportEntry): readonly (HTMLElement | string)[] {
+function entryText({ key, source }: EntryOfPull): readonly (HTMLElement | string)[] {
   return [code(key), h('span', {}, `from ${name(source)}`)];
 }
 

@@ -1,7 +1,7 @@
 /** Permalinks: what is shown stands in the address, behind its "#". */
 
 /** What is shown. */
-export interface Route {
+export interface PageRoute {
   readonly cluster?: string;
   readonly pull?: string;
   readonly search?: string;
@@ -9,7 +9,7 @@ export interface Route {
 }
 
 /** What the address names. */
-export function currentRoute(): Route {
+export function currentRoute(): PageRoute {
   const given = new URLSearchParams(location.hash.slice(1));
   const route: Record<string, string> = {};
   for (const part of ['cluster', 'pull', 'search', 'part']) {
@@ -20,7 +20,7 @@ export function currentRoute(): Route {
 }
 
 /** The address of a route. */
-export function linkTo(route: Route): string {
+export function linkTo(route: PageRoute): string {
   const given = new URLSearchParams();
   for (const [part, value] of Object.entries(route)) if (value !== undefined) given.set(part, String(value));
   return `#${given.toString()}`;

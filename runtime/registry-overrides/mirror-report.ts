@@ -94,10 +94,10 @@ export function mirrorReports(
 }
 
 /** Where a rule is written, for a person. */
-export type Place = (origin: RuleOrigin) => string;
+export type PlaceOfRule = (origin: RuleOrigin) => string;
 
 /** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
-export function placesOf(hosted: KubeObject | undefined): Place {
+export function placesOf(hosted: KubeObject | undefined): PlaceOfRule {
   if (hosted === undefined) return placeOf;
   const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
   return ({ path }) => `${name} ${hostedPath(path)}`;
@@ -111,18 +111,18 @@ export function hostedPath(path: string): string {
     .replace(/^status\.desired\.image/, 'spec.release.image');
 }
 
-function problemText({ severity, origin, message }: MirrorProblem, place: Place): string {
+function problemText({ severity, origin, message }: MirrorProblem, place: PlaceOfRule): string {
   const own = placeOf(origin);
   const rest = message.startsWith(own) ? place(origin) + message.slice(own.length) : message;
   return `${severity}: ${rest}`;
 }
 
-function ruleOf({ rule }: Resolution, place: Place): Pick<MirrorReport, 'rule'> {
+function ruleOf({ rule }: Resolution, place: PlaceOfRule): Pick<MirrorReport, 'rule'> {
   if (rule === undefined) return {};
   return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } };
 }
 
-function linesOf(resolution: Resolution, place: Place): readonly MirrorLine[] {
+function linesOf(resolution: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
   const from = (origin: RuleOrigin | undefined): { readonly from?: string } =>
     origin === undefined ? {} : { from: place(origin) };
   const tried = resolution.candidates.map(({ reference, kind, origin }) => ({

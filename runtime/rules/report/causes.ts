@@ -18,7 +18,7 @@ import { REPORT_SYSTEMS } from './types.ts';
 import { byVerdict } from './verdict.ts';
 
 /** A case with what it is a case of. */
-export interface Problem extends ReportCase {
+export interface FoundProblem extends ReportCase {
   readonly cause: string;
   readonly system: ReportSystemName;
   readonly verdict: ReportVerdict;
@@ -46,7 +46,7 @@ const LINK_TITLES: Readonly<Record<LinkName, readonly [title: string, system: Re
 export function podProblems(
   { cluster, input, links, runs }: ExaminedPod,
   toYaml: ToYaml,
-): readonly Problem[] {
+): readonly FoundProblem[] {
   const broken = firstBroken(links);
   if (broken === undefined) return [];
   const [title, system] = LINK_TITLES[broken.link];
@@ -72,11 +72,11 @@ function fixOf(objects: readonly KubeObject[], toYaml: ToYaml): Pick<ReportCase,
 }
 
 /** Entries that are left out, that end, and documents that cannot be used. */
-export function keyProblems(cluster: string, { keys, faults }: ReportKeys): readonly Problem[] {
+export function keyProblems(cluster: string, { keys, faults }: ReportKeys): readonly FoundProblem[] {
   const base = { system: 'global-pull-secret', cluster } as const;
   return [
     ...faults.map(
-      ({ source, message }): Problem => ({
+      ({ source, message }): FoundProblem => ({
         ...base,
         cause: 'pull-secret/unusable',
         verdict: 'broken',
@@ -86,11 +86,13 @@ export function keyProblems(cluster: string, { keys, faults }: ReportKeys): read
         advice: 'Write the Secret anew; what was good in it stays in use until then',
       }),
     ),
-    ...keys.flatMap((key) => [...leftOut(key), ...ending(key)].map((one): Problem => ({ ...base, ...one }))),
+    ...keys.flatMap((key) =>
+      [...leftOut(key), ...ending(key)].map((one): FoundProblem => ({ ...base, ...one })),
+    ),
   ];
 }
 
-type OfKey = Omit<Problem, 'system' | 'cluster'>;
+type OfKey = Omit<FoundProblem, 'system' | 'cluster'>;
 
 function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly OfKey[] {
   if (state === 'rejected' || state === 'last-good')
@@ -139,10 +141,10 @@ function ending({ key, source, ends, expiresAt = '', state }: ReportKey): readon
 export function mirrorProblems(
   cluster: string,
   { state, summary, refusals }: ReportMirrors,
-): readonly Problem[] {
+): readonly FoundProblem[] {
   const base = { system: 'registry-overrides', cluster } as const;
   const said = refusals.map(
-    ({ severity, code, object, message }): Problem => ({
+    ({ severity, code, object, message }): FoundProblem => ({
       ...base,
       cause: `mirrors/${code}`,
       verdict: severity === 'error' ? 'broken' : 'attention',
@@ -166,7 +168,7 @@ export function mirrorProblems(
 }
 
 /** Nodes that say themselves that they do not have what is meant for them. */
-export function nodeProblems(cluster: string, { list }: ReportNodes): readonly Problem[] {
+export function nodeProblems(cluster: string, { list }: ReportNodes): readonly FoundProblem[] {
   return list
     .filter(({ state }) => state === 'out-of-sync')
     .map(({ name, why = '' }) => ({
@@ -182,7 +184,7 @@ export function nodeProblems(cluster: string, { list }: ReportNodes): readonly P
 }
 
 /** Rows of `status` that want attention; what nodes report themselves is there already. */
-export function statusProblems(cluster: string, rows: readonly StatusRow[]): readonly Problem[] {
+export function statusProblems(cluster: string, rows: readonly StatusRow[]): readonly FoundProblem[] {
   return rows
     .filter(
       ({ state, object }) => state === 'Attention' && !object.startsWith('PullStatus/kube-system/node-'),
@@ -221,8 +223,8 @@ function wordsOf(reason: string): string {
 }
 
 /** Problems of one cause together, the worst and the most frequent first. */
-export function groupedByCause(problems: readonly Problem[]): readonly ReportCause[] {
-  const groups = new Map<string, Problem[]>();
+export function groupedByCause(problems: readonly FoundProblem[]): readonly ReportCause[] {
+  const groups = new Map<string, FoundProblem[]>();
   for (const problem of problems) {
     const id = `${problem.verdict} ${problem.cause} ${problem.title}`;
     const group = groups.get(id);
@@ -240,7 +242,7 @@ export function groupedByCause(problems: readonly Problem[]): readonly ReportCau
     .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || b.cases.length - a.cases.length);
 }
 
-function caseOf({ cluster, object, message, advice, fix, pull }: Problem): ReportCase {
+function caseOf({ cluster, object, message, advice, fix, pull }: FoundProblem): ReportCase {
   return {
     cluster,
     object,

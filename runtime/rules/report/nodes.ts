@@ -4,7 +4,7 @@ import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { PULL_STATUS_KIND, pullStatusName } from '../kubernetes/pull-status.ts';
 import { recordOf } from '../record.ts';
-import type { NodeState, ReportNodes } from './types.ts';
+import type { ReportNodeState, ReportNodes } from './types.ts';
 
 /**
  * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
@@ -13,24 +13,24 @@ import type { NodeState, ReportNodes } from './types.ts';
  * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are passed over
  * @example
  * ```ts
- * import { reportNodes } from './nodes.ts';
+ * import { nodeCoverage } from './nodes.ts';
  * import assert from 'node:assert/strict';
  *
  * const node = (name: string, label: string) => ({
  *   apiVersion: 'v1', kind: 'Node',
  *   metadata: { name, labels: { 'hypershift.openshift.io/nodepool-globalps-enabled': label } },
  * });
- * const { eligible, inSync, ineligible, unknown } = reportNodes([node('a', 'true'), node('b', '')]);
+ * const { eligible, inSync, ineligible, unknown } = nodeCoverage([node('a', 'true'), node('b', '')]);
  * assert.deepEqual({ eligible, inSync, ineligible, unknown }, { eligible: 1, inSync: 0, ineligible: 1, unknown: 1 });
  * ```
  */
-export function reportNodes(objects: readonly KubeObject[]): ReportNodes {
+export function nodeCoverage(objects: readonly KubeObject[]): ReportNodes {
   const evidence = evidenceIn(objects);
   const list = objects
     .filter(({ kind, apiVersion }) => kind === 'Node' && apiVersion === 'v1')
     .map((node) => ({ name: node.metadata.name, ...stateOf(node, evidence) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const count = (state: NodeState): number => list.filter((node) => node.state === state).length;
+  const count = (state: ReportNodeState): number => list.filter((node) => node.state === state).length;
   const ineligible = count('ineligible');
   return {
     total: list.length,
@@ -88,7 +88,7 @@ function isWhole({ status, metadata }: KubeObject): boolean {
 function stateOf(
   { metadata }: KubeObject,
   { reports, ready, all }: Evidence,
-): { readonly state: NodeState; readonly why?: string } {
+): { readonly state: ReportNodeState; readonly why?: string } {
   if (metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] !== 'true') return { state: 'ineligible' };
   const said = readyOf(reports.get(pullStatusName('Node', metadata.name)));
   if (said?.status === 'False') return { state: 'out-of-sync', why: said.message };

@@ -3,7 +3,7 @@ import { firstBroken } from '../diagnose/doctor.ts';
 import type { DoctorInput, Link } from '../diagnose/doctor-types.ts';
 import type { Explanation } from '../diagnose/explain.ts';
 import type { EntryPlace, ExplainedPlace, Sent } from '../diagnose/explain-types.ts';
-import type { ReportEntry, ReportKubelet, ReportPlace, ReportPull, ReportVerdict } from './types.ts';
+import type { EntryOfPull, ReportKubelet, ReportPlace, ReportPull, ReportVerdict } from './types.ts';
 
 /** One workload or pod that was examined. */
 export interface ExaminedPod {
@@ -105,7 +105,7 @@ function kubeletOf({ kubelet }: Explanation): ReportKubelet {
 }
 
 /** Where it stands, and no more. */
-function entryOf({ key, source, origin }: EntryPlace): ReportEntry {
+function entryOf({ key, source, origin }: EntryPlace): EntryOfPull {
   return { key, source: origin ?? source };
 }
 

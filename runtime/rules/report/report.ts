@@ -4,11 +4,11 @@ import type { KubeObject } from '../kubernetes/object.ts';
 import type { RuleOrigin } from '../mirrors/mirrors.ts';
 import type { NodeMirrors } from '../node-registries/node-mirrors.ts';
 import {
+  type FoundProblem,
   groupedByCause,
   keyProblems,
   mirrorProblems,
   nodeProblems,
-  type Problem,
   podProblems,
   statusProblems,
   systemOf,
@@ -17,7 +17,7 @@ import {
 import { reportKeys } from './keys.ts';
 import { reportMirrors } from './mirror-sets.ts';
 import { type CopyOf, reportNamespaces } from './namespaces.ts';
-import { reportNodes } from './nodes.ts';
+import { nodeCoverage } from './nodes.ts';
 import { type ExaminedPod, reportPulls } from './pulls.ts';
 import {
   REPORT_SYSTEMS,
@@ -74,9 +74,9 @@ function clusterOf(
   facts: ClusterFacts,
   now: Date,
   toYaml: ToYaml,
-): { readonly cluster: ReportCluster; readonly problems: readonly Problem[] } {
+): { readonly cluster: ReportCluster; readonly problems: readonly FoundProblem[] } {
   const { name, objects, rows, pods } = facts;
-  const nodes = reportNodes(objects);
+  const nodes = nodeCoverage(objects);
   const keys = reportKeys(objects, nodes, now);
   const mirrors = reportMirrors(facts.mirrors, facts.place);
   const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
@@ -109,7 +109,7 @@ function clusterOf(
 }
 
 interface Parts extends Pick<ReportCluster, 'keys' | 'mirrors' | 'nodes'> {
-  readonly problems: readonly Problem[];
+  readonly problems: readonly FoundProblem[];
   readonly rows: readonly StatusRow[];
   readonly pulls: readonly ReportPull[];
 }

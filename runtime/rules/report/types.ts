@@ -56,7 +56,7 @@ export interface ReportSystem {
   readonly summary: string;
 }
 
-export type NodeState = 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
+export type ReportNodeState = 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
 
 export interface ReportNodes {
   readonly total: number;
@@ -66,7 +66,7 @@ export interface ReportNodes {
   readonly outOfSync: number;
   readonly ineligible: number;
   readonly unknown: number;
-  readonly list: readonly { readonly name: string; readonly state: NodeState; readonly why?: string }[];
+  readonly list: readonly { readonly name: string; readonly state: ReportNodeState; readonly why?: string }[];
 }
 
 /** An entry of the pull secrets that nodes get. */
@@ -109,7 +109,7 @@ export interface ReportPull {
   }[];
 }
 
-export interface ReportEntry {
+export interface EntryOfPull {
   readonly key: string;
   /** The Secret that it comes from, else the file. */
   readonly source: string;
@@ -117,8 +117,8 @@ export interface ReportEntry {
 
 export interface ReportKubelet {
   readonly blocked?: string;
-  readonly tried: readonly ReportEntry[];
-  readonly lost: readonly (ReportEntry & { readonly why: string })[];
+  readonly tried: readonly EntryOfPull[];
+  readonly lost: readonly (EntryOfPull & { readonly why: string })[];
   /** Entries for other registries. */
   readonly others: number;
 }
@@ -129,7 +129,7 @@ export interface ReportPlace {
   readonly from?: string;
   /** What is sent: the kubelet's credential, an entry, a helper's answer, nothing; `failure` when it comes to none of it. */
   readonly sent: 'kubelet' | 'entry' | 'helper' | 'nothing' | 'failure';
-  readonly entry?: ReportEntry;
+  readonly entry?: EntryOfPull;
   readonly why?: string;
 }
 
