@@ -2,6 +2,7 @@
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
 import { dnsLabel, dnsName, durationField, imageReference, networkField } from './shared/fields.ts';
+import type { NetworkSettings } from './shared/network.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
 import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
@@ -34,6 +35,7 @@ export interface FleetDefaults {
   readonly reconciler?: ReconcilerSettings;
   /** @default {false} */
   readonly monitoring?: boolean;
+  readonly network?: NetworkSettings;
   readonly systems?: SystemInputs;
 }
 
@@ -62,6 +64,8 @@ export interface ClusterInput {
   readonly reconciler?: ReconcilerSettings;
   /** Renders PrometheusRule and ServiceMonitor, in an overlay. @default {false} */
   readonly monitoring?: boolean;
+  /** From where our pods may be reached, and what they may reach. */
+  readonly network?: NetworkSettings;
   /** For Argo CD: where the cluster is. */
   readonly destination?: DestinationInput;
   readonly systems?: SystemInputs;
@@ -130,6 +134,24 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictOb
     .describe('Networks that may be contacted whoever chose the name that leads there'),
 });
 
+const network: z.ZodType<NetworkSettings, NetworkSettings> = z.strictObject({
+  monitoringNamespaces: z
+    .array(dnsLabel())
+    .min(1)
+    .exactOptional()
+    .describe('Namespaces whose pods may read metrics'),
+  apiServer: z
+    .array(networkField())
+    .min(1)
+    .exactOptional()
+    .describe('Networks of the API server, as pods see them: the webhook speaks to nobody else'),
+  egress: z
+    .array(networkField())
+    .min(1)
+    .exactOptional()
+    .describe('Networks that the other pods may reach by their ports'),
+});
+
 const folder = z
   .string()
   .regex(
@@ -181,6 +203,7 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
     .strictObject({
       reconciler: reconciler.exactOptional(),
       monitoring: z.boolean().exactOptional(),
+      network: network.exactOptional(),
       systems: systems.exactOptional(),
     })
     .exactOptional()
@@ -224,6 +247,7 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
   discovery: z.boolean().exactOptional(),
   reconciler: reconciler.exactOptional(),
   monitoring: z.boolean().exactOptional(),
+  network: network.exactOptional(),
   destination: z
     .strictObject({
       server: z.url({ protocol: /^https$/, error: 'wanted an https URL' }).exactOptional(),

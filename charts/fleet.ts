@@ -137,6 +137,11 @@ function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   };
 }
 
+function networkOf(fleet: FleetTop, cluster: ClusterTop): Pick<ClusterContext, 'network'> {
+  const said = { ...fleet.defaults?.network, ...cluster.network };
+  return Object.keys(said).length === 0 ? {} : { network: said };
+}
+
 function contextOf(
   fleet: FleetTop,
   tops: readonly ClusterTop[],
@@ -153,6 +158,7 @@ function contextOf(
     image: cluster.image ?? fleet.image,
     ...pullSecretsOf(fleet, cluster),
     discovery: cluster.discovery ?? false,
+    ...networkOf(fleet, cluster),
     ...(cluster.hostedCluster?.serviceAccount === undefined
       ? {}
       : { account: cluster.hostedCluster.serviceAccount }),

@@ -170,7 +170,10 @@ export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSe
   config: schema,
   kinds: ['management', 'standalone'],
   objects: (config, cluster) =>
-    adapterInstallation(installation(config, cluster.image, cluster.imagePullSecrets)),
+    adapterInstallation({
+      ...installation(config, cluster.image, cluster.imagePullSecrets),
+      ...(cluster.network === undefined ? {} : { network: cluster.network }),
+    }),
 };
 
 const DEFAULTS = {

@@ -4,9 +4,11 @@ import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import {
   configMap,
   deployment,
+  type Egress,
   HARDENED_CONTAINER,
   HARDENED_POD,
   labels,
+  type NetworkSettings,
   namespaceReference,
   networkPolicy,
   podDisruptionBudget,
@@ -68,6 +70,7 @@ export interface AdapterInstallation {
   readonly alerts: boolean;
   /** TCP ports that the pods may reach beside their own, such as a proxy's. @default {[]} */
   readonly egressPorts?: readonly number[];
+  readonly network?: NetworkSettings;
 }
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
@@ -215,8 +218,9 @@ function programObjects(
     networkPolicy({
       metadata,
       selector,
-      ingress: [{ ports: ['health', 'metrics'] }],
-      egressPorts: egress(input, [...BROKER_PORTS, portOf(input.api)]),
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }],
+      egress: egress(input, [...BROKER_PORTS, portOf(input.api)]),
+      network: input.network,
     }),
     service(metadata, selector, [{ name: 'metrics', port: 9090, targetPort: 'metrics' }]),
     ...(input.alerts ? [serviceMonitor(metadata, selector)] : []),
@@ -269,13 +273,17 @@ function jobNetworkPolicy(input: AdapterInstallation): KubeObject {
     },
     selector: { 'hyperfleet.io/adapter': 'pullsecret', 'hyperfleet.io/resource-type': 'job' },
     ingress: [],
-    egressPorts: egress(input, []),
+    egress: egress(input, []),
+    network: input.network,
   });
 }
 
-function egress(input: AdapterInstallation, more: readonly number[]): readonly number[] {
-  const ports = [...API_SERVER_PORTS, ...METADATA_PORTS, ...more, ...(input.egressPorts ?? [])];
-  return [...new Set(ports)].sort((a, b) => a - b);
+function egress(input: AdapterInstallation, more: readonly number[]): readonly Egress[] {
+  const ports = [...API_SERVER_PORTS, ...more, ...(input.egressPorts ?? [])];
+  return [
+    { ports: [...new Set(ports)].sort((a, b) => a - b), to: 'named' },
+    { ports: METADATA_PORTS, to: 'metadata' },
+  ];
 }
 
 function portOf(url: string): number {

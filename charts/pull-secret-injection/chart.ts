@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
+import type { NetworkSettings } from '../shared/network.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
@@ -134,7 +135,12 @@ const GUARD_NAMED = {
 
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
-  cluster: { readonly namespace: string; readonly image: string; readonly account: Account | undefined },
+  cluster: {
+    readonly namespace: string;
+    readonly image: string;
+    readonly account: Account | undefined;
+    readonly network?: NetworkSettings;
+  },
 ): readonly KubeObject[] {
   return [
     pullSecretProfileCrd(),
@@ -153,6 +159,7 @@ function pullSecretInjectionObjects(
       withoutContainers: config.withoutContainers ?? false,
       missingRevision: config.missingRevision ?? 'skip',
       guardNamed: GUARD_NAMED,
+      ...(cluster.network === undefined ? {} : { network: cluster.network }),
       profiles: config.profiles ?? [],
     }),
   ];

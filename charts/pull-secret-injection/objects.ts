@@ -7,7 +7,7 @@
 
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../runtime/rules/injection/profile.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { labels } from '../shared/objects.ts';
+import { labels, type NetworkSettings } from '../shared/objects.ts';
 import { triesPods } from './access.ts';
 import { accountGuardPolicy } from './account-guard.ts';
 import { aggregatedRoles } from './aggregated-roles.ts';
@@ -37,6 +37,7 @@ export interface InjectionObjectsInput {
   /** Whether the account may evict pods. */
   readonly evict: boolean;
   /** Secrets that the reconciler writes for other systems, by namespace. */
+  readonly network?: NetworkSettings;
   readonly guardNamed: Readonly<Record<string, readonly string[]>>;
   /** Whether the account may add names to ServiceAccounts. */
   readonly serviceAccounts: boolean;
@@ -69,6 +70,7 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
           excludedNamespaces,
           withoutContainers,
           missingRevision,
+          ...(input.network === undefined ? {} : { network: input.network }),
         })
       : []),
     ...input.profiles.map(({ name, spec }) => ({

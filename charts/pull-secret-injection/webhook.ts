@@ -9,6 +9,7 @@ import {
   HARDENED_POD,
   kubernetesObject,
   labels,
+  type NetworkSettings,
   networkPolicy,
   type PolicyRule,
   podDisruptionBudget,
@@ -48,6 +49,7 @@ export interface WebhookInput {
   readonly missingRevision?: 'skip' | 'current';
   /** Seconds that a pod waits for an answer. @default {3} */
   readonly timeoutSeconds?: number;
+  readonly network?: NetworkSettings;
 }
 
 /**
@@ -84,8 +86,9 @@ export function webhookObjects(input: WebhookInput): readonly KubeObject[] {
     networkPolicy({
       metadata,
       selector: SELECTOR,
-      ingress: [{ ports: ['webhook', 'health'] }],
-      egressPorts: [443, 6443],
+      ingress: [{ ports: ['webhook'], from: 'apiServer' }],
+      egress: [{ ports: [443, 6443], to: 'apiServer' }],
+      network: input.network,
     }),
     service({ ...metadata, ...serving }, SELECTOR, [{ name: 'webhook', port: 443, targetPort: 'webhook' }]),
     ...certificateObjects(input, metadata),

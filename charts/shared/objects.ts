@@ -7,6 +7,7 @@ export * from './custom-kinds.ts';
 export * from './image-pull-secrets.ts';
 export * from './kubernetes.ts';
 export * from './metadata.ts';
+export * from './network.ts';
 export * from './policies.ts';
 export * from './rbac.ts';
 export * from './workloads.ts';

@@ -1,54 +1,6 @@
-/** NetworkPolicies and admission policies. */
+/** Admission policies. */
 import type { KubeObject, ObjectMeta } from '../../runtime/rules/kubernetes/object.ts';
 import { kubernetesObject } from './kubernetes.ts';
-
-/** Who may reach the selected pods, on which named or numbered ports. */
-export interface Ingress {
-  readonly ports: readonly (string | number)[];
-  /** Absent: from anywhere (the API server reaches webhooks from addresses that no selector names). */
-  readonly fromNamespace?: Readonly<Record<string, string>>;
-}
-
-/** Allowed egress: TCP ports anywhere, and DNS. */
-export interface NetworkPolicyInput {
-  readonly metadata: ObjectMeta & { readonly namespace: string };
-  readonly selector: Readonly<Record<string, string>>;
-  readonly ingress: readonly Ingress[];
-  /** TCP ports that may be reached on any host; DNS is always allowed. */
-  readonly egressPorts: readonly number[];
-}
-
-/** A NetworkPolicy in both directions: what is not named is refused. */
-export function networkPolicy(input: NetworkPolicyInput): KubeObject {
-  const dns = [53, 5353].flatMap((port) => [
-    { port, protocol: 'UDP' },
-    { port, protocol: 'TCP' },
-  ]);
-  return kubernetesObject('NetworkPolicy', input.metadata, {
-    spec: {
-      podSelector: { matchLabels: input.selector },
-      policyTypes: ['Ingress', 'Egress'],
-      // The API server keeps no empty list: with one, every apply would be a change. Without rules nothing may come in.
-      ...(input.ingress.length === 0
-        ? {}
-        : {
-            ingress: input.ingress.map((rule) => ({
-              ports: rule.ports.map((port) => ({ port, protocol: 'TCP' })),
-              ...(rule.fromNamespace === undefined
-                ? {}
-                : { from: [{ namespaceSelector: { matchLabels: rule.fromNamespace } }] }),
-            })),
-          }),
-      // A rule without ports would allow every port.
-      egress: [
-        { ports: dns },
-        ...(input.egressPorts.length === 0
-          ? []
-          : [{ ports: input.egressPorts.map((port) => ({ port, protocol: 'TCP' })) }]),
-      ],
-    },
-  });
-}
 
 /** One check of an admission policy. */
 export interface Validation {

@@ -105,8 +105,9 @@ export function reconcilerObjects(
     networkPolicy({
       metadata: own,
       selector: SELECTOR,
-      ingress: [{ ports: ['health', 'metrics'] }],
-      egressPorts: settings.egressPorts ?? [443, 6443],
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }],
+      egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
+      network: cluster.network,
     }),
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
     ...ownAccess(cluster),

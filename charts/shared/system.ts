@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { AccountBound } from './account-bounds.ts';
 import type { Alert } from './monitoring.ts';
+import type { NetworkSettings } from './network.ts';
 import type { PolicyRule } from './rbac.ts';
 
 /** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
@@ -51,6 +52,8 @@ export interface ClusterContext {
   readonly hosted: readonly HostedCluster[];
   /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */
   readonly discovery: boolean;
+  /** From where our pods may be reached, and what they may reach. */
+  readonly network?: NetworkSettings;
   /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is no administrator. */
   readonly account?: { readonly namespace: string; readonly name: string };
 }

@@ -96,7 +96,11 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
     verifyObjects(
       installationOf(
         { ...controlPlanes(cluster, config), ...config },
-        { namespace: cluster.namespace, image: cluster.image },
+        {
+          namespace: cluster.namespace,
+          image: cluster.image,
+          ...(cluster.network === undefined ? {} : { network: cluster.network }),
+        },
       ),
     ),
   reconciler: (_config, { namespace }) => reconcilerPart(namespace),
@@ -119,7 +123,7 @@ function controlPlanes(
 
 function installationOf(
   { caConfigMap, ...config }: VerifyInput,
-  place: { readonly namespace: string; readonly image: string },
+  place: Pick<VerifyInstallation, 'namespace' | 'image' | 'network'>,
 ): VerifyInstallation {
   return {
     ...place,

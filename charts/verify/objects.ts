@@ -10,6 +10,7 @@ import {
   HARDENED_POD,
   kubernetesObject,
   labels,
+  type NetworkSettings,
   networkPolicy,
   type PodSpec,
   type PolicyRule,
@@ -46,6 +47,7 @@ export interface VerifyInstallation {
   /** TCP ports of registries, token services and the API server. */
   readonly egressPorts: readonly number[];
   readonly suspend: boolean;
+  readonly network?: NetworkSettings;
 }
 
 const ALL = labels({ name: VERIFY, component: 'verify' });
@@ -80,7 +82,8 @@ export function verifyObjects(installation: VerifyInstallation): readonly KubeOb
       metadata: own,
       selector: SELECTOR,
       ingress: [],
-      egressPorts: installation.egressPorts,
+      egress: [{ ports: installation.egressPorts, to: 'named' }],
+      network: installation.network,
     }),
     ...access(installation),
   ];

@@ -66,27 +66,3 @@ function isTyped(error: unknown): error is Error {
 function shownBy(value: unknown): string {
   return `${JSON.stringify(value)}\n${inspect(value, { depth: 8 })}`;
 }
-
-/** How much longer `parser` takes for a text four times as long; the smallest of five measurements each. Linear is 4. */
-export async function growth(parser: Parser): Promise<{ readonly ratio: number; readonly ms: number }> {
-  const time = async (repeats: number): Promise<number> => {
-    const [head = ''] = parser.corpus;
-    const half = Math.floor(head.length / 2);
-    const text = head.slice(0, half) + parser.unit.repeat(repeats) + head.slice(half);
-    let least = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < 5; round += 1) {
-      const from = used();
-      try {
-        await parser.run(text);
-      } catch {
-        // Only the time counts.
-      }
-      least = Math.min(least, used() - from);
-    }
-    return least;
-  };
-  await time(1000);
-  const short = await time(2500);
-  const long = await time(10_000);
-  return { ratio: long / Math.max(short, 0.05), ms: long };
-}

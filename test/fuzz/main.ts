@@ -4,11 +4,10 @@
  */
 import { parseArgs } from 'node:util';
 import { findPlanted } from '../support/canary.ts';
-import { fuzz, growth } from './fuzz.ts';
+import { fuzz } from './fuzz.ts';
+import { type Growth, MOST_GROWTH, worstGrowth } from './growth.ts';
 import { PARSERS } from './parsers.ts';
-
-/** Four times the input may take so many times as long. Quadratic would be 16. */
-const MAX_GROWTH = 9;
+import { PLANTED } from './planted.ts';
 
 const { values } = parseArgs({
   options: { only: { type: 'string' }, cases: { type: 'string', default: '100000' } },
@@ -16,15 +15,30 @@ const { values } = parseArgs({
 const seed = Number(process.env['SEED'] ?? Date.now() % 0x7fff_ffff);
 process.stdout.write(`seed ${seed}\n`);
 let wrong = 0;
+
+function growthText({ ratio, ms, piece, at, text }: Growth): string {
+  return ratio === 0
+    ? 'no run of any piece at any place takes long'
+    : `four times a run of ${JSON.stringify(piece)} at ${at} of text ${text} takes ${ratio.toFixed(1)} times as long (${ms.toFixed(1)} ms)`;
+}
+
+// What is not found where it was planted is not found elsewhere either.
+for (const parser of PLANTED) {
+  const growth = await worstGrowth(parser);
+  const isFound = growth.ratio > MOST_GROWTH === (parser.grows === 'quadratic');
+  wrong += isFound ? 0 : 1;
+  process.stdout.write(
+    `${isFound ? 'ok  ' : 'FAIL'} planted, ${parser.grows}: ${parser.name}: ${growthText(growth)}\n`,
+  );
+}
 for (const parser of PARSERS.filter(({ name }) => values.only === undefined || name === values.only)) {
   const from = performance.now();
   const findings = await fuzz(parser, { seed, cases: Number(values.cases) });
-  const { ratio, ms } = await growth(parser);
-  // Below a few milliseconds the clock says more than the parser.
-  const isSlow = ratio > MAX_GROWTH && ms > 20;
+  const growth = await worstGrowth(parser);
+  const isSlow = growth.ratio > MOST_GROWTH;
   wrong += findings.length + (isSlow ? 1 : 0);
   process.stdout.write(
-    `${findings.length === 0 && !isSlow ? 'ok  ' : 'FAIL'} ${parser.name}: ${values.cases} cases in ${((performance.now() - from) / 1000).toFixed(1)} s; four times the input takes ${ratio.toFixed(1)} times as long (${ms.toFixed(1)} ms)\n`,
+    `${findings.length === 0 && !isSlow ? 'ok  ' : 'FAIL'} ${parser.name}: ${values.cases} cases in ${((performance.now() - from) / 1000).toFixed(1)} s; ${growthText(growth)}\n`,
   );
   for (const { seed: own, what, text } of findings)
     process.stdout.write(

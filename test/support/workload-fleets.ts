@@ -89,6 +89,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
           namespaces: ['web'],
           namespaceSecrets: true,
           allowHosts: ['a.example.com'],
+          allowAddresses: ['10.1.0.0/16'],
           plainHosts: ['b.example.com:5000'],
           caConfigMap: 'registry-ca',
           warnDays: 3,

@@ -1,0 +1,65 @@
+/** Long runs of one piece, at each place of a good text where its kind of character changes: what comes before is taken, and what comes after may be refused. */
+import type { Parser } from './parser.ts';
+
+/** What patterns and loops stumble over when there is a lot of it. Those that close nothing leave the rest of a document valid. */
+const PIECES: readonly string[] = [
+  '/',
+  ' ',
+  '\0',
+  'a',
+  '0',
+  '.',
+  '=',
+  ':',
+  '-',
+  ',',
+  '\\',
+  '\n',
+  '\\n',
+  '[',
+  '{',
+  '"',
+  '%',
+  '@',
+];
+
+/** A text of any length, with what is repeated in it and where. */
+export interface Adversarial {
+  readonly piece: string;
+  readonly at: number;
+  /** Number of the text in the corpus. */
+  readonly text: number;
+  /** The text with a run of so many characters. */
+  readonly withRun: (length: number) => string;
+}
+
+/** Every piece at every place of every text of the corpus, at most `mostPlaces` in a text. */
+export function* adversarial(
+  { corpus, unit }: Pick<Parser, 'corpus' | 'unit'>,
+  mostPlaces: number,
+  pieces: readonly string[] = PIECES,
+): Generator<Adversarial> {
+  for (const [text, whole] of corpus.entries())
+    for (const at of placesIn(whole, mostPlaces))
+      for (const piece of new Set([...(unit === '' ? [] : [unit]), ...pieces]))
+        yield {
+          piece,
+          at,
+          text,
+          withRun: (length) =>
+            whole.slice(0, at) + piece.repeat(Math.ceil(length / piece.length)) + whole.slice(at),
+        };
+}
+
+/** Start, end, and where the kind of character changes, spread over the text. */
+function placesIn(text: string, most: number): readonly number[] {
+  const places = [0];
+  for (let at = 1; at < text.length; at += 1) if (kindOf(text[at]) !== kindOf(text[at - 1])) places.push(at);
+  const step = Math.max(1, Math.ceil(places.length / (most - 1)));
+  return [...new Set([...places.filter((_, index) => index % step === 0), text.length])];
+}
+
+function kindOf(character = ''): string {
+  if (/[a-z]/i.test(character)) return 'letter';
+  return /\d/.test(character) ? 'digit' : character;
+}

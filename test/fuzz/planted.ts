@@ -1,0 +1,65 @@
+/** Parsers whose growth is known: those that are too slow must be found, or nothing that is said of the others counts. */
+import type { Parser } from './parser.ts';
+
+export interface Planted extends Parser {
+  readonly grows: 'linear' | 'quadratic';
+  /** Whether the work is that of a pattern, which counting does not see. */
+  readonly byPattern?: true;
+}
+
+export const PLANTED: readonly Planted[] = [
+  {
+    name: 'a pattern that is tried from every place of a run',
+    grows: 'quadratic',
+    byPattern: true,
+    corpus: ['{"auths":{"quay.io/team":{}}}'],
+    unit: '',
+    // Put together, so that nobody takes it for one of ours.
+    run: (text) => text.replace(new RegExp(`${'/'}+$`), ''),
+  },
+  {
+    name: 'a pattern over the value of one field of a good document',
+    grows: 'quadratic',
+    byPattern: true,
+    corpus: ['{"name":"a b","size":1}'],
+    unit: '',
+    run: (text) => {
+      const { name } = JSON.parse(text) as { name?: unknown };
+      return typeof name === 'string' ? new RegExp(`${' '}+$`).test(`${name}.`) : undefined;
+    },
+  },
+  {
+    name: 'a loop over what was seen',
+    grows: 'quadratic',
+    corpus: ['a,b,c'],
+    unit: '',
+    run: (text) => {
+      const seen: string[] = [];
+      for (const part of text) {
+        let known = 0;
+        for (const one of seen) if (one === part) known += 1;
+        if (known < text.length) seen.push(part);
+      }
+      return seen.length;
+    },
+  },
+  {
+    name: 'a parser that is linear',
+    grows: 'linear',
+    corpus: ['{"name":"a b","size":1}'],
+    unit: '',
+    run: (text) => JSON.parse(text),
+  },
+  {
+    name: 'a linear one that takes its time',
+    grows: 'linear',
+    corpus: ['a b'],
+    unit: '',
+    run: (text) => {
+      let sum = 0;
+      for (let round = 0; round < 200; round += 1)
+        for (let at = 0; at < text.length; at += 1) sum = (sum * 31 + text.charCodeAt(at)) % 65_521;
+      return sum;
+    },
+  },
+];
