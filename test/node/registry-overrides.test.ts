@@ -154,9 +154,10 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   });
 
   step(
-    'another set: both start anew with all of it; a look at what stands still starts nothing',
+    'another set, and the reconciler killed meanwhile: both start anew with all of it; a look at what stands still starts nothing',
     async () => {
       await plane.apply(mirrors([['quay.io/b', ['n.example.com/b']]], 'more'));
+      node.system.kill(/pullwright reconcile/);
       const now = await bothHave('quay.io/a=m.example.com/a,quay.io/b=n.example.com/b');
       node.system.kill(/pullwright reconcile/);
       const status = async (): Promise<string> =>
