@@ -27,31 +27,31 @@ const find = (cluster: string, kind: string, name?: string): Rendered | undefine
     (object) => object.kind === kind && (name === undefined || object.metadata.name === name),
   );
 
-test('the agent never restarts a kubelet in production', () => {
+void test('the agent never restarts a kubelet in production', () => {
   const command = find('team-a-prod', 'DaemonSet')?.spec.template.spec.containers[0]?.command ?? [];
   assert.ok(command.includes('--restart=never'), command.join(' '));
 });
 
-test('each cluster reads its own key of the store', () => {
+void test('each cluster reads its own key of the store', () => {
   const external = find('team-a-stage', 'ExternalSecret');
   assert.deepEqual(external?.spec.data[0]?.remoteRef, { key: 'registries/team-a-stage' });
   assert.equal(external?.spec.target.name, 'additional-pull-secret');
 });
 
-test('who is on call may read this one Secret', () => {
+void test('who is on call may read this one Secret', () => {
   assert.deepEqual(find('team-a-prod', 'Role', 'pull-secret-on-call')?.rules, [
     { apiGroups: [''], resources: ['secrets'], resourceNames: ['additional-pull-secret'], verbs: ['get'] },
   ]);
 });
 
-test('no file holds a Secret, and both Roles of the agent are there', () => {
+void test('no file holds a Secret, and both Roles of the agent are there', () => {
   const files = tree();
   for (const [path, text] of files) assert.notEqual(parse(text).kind, 'Secret', path);
   for (const namespace of ['kube-system', 'openshift-config'])
     assert.ok(files.has(`team-a-prod/${namespace}/role-global-pull-secret-syncer.yaml`));
 });
 
-test('objects of the External Secrets Operator are in an overlay of their own', () => {
+void test('objects of the External Secrets Operator are in an overlay of their own', () => {
   const base = parse(tree().get('team-a-prod/kustomization.yaml') ?? '').resources as string[];
   assert.deepEqual(
     base.filter((resource) => resource.includes('overlays')),
@@ -60,12 +60,12 @@ test('objects of the External Secrets Operator are in an overlay of their own', 
   assert.ok(tree().has('team-a-prod/overlays/external-secrets.io/kustomization.yaml'));
 });
 
-test('the committed manifests are what main.ts says', () => {
+void test('the committed manifests are what main.ts says', () => {
   const { added, changed, stale } = compareTree(new URL('manifests', import.meta.url).pathname, tree());
   assert.deepEqual([...added, ...changed, ...stale], []);
 });
 
-test('a pod of the team pulls with the credential that the store brings to the nodes', () => {
+void test('a pod of the team pulls with the credential that the store brings to the nodes', () => {
   const chart = new TeamCluster(new App(), 'team-a-prod', { store: 'vault' });
   const web = {
     apiVersion: 'v1',
