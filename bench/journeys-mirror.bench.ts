@@ -62,7 +62,7 @@ async function install(journey: Journey): Promise<void> {
   for (const name of ['team-a', 'team-b'])
     await journey.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const object of [...nodeAccess(), ...namespaceAccess({ namespace: 'team-a' })])
-    await journey.apply(object as TestObject);
+    await journey.apply(object);
   await journey.apply(pullSecretOf('team-a', 'mirror', auth));
   await journey.apply(pullSecretOf('team-b', 'given', auth));
 }

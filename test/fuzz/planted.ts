@@ -7,6 +7,8 @@ export interface Planted extends Parser {
   readonly byPattern?: true;
 }
 
+const ENDING = { slash: '/+$', blank: ' +$' };
+
 export const PLANTED: readonly Planted[] = [
   {
     name: 'a pattern that is tried from every place of a run',
@@ -14,8 +16,8 @@ export const PLANTED: readonly Planted[] = [
     byPattern: true,
     corpus: ['{"auths":{"quay.io/team":{}}}'],
     unit: '',
-    // Put together, so that nobody takes it for one of ours.
-    run: (text) => text.replace(new RegExp(`${'/'}+$`), ''),
+    // From a text, so that nobody takes it for one of ours.
+    run: (text) => text.replace(new RegExp(ENDING.slash), ''),
   },
   {
     name: 'a pattern over the value of one field of a good document',
@@ -25,7 +27,7 @@ export const PLANTED: readonly Planted[] = [
     unit: '',
     run: (text) => {
       const { name } = JSON.parse(text) as { name?: unknown };
-      return typeof name === 'string' ? new RegExp(`${' '}+$`).test(`${name}.`) : undefined;
+      return typeof name === 'string' ? new RegExp(ENDING.blank).test(`${name}.`) : undefined;
     },
   },
   {

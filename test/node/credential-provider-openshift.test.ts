@@ -136,7 +136,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     // As HyperShift hands it to the pool of its nodes.
     const { metadata, ...rest } = hostedConfig();
     const labels = { 'machineconfiguration.openshift.io/role': 'worker' };
-    await plane.apply({ ...rest, metadata: { name: metadata.name, labels } } as TestObject);
+    await plane.apply({ ...rest, metadata: { name: metadata.name, labels } });
     assert.ok(await rollPool(node));
     await within(() => Promise.resolve(systemctl('is-active', UNIT)));
     assert.match(node.run(PLUGIN, '--version-json'), /^\{"version":"/);

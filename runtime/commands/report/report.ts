@@ -82,7 +82,7 @@ function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io
       return toYaml(report, { lineWidth: 0, aliasDuplicateObjects: false });
     case 'markdown':
       return reportMarkdown(report);
-    case 'text':
+    default:
       return reportText(report, paintFor(io));
   }
 }

@@ -91,7 +91,7 @@ function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
 
 function snapshotOf(report: unknown): Snapshot {
   const { clusters, problems } = recordOf(report);
-  const all = listOf(clusters).map((cluster) => ({ ...cluster, name: textOf(cluster['name']) }) as Named);
+  const all = listOf(clusters).map((cluster): Named => ({ ...cluster, name: textOf(cluster['name']) }));
   return {
     verdicts: new Map(all.map((one) => [one.name, textOf(one['verdict'])])),
     nodes: new Map(all.map((one) => [one.name, nodesText(one['nodes'])])),

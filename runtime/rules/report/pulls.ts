@@ -121,8 +121,7 @@ function sentOf(sent: Sent): Pick<ReportPlace, 'sent' | 'entry' | 'why'> {
       return { sent: 'entry', entry: entryOf(sent.entry) };
     case 'helper':
       return { sent: 'helper', why: `the helper "${sent.helper}" of ${sent.source} is asked` };
-    case 'nothing':
-    case 'failure':
+    default:
       return { sent: sent.what, why: sent.why };
   }
 }

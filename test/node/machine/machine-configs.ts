@@ -80,7 +80,7 @@ function decoded(source: string): string {
 /** Brings what the pool's MachineConfigs say now, and boots. False when the node has it already. */
 export async function rollPool(node: NodeMachine, pool = 'worker'): Promise<boolean> {
   const query = new URLSearchParams({ labelSelector: `${ROLE}=${pool}` });
-  const path = `/apis/machineconfiguration.openshift.io/v1/machineconfigs?${query}`;
+  const path = `/apis/machineconfiguration.openshift.io/v1/machineconfigs?${query.toString()}`;
   const { body } = await node.plane.client.request('GET', path);
   const wanted = merged((body.items ?? []) as readonly TestObject[]);
   const text = JSON.stringify(wanted);

@@ -53,7 +53,7 @@ export function kubeletConfig(): TestObject {
   });
   const [applied] = outcome.apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
-  return applied.object as TestObject;
+  return applied.object;
 }
 
 /** As the platform's image has it: the original in its folder, and `/usr/local` that leads into `/var`. */
