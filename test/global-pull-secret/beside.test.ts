@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
 import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
@@ -22,6 +22,7 @@ import {
   SYNCER,
   touched,
 } from '../reconcile/scene.ts';
+import { startTwoPlanes } from '../reconcile/two-planes.ts';
 import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
 import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -67,20 +68,9 @@ function rendered(mode: Mode, delivery: Delivery): { objects: readonly TestObjec
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
-  const [management, hosted] = await Promise.all([
-    startControlPlane({
-      crds: [
-        'hostedcontrolplanes.hypershift.openshift.io',
-        'hostedclusters.hypershift.openshift.io',
-        'nodepools.hypershift.openshift.io',
-        'machines.cluster.x-k8s.io',
-      ],
-    }),
-    startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
-  ]);
+  const { management, hosted } = await startTwoPlanes();
   for (const name of ['clusters', 'clusters-one'])
     await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  await hosted.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
   await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker', labels: ELIGIBLE } });
   await management.apply(pullSecret('pull-secret', 'clusters-one', ['quay.io']));
   await management.apply({

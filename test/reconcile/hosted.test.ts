@@ -2,13 +2,14 @@
 /** Discovery of hosted clusters: each by its own kubeconfig Secret, each isolated. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
+import { startTwoPlanes } from './two-planes.ts';
 
 const test = suite('reconcile --discover');
 const missing = missingControlPlane();
@@ -16,18 +17,7 @@ const SLOW = { withinMs: 60_000 };
 
 if (missing !== undefined) test.skip('hosted clusters', missing);
 else {
-  const [management, hosted] = await Promise.all([
-    startControlPlane({
-      crds: [
-        'hostedcontrolplanes.hypershift.openshift.io',
-        'hostedclusters.hypershift.openshift.io',
-        'nodepools.hypershift.openshift.io',
-        'machines.cluster.x-k8s.io',
-      ],
-    }),
-    startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
-  ]);
-  await hosted.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+  const { management, hosted } = await startTwoPlanes();
   const silent = new FaultServer(hosted);
   await silent.start('silent');
   silent.mode = 'silence';
