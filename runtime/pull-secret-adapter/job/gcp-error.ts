@@ -1,5 +1,6 @@
 /** Errors of Google's APIs: what they mean for a run. */
 import { OUTCOMES, type OutcomeReason } from '../outcome.ts';
+import { remedyFor } from './gcp-remedies.ts';
 
 /** The call by which {@link GcpError} names a token that could not be had for now. */
 export const TOKEN_CALL = 'GetAccessToken';
@@ -97,68 +98,6 @@ export function statusOfHttp(http: number): string {
   return known[http] ?? (http >= 500 ? 'UNAVAILABLE' : 'UNKNOWN');
 }
 
-/**
- * What the reasons of google.rpc.ErrorInfo mean, and what helps. Source: Google's documentation of `google.api.ErrorReason`, of VPC Service
- * Controls and of organization policies.
- */
-const REMEDIES: Readonly<Record<string, readonly [reason: OutcomeReason, state: string, todo: string]>> = {
-  SERVICE_DISABLED: [
-    'ApiDisabled',
-    'the Secret Manager API is disabled',
-    'enable secretmanager.googleapis.com in project "{project}"',
-  ],
-  BILLING_DISABLED: [
-    'BillingDisabled',
-    'billing is disabled',
-    'link a billing account to project "{project}"; no permission helps',
-  ],
-  CONSUMER_SUSPENDED: [
-    'PolicyDenied',
-    'Google has suspended the project',
-    'the owner of project "{project}" has to speak with Google',
-  ],
-  CONSUMER_INVALID: [
-    'InvalidConfiguration',
-    'the project is not there, or is being deleted',
-    'look at spec.gcp.projectId, or restore project "{project}"',
-  ],
-  USER_PROJECT_DENIED: [
-    'IamPermissionDenied',
-    'the identity of the Job may not use the project for quota',
-    'grant roles/serviceusage.serviceUsageConsumer in project "{project}" to the identity of the Job',
-  ],
-  SECURITY_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'a perimeter of VPC Service Controls refuses it',
-    'let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
-  ],
-  RESOURCE_USAGE_RESTRICTION_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy restricts the use of the service',
-    'allow secretmanager.googleapis.com by gcp.restrictServiceUsage for project "{project}"',
-  ],
-  LOCATION_POLICY_VIOLATED: [
-    'PolicyDenied',
-    'an organization policy restricts locations',
-    'set --replication to locations that gcp.resourceLocations allows for project "{project}"',
-  ],
-  ORG_RESTRICTION_VIOLATION: [
-    'PolicyDenied',
-    'an organization restriction refuses it',
-    'add the organization of project "{project}" to the header that the proxy sets',
-  ],
-  ACCESS_TOKEN_SCOPE_INSUFFICIENT: [
-    'IamPermissionDenied',
-    'the token has too narrow scopes',
-    'give the node pool, or the key, the scope cloud-platform',
-  ],
-  RATE_LIMIT_EXCEEDED: [
-    'QuotaExceeded',
-    'the quota of project "{project}" is used up',
-    'raise the quota of Secret Manager, or wait',
-  ],
-};
-
 /** What a call that failed for good means, in words that say what to do. */
 export function explainGcpError(error: GcpError, project: string): JobError {
   const { call, status } = error;
@@ -199,11 +138,11 @@ export function explainGcpError(error: GcpError, project: string): JobError {
 
 /** What Google says is the matter, where it does. */
 function remedyOf(error: GcpError, project: string): JobError | undefined {
-  const known = error.info === undefined ? undefined : REMEDIES[error.info];
+  const known = error.info === undefined ? undefined : remedyFor(error.info);
   if (known === undefined) return undefined;
-  const [reason, state, todo] = known;
-  const text = `${state}; ${todo}`.replaceAll('{project}', () => project);
-  return new JobError(reason, `Cannot ${error.call}: ${text}`, error);
+  const todo = known.todo(permissionOf(error.call)).replaceAll('{project}', () => project);
+  const state = known.state.replaceAll('{project}', () => project);
+  return new JobError(known.reason, `Cannot ${error.call}: ${state}; ${todo}`, error);
 }
 
 function refusedFor(error: GcpError, project: string): JobError {
