@@ -39,7 +39,7 @@ else {
       {
         apiGroups: [''],
         resources: ['secrets'],
-        resourceNames: ['pull-secret'],
+        resourceNames: ['pull-secret', 'combined-pull-secret'],
         verbs: ['get', 'list', 'watch'],
       },
     ],
