@@ -249,6 +249,28 @@ test('a removal stays held, since when it was, although its report is deleted', 
   );
 });
 
+test('a removal stays held although the copy that it is held on is deleted: nodes have the merge', () => {
+  const one = fleet(config(FOUR), TENANT);
+  one.reconcile();
+  one.management.set(platform('{"auths":{}}'));
+  one.reconcile();
+  const before = one.status('original')?.summary;
+  one.hosted.delete({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    namespace: 'kube-system',
+    name: 'original-pull-secret',
+  });
+  one.reconcile(new Date(NOW.getTime() + 60_000));
+  assert.deepEqual(copied(one), ALL);
+  assert.equal(one.condition('original', 'RemovalHeld'), 'True Everything');
+  assert.deepEqual(one.status('original')?.summary, before, 'held since the same time, by the same name');
+  assert.deepEqual(
+    Object.keys(one.auths('global-pull-secret') ?? {}).sort(),
+    [...ALL, 'tenant.example.com'].sort(),
+  );
+});
+
 test('a removal goes on after the delay, where the fleet has one', () => {
   const one = removing('{"auths":{}}', { removals: { delay: '24h' } });
   const at = (hours: number): Date => new Date(NOW.getTime() + hours * 3_600_000);

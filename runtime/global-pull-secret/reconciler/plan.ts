@@ -12,7 +12,14 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { addedEntries, addedKeys } from './added-entries.ts';
-import { type PlatformPlan, planPlatform, type RemovalContext, secretText, toBase64 } from './platform.ts';
+import {
+  type PlatformPlan,
+  planPlatform,
+  type RemovalContext,
+  secretText,
+  toBase64,
+  withoutEntries,
+} from './platform.ts';
 
 /** The four Secrets, as they are, and what decides about removals. */
 export interface PullSecrets {
@@ -62,11 +69,20 @@ export function planPullSecrets(secrets: PullSecrets): PullSecretPlan {
     secret: secrets.platform,
     namespace: secrets.platformNamespace,
     copy: secrets.original,
+    // Whoever deletes the copy must not let go what it holds: nodes have the merge.
+    ...(secrets.original === undefined ? mergedBefore(secrets.global) : {}),
     tenant: hasAdditional(secrets.additional) || secrets.global !== undefined,
     removal: secrets.removal ?? NO_REMOVALS,
   });
   if (!platform.ok) return nothingToWrite(platform.problem);
   return withPlatform(secrets, platform);
+}
+
+/** The platform's part of the merge that nodes have, where it says which that is. */
+function mergedBefore(global: KubeObject | undefined): { readonly lastText?: Redacted<string> } {
+  const text = global === undefined ? undefined : secretText(global);
+  const added = global === undefined || text === undefined ? undefined : addedKeys(global, text);
+  return text === undefined || added === undefined ? {} : { lastText: withoutEntries(text, added) };
 }
 
 function nothingToWrite(problem: Problem): PullSecretPlan {

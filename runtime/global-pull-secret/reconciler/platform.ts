@@ -30,6 +30,8 @@ export interface PlatformInput {
   readonly namespace: string | undefined;
   /** `original-pull-secret` as it is: what nodes have. */
   readonly copy: KubeObject | undefined;
+  /** What nodes have of the platform's, where the copy is gone. */
+  readonly lastText?: Redacted<string>;
   /** Whether a tenant adds something, or did. */
   readonly tenant: boolean;
   readonly removal: RemovalContext;
@@ -69,7 +71,7 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   const read = readPlatform(input);
   if ('problem' in read) return { ok: false, problem: read.problem };
   const { text, config, verbatim } = read;
-  const copyText = input.copy === undefined ? undefined : secretText(input.copy);
+  const copyText = input.copy === undefined ? input.lastText : secretText(input.copy);
   const before = readableEntries(copyText);
   const held = heldEntryRemoval({ before, after: config.entries, ...input.removal });
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
@@ -125,6 +127,16 @@ function composed(
 function readableEntries(text: Redacted<string> | undefined): readonly DockerConfigEntry[] {
   const parsed = text === undefined ? undefined : parseDockerConfig(text);
   return parsed?.ok ? parsed.config.entries.filter((entry) => entry.readable) : [];
+}
+
+/** The document without the entries of these keys, as they are written. */
+export function withoutEntries(text: Redacted<string>, keys: readonly string[]): Redacted<string> {
+  const out = new Set(keys);
+  const stay = readableEntries(text).filter(({ key }) => !out.has(key.written));
+  return encodeUsable(
+    stay.map(({ key, value }): [string, JsonNode] => [key.written, reveal(value)]),
+    [],
+  );
 }
 
 function placeOf({ secret, namespace }: PlatformInput): string {
