@@ -9,7 +9,6 @@ import {
 } from '../pull-secret-adapter/adapter/cluster-view.ts';
 import { viewNamespace, viewRecord } from '../pull-secret-adapter/adapter/observe.ts';
 import { readJobs } from '../pull-secret-adapter/adapter/reconcile-cluster.ts';
-import { DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
 import { CLUSTER_ID } from '../pull-secret-adapter/cluster-event.ts';
 import { recordName } from '../pull-secret-adapter/names.ts';
 import { readPlace } from '../pull-secret-adapter/places.ts';
@@ -17,6 +16,7 @@ import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { textTable } from '../rules/text/table.ts';
 import { VERSION } from '../rules/version.ts';
+import { ADAPTER_FLAGS } from './adapter-flags.ts';
 import { apiOf, BROKER_FLAGS } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -39,18 +39,8 @@ const TABLE = {
       help: 'base URL of the HyperFleet API; without it, what the cluster of the Jobs says',
     }),
     'api-token-file': BROKER_FLAGS['api-token-file'],
-    'adapter-name': text({
-      value: 'NAME',
-      default: DEFAULT_SETTINGS.adapterName,
-      help: 'name in the list of required adapters',
-    }),
-    namespace: text({
-      value: 'NAME',
-      short: 'n',
-      completes: 'namespaces',
-      default: DEFAULT_SETTINGS.namespace,
-      help: 'namespace of the Jobs',
-    }),
+    'adapter-name': ADAPTER_FLAGS['adapter-name'],
+    namespace: ADAPTER_FLAGS.namespace,
     watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
     output: outputFlag(['text', 'json', 'yaml'], 'the form of the view'),
     kubeconfig: CLUSTER_FLAGS.kubeconfig,
