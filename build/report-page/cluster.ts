@@ -103,7 +103,7 @@ function pullsPart(
     'Pull paths',
     rows.length === 0
       ? h('p', { class: 'none' }, 'No workload or pod was found.')
-      : tableOf('Workloads and their images', ['', 'Workload or pod', 'Image', 'Pods'], rows),
+      : tableOf('Workloads and their images', ['Verdict', 'Workload or pod', 'Image', 'Pods'], rows),
     pullsLeftOut === 0
       ? ''
       : h('p', { class: 'none' }, `${pullsLeftOut} more pulls are in order and not shown.`),
@@ -263,7 +263,7 @@ function mirrorsPart({ state, summary, rules, refusals }: ReportMirrors): HTMLEl
     ),
     rows.length === 0
       ? h('p', { class: 'none' }, 'No mirror set concerns these nodes.')
-      : tableOf('Mirror sets', ['', 'Source', 'Mirrors, in order', 'The source itself'], rows),
+      : tableOf('Mirror sets', ['Order', 'Source', 'Mirrors, in order', 'The source itself'], rows),
   );
 }
 

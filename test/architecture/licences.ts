@@ -15,6 +15,12 @@ export const ALLOWED: Readonly<Record<string, string>> = {
   'MIT/X11': 'an old way to write MIT',
 };
 
+/** For what only builds and tests use, and no release, image or package holds. SPDX identifier to the reason. */
+export const ALLOWED_FOR_DEVELOPMENT: Readonly<Record<string, string>> = {
+  'MPL-2.0':
+    'asks for the sources of its own files, where they are handed on: axe-core, run inside test browsers',
+};
+
 /** Package to its licence and where that is said, for packages whose manifest has no SPDX expression. */
 export const SAID_ELSEWHERE: Readonly<Record<string, { readonly licence: string; readonly where: string }>> =
   {

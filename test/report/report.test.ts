@@ -172,11 +172,12 @@ test('the script of the page is what its sources give', async () => {
   assert.equal(readFileSync(join(root, PAGE_FILE), 'utf8'), await pageSource(), 'run npm run report:page');
 });
 
-test('the sources of the page have the right types', async () => {
-  const tsc = join(root, 'node_modules/.bin/tsc');
-  const ran = await runProcess([tsc, '-p', join(root, 'build/report-page')], { cwd: root });
-  assert.equal(ran.code, 0, ran.stdout);
-});
+for (const part of ['build/report-page', 'test/browser'])
+  test(`what runs in a browser has the right types: ${part}`, async () => {
+    const tsc = join(root, 'node_modules/.bin/tsc');
+    const ran = await runProcess([tsc, '-p', join(root, part)], { cwd: root });
+    assert.equal(ran.code, 0, ran.stdout);
+  });
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 test.run();

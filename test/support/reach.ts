@@ -44,7 +44,8 @@ function closureOf(file: string): ReadonlySet<string> {
 
 /** Of `tests`, those that start no process and open no connection. */
 export function pureOf(tests: readonly string[]): readonly string[] {
-  const outside = /^node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)$/;
+  const outside =
+    /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|playwright-core)$/;
   return tests.filter((test) => ![...closureOf(test)].some((name) => outside.test(name)));
 }
 
