@@ -15,6 +15,35 @@ export const PULL_SECRET_KEY = 'pullsecret';
 /** Folder of the result file that a status side-car may read. */
 export const RESULTS_MOUNT = '/results';
 
+/** What the adapter itself tells a Job: whose secret, where to, under which proof. Nothing else may say it. */
+export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
+  'ADOPT',
+  'CLUSTER_GENERATION',
+  'CLUSTER_ID',
+  'CLUSTER_NAME',
+  'DESTROY_AFTER_SECONDS',
+  'GCP_PROJECT_ID',
+  'GCP_SERVICE_ACCOUNT',
+  'JOB_MODE',
+  'KEEP_VERSIONS',
+  'KMS_KEY_NAME',
+  'MANAGEMENT_NAMESPACE',
+  'MANAGEMENT_SECRET_NAME',
+  'ON_DELETION',
+  'PLACES',
+  'PREVIOUS_FOR_SECONDS',
+  'PULL_SECRET_DATA',
+  'PULL_SECRET_FILE',
+  'REPLICATION_POLICY',
+  'RESULT_FILE',
+  'REVOKE_PREVIOUS',
+  'SECRET_LOCATION',
+  'SECRET_NAME',
+  'TENANT_CHALLENGE',
+  'TERMINATION_LOG',
+  'TRACEPARENT',
+]);
+
 /** The container that does the work; by its name its result is found. */
 export const JOB_CONTAINER = 'job';
 

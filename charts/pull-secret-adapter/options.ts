@@ -1,5 +1,6 @@
 /** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
+import { OWN_JOB_VARIABLES } from './objects.ts';
 
 /** Every field may be left out; what is left out is as `pullwright adapter --help` says. */
 export interface AdapterOptions {
@@ -55,7 +56,7 @@ export interface AdapterOptions {
   readonly leaseSeconds?: number;
   /** Clusters that are looked at at the same time. @default {20} */
   readonly concurrency?: number;
-  /** Further environment of Jobs, such as `SECRET_MANAGER_ENDPOINT`; nothing secret. @default {{}} */
+  /** Further environment of Jobs, such as `SECRET_MANAGER_ENDPOINT`; nothing secret, and nothing that the adapter says itself. @default {{}} */
   readonly jobEnv?: Readonly<Record<string, string>>;
 }
 
@@ -145,6 +146,14 @@ const optionFields = z.strictObject({
     .describe('Clusters that are looked at at the same time'),
   jobEnv: z
     .record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string().max(4096))
+    .superRefine((env, context) => {
+      for (const name of Object.keys(env).filter((one) => OWN_JOB_VARIABLES.has(one)))
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'the adapter sets this variable itself: wanted the option of that meaning',
+        });
+    })
     .exactOptional()
     .describe('Further environment of Jobs; nothing secret'),
 });

@@ -1,5 +1,6 @@
 /** How `pullwright adapter` works, as its flags say it. */
 import { readFile } from 'node:fs/promises';
+import { OWN_JOB_VARIABLES } from '../../charts/pull-secret-adapter/objects.ts';
 import { parseYaml } from '../kube/yaml.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
@@ -169,7 +170,9 @@ export const ADAPTER_FLAGS: AdapterFlags = {
     least: 60,
     help: 'how long a Job may take',
   }),
-  'job-env': several(text({ value: 'NAME=VALUE', help: 'further environment of Jobs' })),
+  'job-env': several(
+    text({ value: 'NAME=VALUE', help: 'further environment of Jobs, but for what the adapter says itself' }),
+  ),
   repeat: seconds({
     default: `${DEFAULT_SETTINGS.repeatSeconds}s`,
     help: "an event is answered with an unchanged report only if that is this old; Sentinel's debounce",
@@ -236,7 +239,12 @@ function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
     pairs.map((pair): [string, string] => {
       const at = pair.indexOf('=');
       if (at < 1) throw new UsageError('Cannot use --job-env: wanted NAME=VALUE');
-      return [pair.slice(0, at), pair.slice(at + 1)];
+      const name = pair.slice(0, at);
+      if (OWN_JOB_VARIABLES.has(name))
+        throw new UsageError(
+          `Cannot use --job-env: the adapter sets "${name}" itself; wanted the flag of that meaning`,
+        );
+      return [name, pair.slice(at + 1)];
     }),
   );
 }

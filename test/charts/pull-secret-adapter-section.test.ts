@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { pullSecretAdapterSystem, schema } from '../../charts/pull-secret-adapter/chart.ts';
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { command as adapterCommand } from '../../runtime/commands/adapter.ts';
+import { settingsOf } from '../../runtime/commands/adapter-flags.ts';
 import { BROKER_FLAGS } from '../../runtime/commands/broker-flags.ts';
 import { parseFlags } from '../../runtime/commands/flags/parse.ts';
 import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
@@ -92,6 +93,15 @@ test('every option of the adapter is a flag that the command knows', async () =>
     (name) => !known.has(name) && ![...own, ...elsewhere, 'job-federation', 'job-ca'].includes(name),
   );
   assert.deepEqual(without, [], 'flags without a field');
+});
+
+test('a flag that would speak in place of the adapter is wrong usage', async () => {
+  const { flags } = await adapterCommand.spec();
+  const read = (pair: string): unknown =>
+    settingsOf(parseFlags(flags, ['--job-env', pair]).flags as Parameters<typeof settingsOf>[0]);
+  assert.doesNotThrow(() => read('HTTPS_PROXY=http://proxy.example.com'));
+  assert.throws(() => read('TENANT_CHALLENGE='), /the adapter sets "TENANT_CHALLENGE" itself/);
+  assert.throws(() => read('=x'), /wanted NAME=VALUE/);
 });
 
 test('the list of tenants is a file of the adapter alone, and another list is another pod', () => {
@@ -205,6 +215,7 @@ const BAD: readonly Bad[] = [
       [{ adapterOptions: { tenantKey: 'spec.owner' } }, /wanted created_by/],
       [{ adapterOptions: { jobTtlSeconds: 5 } }, /jobTtlSeconds/],
       [{ adapterOptions: { jobEnv: { 'a=b': 'c' } } }, /jobEnv/],
+      [{ adapterOptions: { jobEnv: { TENANT_CHALLENGE: '' } } }, /adapter sets this variable itself/],
       [{ adapterOptions: { verifyEvery: 5 } }, /verifyEvery/],
       [{ apiTokenSecret: 'a', apiTokenAudience: 'b' }, /One token is enough/],
     ] as const

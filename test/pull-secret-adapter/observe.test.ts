@@ -1,5 +1,6 @@
 /** How a Job ended is what its own container says, whatever else stands in the pod. */
 import assert from 'node:assert/strict';
+import { OWN_JOB_VARIABLES } from '../../charts/pull-secret-adapter/objects.ts';
 import { viewJob, viewRecord } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
@@ -112,9 +113,32 @@ test('who asks for a revocation is answered now, by a Job that knows the request
   });
   assert.deepEqual([record.revokeRequest, record.verifyRequest], ['leaked', 'leaked']);
   const task = { job: 'j', purpose: 'store', attempt: 1, ...record } as const;
-  const { spec } = jobObject(cluster(), DEFAULT_SETTINGS, task) as unknown as JobSpec;
-  const env = new Map(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
+  const env = environmentOf(jobObject(cluster(), DEFAULT_SETTINGS, task));
   assert.equal(env.get('REVOKE_PREVIOUS'), 'leaked');
+});
+
+function environmentOf(job: KubeObject): ReadonlyMap<string, string | undefined> {
+  const { spec } = job as unknown as JobSpec;
+  return new Map(spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]));
+}
+
+test('no further environment says in place of the adapter whose secret goes where, and under which proof', () => {
+  const forged = Object.fromEntries([...OWN_JOB_VARIABLES].map((name) => [name, 'forged']));
+  const settings = { ...DEFAULT_SETTINGS, jobEnv: { ...forged, GCP_API_TIMEOUT: '5s' } };
+  const store = { job: 'j', purpose: 'store', attempt: 1, places: [], traceparent: '00-1-2-01' } as const;
+  const places = ['projects/acme/secrets/a'];
+  for (const task of [store, { ...store, purpose: 'delete', places } as const]) {
+    const own = environmentOf(jobObject(cluster(), DEFAULT_SETTINGS, task));
+    const names = [...own.keys()].filter((name) => !['GCP_API_TIMEOUT', 'LOG_FORMAT'].includes(name));
+    assert.deepEqual(
+      names.filter((name) => !OWN_JOB_VARIABLES.has(name)),
+      [],
+      'what the adapter says is refused elsewhere',
+    );
+    const env = environmentOf(jobObject(cluster(), settings, task));
+    for (const name of names) assert.equal(env.get(name), own.get(name), name);
+    assert.equal(env.get('GCP_API_TIMEOUT'), '5s');
+  }
 });
 
 interface JobSpec {

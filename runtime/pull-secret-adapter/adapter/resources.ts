@@ -184,14 +184,19 @@ function annotations(
 }
 
 /** What both kinds of Job are told. */
-function commonEnvironment(cluster: HyperfleetCluster): Readonly<Record<string, string>> {
+function commonEnvironment(
+  cluster: HyperfleetCluster,
+  settings: AdapterSettings,
+): Readonly<Record<string, string>> {
   return {
+    LOG_FORMAT: 'json',
+    GCP_API_TIMEOUT: '30s',
+    ...settings.jobEnv,
+    // From here on it is the adapter that speaks, whatever the further environment says.
     CLUSTER_ID: cluster.id,
     CLUSTER_NAME: cluster.name,
     CLUSTER_GENERATION: String(cluster.generation),
     RESULT_FILE: `${RESULTS_MOUNT}/adapter-result.json`,
-    LOG_FORMAT: 'json',
-    GCP_API_TIMEOUT: '30s',
   };
 }
 
@@ -203,8 +208,8 @@ function storeEnvironment(
   const project = cluster.projectId ?? '';
   const region = cluster.region ?? '';
   return {
+    ...commonEnvironment(cluster, settings),
     JOB_MODE: 'store',
-    ...commonEnvironment(cluster),
     GCP_PROJECT_ID: project,
     SECRET_NAME: gcpSecretName(settings, cluster),
     SECRET_LOCATION: secretLocation(cluster, settings),
@@ -219,7 +224,6 @@ function storeEnvironment(
     MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
     MANAGEMENT_SECRET_NAME: settings.pullSecretName,
     ADOPT: String(settings.adopt),
-    ...settings.jobEnv,
   };
 }
 
@@ -229,11 +233,10 @@ function deleteEnvironment(
   places: readonly string[],
 ): Readonly<Record<string, string>> {
   return {
+    ...commonEnvironment(cluster, settings),
     JOB_MODE: 'delete',
-    ...commonEnvironment(cluster),
     PLACES: places.join(' '),
     // The project is that of each place.
     GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: '{project}' }),
-    ...settings.jobEnv,
   };
 }
