@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { canonicalKey, credentialOf } from '../../runtime/rules/credential-provider/auth-file-entry.ts';
 import { registryKey } from '../../runtime/rules/docker-config/registry-key.ts';
 import { reveal } from '../../runtime/rules/redacted.ts';
+import { jsonNode } from '../support/json-node.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const test = suite('entries of auth files');
@@ -129,7 +130,7 @@ const entries: readonly Entry[] = [
   { name: 'null', reason: 'no object', entry: null, gives: /no object/ },
 ];
 table(test, entries, ({ entry, gives }) => {
-  const credential = credentialOf(entry);
+  const credential = credentialOf(jsonNode(entry));
   if (typeof credential === 'string') assert.match(credential, gives as RegExp);
   else assert.equal(Buffer.from(reveal(credential.auth), 'base64').toString('utf8'), gives);
 });

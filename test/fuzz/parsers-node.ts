@@ -126,7 +126,7 @@ export const NODE_PARSERS: readonly Parser[] = [
       const global = parseGlobalAuth(redact(text));
       if (global === undefined) return undefined;
       const choice = { entries: [], keyBySource: new Map(), skipped: [] };
-      const sources = Object.keys(reveal(global.auths)).map((repository) => ({
+      const sources = [...reveal(global.auths).keys()].map((repository) => ({
         repository,
         kind: 'mirror' as const,
       }));

@@ -108,10 +108,24 @@ test('a record says who wrote the file, and the runtime passes it over', () => {
 });
 
 test("the node's file: no auths and null are none, everything else is no file", () => {
-  assert.deepEqual(reveal(node({}).auths), {});
-  assert.deepEqual(reveal(node({ auths: null }).auths), {});
+  for (const none of [{}, { auths: null }]) assert.equal(reveal(node(none).auths).size, 0);
   for (const text of ['{"auths":[]}', '{"auths":"x"}', '{"auths":1}', '[]', 'null', '{'])
     assert.equal(parseGlobalAuth(redact(text)), undefined, text);
+});
+
+test('what the runtime would give the file up for is not copied into it', () => {
+  const auths = { 'quay.io': { auth: 5 }, 'quay.io/acme': 'x', 'quay.io/acme/app': { auth: NODE, x: [1] } };
+  const file = written('mirror.example.com', { auths, credHelpers: { 'quay.io': 5 } });
+  const whole = JSON.parse(reveal(file.text)) as { auths: Record<string, unknown> };
+  assert.deepEqual(Object.keys(whole), ['auths']);
+  assert.deepEqual(whole.auths, { 'mirror.example.com': { auth: TEAM }, [OTHER]: { auth: NODE } });
+});
+
+test('names of fields are read as the runtime reads them: without regard to case, the second adds to the first', () => {
+  const text = `{"Auths":{"quay.io":{"auth":"${NODE}"}},"auths":{"quay.io/acme":{"Auth":"${NODE}"}},"CREDHELPERS":{"quay.io":"y"}}`;
+  const global = parseGlobalAuth(redact(text));
+  assert.deepEqual([...reveal(global?.auths ?? NO_GLOBAL_AUTH.auths).keys()], ['quay.io', 'quay.io/acme']);
+  assert.deepEqual([...reveal(global?.helpers ?? NO_GLOBAL_AUTH.helpers)], [['quay.io', 'y']]);
 });
 
 test('the node covers a source by an entry for it or above it, or by a helper of its host', () => {

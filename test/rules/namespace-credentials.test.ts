@@ -82,4 +82,21 @@ test('the most specific key wins, also of a secret that comes later', () => {
   ]);
 });
 
+test('a document is read as the kubelet reads it: other cases of letters, the last of equal keys', () => {
+  const body = (text: string): NamespacePullSecret => ({
+    name: 'a',
+    type: 'kubernetes.io/dockerconfigjson',
+    body: redact(btoa(text)),
+  });
+  const [one, two] = [plantedAuth('one'), plantedAuth('two')];
+  const twice = `{"AUTHS":{"${KEY}":{"auth":"${two}"},"${KEY}":{"AUTH":"${one}"}}}`;
+  assert.deepEqual(chosen([body(twice)]), [{ key: KEY, from: 'a', passedOver: [], auth: one }]);
+  for (const [text, said] of [
+    ['{"auths":[]}', 'no JSON object with entries'],
+    ['{', 'no JSON object with entries'],
+    ['{"other":1}', 'it has no entries'],
+  ] as const)
+    assert.match(collectOffers([body(text)]).skipped.join(), new RegExp(said), text);
+});
+
 test.run();

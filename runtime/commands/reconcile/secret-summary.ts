@@ -1,5 +1,7 @@
 /** What can be said of a Secret value without showing it: which registries a pull secret names, what was added, what rotated. */
-import { isRecord } from '../../rules/record.ts';
+import { readEntryMembers } from '../../rules/docker-config/entry-members.ts';
+import { secretDataText } from '../../rules/docker-config/secret-text.ts';
+import { digestOfNode } from '../../rules/docker-config/usable.ts';
 import { type Redacted, reveal } from '../../rules/redacted.ts';
 
 /**
@@ -43,16 +45,10 @@ function describeEntries(old: ReadonlyMap<string, string>, next: ReadonlyMap<str
   return `pull secret: ${parts.join('; ') || 'the same entries, written otherwise'}`;
 }
 
-/** Registry to the entry's text, or undefined when the value is no pull secret. */
+/** Registry to the digest of its entry, or undefined when the value is no pull secret. */
 function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, string> | undefined {
   if (value === undefined) return undefined;
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(reveal(value), 'base64').toString('utf8'));
-    const auths =
-      typeof parsed === 'object' && parsed !== null && 'auths' in parsed ? parsed.auths : undefined;
-    if (!isRecord(auths)) return undefined;
-    return new Map(Object.entries(auths).map(([key, entry]) => [key, JSON.stringify(entry)]));
-  } catch {
-    return undefined;
-  }
+  const found = readEntryMembers(reveal(secretDataText(value)), 'config.json');
+  if (found?.present !== true) return undefined;
+  return new Map([...found.entries].map(([key, member]) => [key, digestOfNode(member.value)]));
 }

@@ -6,9 +6,11 @@
  *
  * The complete rule of keys (registry-key.ts, with the URL parser of Go behind it) takes longer to load than a run lasts, so
  * this file spells keys its own short way. A test holds it against the complete one over all combinations of scheme, host, port
- * and path.
+ * and path. Documents are read by the reader that everything else has.
  */
 
+import { readTexts } from '../docker-config/go-reader.ts';
+import type { JsonNode } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { trimEndOf, trimStartOf } from '../text/trim.ts';
 
@@ -76,16 +78,14 @@ export function firstLookupKey(repository: string, has: (key: string) => boolean
  * The credential of an entry, or why the runtime would not use it. A usable `auth` wins over `username` and `password`, as
  * in the kubelet; unpadded and URL-safe base64 are accepted and written in the form that the runtime reads.
  */
-export function credentialOf(entry: unknown): RegistryCredential | string {
-  if (typeof entry !== 'object' || entry === null) return 'it is no object';
-  const fields = entry as Readonly<Record<string, unknown>>;
-  const auth = textOf(fields['auth']);
-  const pair = pairOfAuth(auth) ?? pairOfFields(fields['username'], fields['password']);
-  const token = textOf(fields['identitytoken']);
+export function credentialOf(entry: JsonNode): RegistryCredential | string {
+  if (entry.kind !== 'object') return 'it is no object';
+  const { texts } = readTexts(entry, FIELDS);
+  const { auth = '', username = '', password = '', identitytoken: token = '' } = texts;
+  const pair = pairOfAuth(auth) ?? pairOfFields(username, password);
   if (token !== '') {
     // The runtime reads an identity token only beside a decodable pair.
-    const name = textOf(fields['username']) || '<token>';
-    return { auth: redact(pair ?? base64(`${name}:`)), identityToken: redact(token) };
+    return { auth: redact(pair ?? base64(`${username || '<token>'}:`)), identityToken: redact(token) };
   }
   if (pair !== undefined) return { auth: redact(pair) };
   return auth === ''
@@ -93,9 +93,7 @@ export function credentialOf(entry: unknown): RegistryCredential | string {
     : '"auth" is no base64 of "user:password"';
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
+const FIELDS = ['auth', 'username', 'password', 'identitytoken'];
 
 /** Canonical base64 of the pair in `auth`; undefined when the runtime would send nothing for it. */
 function pairOfAuth(auth: string): string | undefined {
@@ -113,8 +111,7 @@ function pairOfAuth(auth: string): string | undefined {
 
 const CANONICAL_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function pairOfFields(username: unknown, password: unknown): string | undefined {
-  if (typeof username !== 'string' || typeof password !== 'string') return undefined;
+function pairOfFields(username: string, password: string): string | undefined {
   // A colon in the name would move the border between name and password.
   if (username === '' || password === '' || username.includes(':')) return undefined;
   return base64(`${username}:${password}`);

@@ -6,45 +6,63 @@
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image look-up order.
  */
 
+import { readEntryMembers } from '../docker-config/entry-members.ts';
+import { fieldOf, wrongTextField } from '../docker-config/go-reader.ts';
+import type { JsonMember, JsonNode } from '../go/json.ts';
 import type { PullSource } from '../mirrors/pull-sources.ts';
 import { isRecord } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { canonicalKey, firstLookupKey, type RegistryCredential } from './auth-file-entry.ts';
 import type { Choice } from './namespace-credentials.ts';
 
-type Entries = Record<string, unknown>;
+/** Texts by the names of their fields. */
+type Texts = Readonly<Record<string, string>>;
 
-/** The node's own auth file, read. */
+/** The node's own auth file, read: what of it may be written for the container runtime. */
 export interface GlobalAuth {
-  /** Everything but `auths`, unchanged: `credHelpers` and whatever else is there. */
-  readonly rest: Redacted<Readonly<Entries>>;
-  readonly auths: Redacted<Readonly<Entries>>;
+  /** Credential helpers by host; closed as well, because a broken file may have anything there. */
+  readonly helpers: Redacted<ReadonlyMap<string, string>>;
+  /** Entries by key, each with its fields that are texts: the runtime reads no others. */
+  readonly auths: Redacted<ReadonlyMap<string, Texts>>;
 }
 
 /** No file, or none that can be used. */
-export const NO_GLOBAL_AUTH: GlobalAuth = { rest: redact({}), auths: redact({}) };
+export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: redact(new Map()) };
 
-/** Reads the node's auth file; undefined when it is no JSON object with an `auths` object. */
+/**
+ * Reads the node's auth file; undefined when it is no JSON object with an `auths` object. What is neither an entry nor a
+ * helper, or is one of the wrong type, is left out: the runtime would give up the whole file for it.
+ */
 export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
-  try {
-    const whole: unknown = JSON.parse(reveal(text));
-    if (!isRecord(whole)) return undefined;
-    const { auths = {}, ...rest } = whole;
-    if (auths !== null && !isRecord(auths)) return undefined;
-    return { rest: redact(rest), auths: redact(auths ?? {}) };
-  } catch {
-    return undefined;
-  }
+  const found = readEntryMembers(reveal(text), 'config.json');
+  if (found === undefined) return undefined;
+  const helpers = found.fields.filter(({ key }) => fieldOf(key, ['credHelpers']) !== undefined);
+  return {
+    helpers: redact(new Map(helpers.flatMap(({ value }) => Object.entries(textsOf(value))))),
+    auths: redact(new Map([...found.entries.values()].flatMap(usableEntry))),
+  };
+}
+
+function usableEntry({ key, value }: JsonMember): readonly [string, Texts][] {
+  if (value.kind !== 'object' || wrongTextField(value) !== undefined) return [];
+  return [[key, textsOf(value)]];
+}
+
+/** The members that are texts; the last of equal names counts. */
+function textsOf(node: JsonNode): Texts {
+  const members = node.kind === 'object' ? node.members : [];
+  return Object.fromEntries(
+    members.flatMap(({ key, value }) => (value.kind === 'string' ? [[key, value.value]] : [])),
+  );
 }
 
 /** Whether the node's own file has something for one of the sources: then a pull can succeed without the namespace. */
 export function globalCovers(global: GlobalAuth, sources: readonly PullSource[]): boolean {
-  const keys = new Set(Object.keys(reveal(global.auths)).map(canonicalKey));
-  const helpers = reveal(global.rest)['credHelpers'];
+  const keys = new Set([...reveal(global.auths).keys()].map(canonicalKey));
   return sources.some(
     ({ repository }) =>
       firstLookupKey(repository, (key) => keys.has(key)) !== undefined ||
-      (isRecord(helpers) && Object.hasOwn(helpers, hostOf(repository))),
+      reveal(global.helpers).has(hostOf(repository)),
   );
 }
 
@@ -102,7 +120,7 @@ export function authFile({ choice, sources, global, record }: AuthFileParts): Au
   const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
   const unserved = sources.filter(({ repository }) => !choice.keyBySource.has(repository));
   const auths = sorted([...neededEntries(reveal(global.auths), unserved), ...own]);
-  const helpers = neededHelpers(reveal(global.rest)['credHelpers'], unserved, choice);
+  const helpers = neededHelpers(reveal(global.helpers), unserved, choice);
   const fields = [
     ['auths', auths],
     ...(helpers.length === 0 ? [] : [['credHelpers', sorted(helpers)] as const]),
@@ -129,14 +147,13 @@ export function recordIn(text: Redacted<string>): AuthFileRecord | undefined {
 }
 
 function neededEntries(
-  present: Readonly<Entries>,
+  present: ReadonlyMap<string, Texts>,
   unserved: readonly PullSource[],
-): readonly (readonly [string, unknown])[] {
-  const entries = Object.entries(present);
-  if (entries.length === 0 || unserved.length === 0) return [];
+): readonly (readonly [string, Texts])[] {
+  if (present.size === 0 || unserved.length === 0) return [];
   const looked = new Set<string>();
   for (const { repository } of unserved) firstLookupKey(repository, (key) => !looked.add(key));
-  return entries.filter(([spelled]) => {
+  return [...present].filter(([spelled]) => {
     const key = canonicalKey(spelled);
     // Of a key that is a URL the runtime takes the host alone, when nothing else is there.
     return looked.has(key) || (spelled.includes('://') && looked.has(hostOf(key)));
@@ -145,17 +162,16 @@ function neededEntries(
 
 /** A helper of a host is asked before any entry, so one of a host that the namespace serves would overrule it. */
 function neededHelpers(
-  helpers: unknown,
+  helpers: ReadonlyMap<string, string>,
   unserved: readonly PullSource[],
   choice: Choice,
-): readonly (readonly [string, unknown])[] {
-  if (!isRecord(helpers)) return [];
+): readonly (readonly [string, string])[] {
   const served = new Set([...choice.keyBySource.keys()].map(hostOf));
   const wanted = new Set(unserved.map(({ repository }) => hostOf(repository)));
-  return Object.entries(helpers).filter(([host]) => wanted.has(host) && !served.has(host));
+  return [...helpers].filter(([host]) => wanted.has(host) && !served.has(host));
 }
 
-function entryJson(credential: RegistryCredential): Entries {
+function entryJson(credential: RegistryCredential): Texts {
   const auth = reveal(credential.auth);
   return credential.identityToken === undefined
     ? { auth }
@@ -167,7 +183,7 @@ function hostOf(repository: string): string {
   return slash === -1 ? repository : repository.slice(0, slash);
 }
 
-function sorted(entries: readonly (readonly [string, unknown])[]): Entries {
+function sorted(entries: readonly (readonly [string, unknown])[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -8,8 +8,9 @@
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image `authKeyLookupOrder`.
  */
 
+import { readEntryMembers } from '../docker-config/entry-members.ts';
+import type { JsonMember, JsonNode } from '../go/json.ts';
 import type { PullSource } from '../mirrors/pull-sources.ts';
-import { isRecord } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import {
   canonicalKey,
@@ -32,7 +33,7 @@ interface Offer {
   readonly secret: string;
   /** The key as it is written in the secret. */
   readonly spelled: string;
-  readonly entry: Redacted<unknown>;
+  readonly entry: Redacted<JsonNode>;
 }
 
 export interface Offers {
@@ -74,8 +75,8 @@ export function collectOffers(secrets: readonly NamespacePullSecret[]): Offers {
     const entries = entriesOf(secret);
     if (typeof entries === 'string') skipped.push(`secret "${secret.name}": ${entries}`);
     else
-      for (const spelled in entries)
-        addOffer(byKey, { secret: secret.name, spelled, entry: redact(entries[spelled]) });
+      for (const { key: spelled, value } of entries)
+        addOffer(byKey, { secret: secret.name, spelled, entry: redact(value) });
   }
   return { byKey, skipped };
 }
@@ -90,23 +91,26 @@ function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
 }
 
 /** The entries of a Secret, or why there are none. */
-function entriesOf(secret: NamespacePullSecret): Readonly<Record<string, unknown>> | string {
+function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   const name = BODY_KEY[secret.type];
   if (name === undefined) return `type "${secret.type}" holds no registry credentials`;
   if (secret.body === undefined) return `it has no key "${name}"`;
-  try {
-    const text = atob(reveal(secret.body));
-    // Bytes beyond ASCII need decoding; most bodies have none.
-    const body: unknown = JSON.parse(isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8'));
-    const entries = secret.type === 'kubernetes.io/dockercfg' ? body : member(body, 'auths');
-    return isRecord(entries) ? entries : 'it has no entries';
-  } catch {
-    return `"${name}" is no JSON`;
-  }
+  const text = textOf(secret.body);
+  if (text === undefined) return `"${name}" is no base64`;
+  const format = secret.type === 'kubernetes.io/dockercfg' ? 'dockercfg' : 'config.json';
+  const found = readEntryMembers(text, format);
+  if (found === undefined) return `"${name}" is no JSON object with entries`;
+  return found.present ? found.entries.values() : 'it has no entries';
 }
 
-function member(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+function textOf(body: Redacted<string>): string | undefined {
+  try {
+    const text = atob(reveal(body));
+    // Bytes beyond ASCII need decoding; most bodies have none.
+    return isAscii(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
+  } catch {
+    return undefined;
+  }
 }
 
 function isAscii(text: string): boolean {

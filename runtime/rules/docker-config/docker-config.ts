@@ -11,9 +11,11 @@ import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text/position.ts';
 import { type DockerConfigEntry, describeKind, judgeEntry } from './entry.ts';
-import { type DockerConfigFormat, decodeForContainers, decodeForKubelet, fieldOf } from './go-reader.ts';
+import { type ConfigWarning, entryMembers } from './entry-members.ts';
+import { type DockerConfigFormat, decodeForContainers, decodeForKubelet } from './go-reader.ts';
 
 export type { DockerConfigEntry, EntryFault } from './entry.ts';
+export type { ConfigWarning } from './entry-members.ts';
 export type { DockerConfigFormat } from './go-reader.ts';
 
 /** Why a document as a whole cannot be used. */
@@ -26,14 +28,6 @@ export interface ConfigProblem {
   readonly kubeletFault: string | undefined;
   /** The same for containers/image. */
   readonly containersFault: string | undefined;
-}
-
-/** Something that works but is probably not meant. */
-export interface ConfigWarning {
-  readonly reason: 'DuplicateKey' | 'FieldCase' | 'FieldIgnored';
-  /** A registry key, or a field in quotes. */
-  readonly subject: string;
-  readonly message: string;
 }
 
 export interface DockerConfig {
@@ -104,14 +98,14 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
       ...faults(document, format),
     });
   }
-  const found = format === 'dockercfg' ? allMembers(document.members) : authsOf(document.members);
+  const found = entryMembers(document.members, format);
   if (found.wrong !== undefined) {
     const message = `has "auths" as ${describeKind(found.wrong.kind)}, wanted an object`;
     const position = positions(found.wrong.at);
     return unusable('AuthsNotAnObject', message, { position, ...faults(document, format) });
   }
   const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
-  const fields = format === 'dockercfg' ? [] : otherFields(document.members);
+  const { fields } = found;
   // Reading it all again as the consumers do is needed only where one of them may stumble.
   const clean =
     fields.length === 0 && found.warnings.length === 0 && entries.every((entry) => entry.readable);
@@ -147,55 +141,4 @@ function unusable(
   rest: Omit<ConfigProblem, 'reason' | 'message'>,
 ): DockerConfigResult {
   return { ok: false, problem: { reason, message, ...rest } };
-}
-
-interface Found {
-  readonly entries: ReadonlyMap<string, JsonMember>;
-  readonly present: boolean;
-  readonly warnings: readonly ConfigWarning[];
-  readonly wrong?: JsonNode;
-}
-
-/** Follows Go: a second `auths` adds to the first, `null` empties it, the last of equal keys wins. */
-function authsOf(members: readonly JsonMember[]): Found {
-  const entries = new Map<string, JsonMember>();
-  const warnings: ConfigWarning[] = [];
-  let present = false;
-  for (const member of members) {
-    if (fieldOf(member.key, ['auths', 'HttpHeaders']) !== 'auths') continue;
-    if (member.key !== 'auths') {
-      const message = `is read as "auths" by the kubelet and CRI-O, but not by every program: write "auths"`;
-      warnings.push({ reason: 'FieldCase', subject: `"${member.key}"`, message });
-    }
-    if (member.value.kind === 'null') entries.clear();
-    else if (member.value.kind !== 'object') return { entries, present, warnings, wrong: member.value };
-    else addAll(entries, member.value.members, warnings);
-    present ||= member.value.kind === 'object';
-  }
-  return { entries, present, warnings };
-}
-
-function allMembers(members: readonly JsonMember[]): Found {
-  const entries = new Map<string, JsonMember>();
-  const warnings: ConfigWarning[] = [];
-  addAll(entries, members, warnings);
-  return { entries, present: true, warnings };
-}
-
-function addAll(
-  entries: Map<string, JsonMember>,
-  members: readonly JsonMember[],
-  warnings: ConfigWarning[],
-): void {
-  for (const member of members) {
-    if (entries.delete(member.key)) {
-      const message = 'stands twice in the document: the last one counts, remove the other';
-      warnings.push({ reason: 'DuplicateKey', subject: member.key, message });
-    }
-    entries.set(member.key, member);
-  }
-}
-
-function otherFields(members: readonly JsonMember[]): readonly JsonMember[] {
-  return members.filter((member) => fieldOf(member.key, ['auths', 'HttpHeaders']) !== 'auths');
 }

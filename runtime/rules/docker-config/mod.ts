@@ -5,6 +5,7 @@
  *   about each
  * - `canonical.ts`: The form in which a pull secret is written
  * - `docker-config.ts`: The document of a pull secret, judged entry by entry
+ * - `entry-members.ts`: Where the entries of a pull secret stand, before anything is judged
  * - `entry.ts`: One entry of `auths`
  * - `expiry.ts`: When a credential ends, as far as it says so itself
  * - `go-reader.ts`: What the Go programs make of the document of a pull secret, error texts included

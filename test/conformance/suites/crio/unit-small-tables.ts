@@ -11,7 +11,10 @@ import { parseRequest } from '../../../../runtime/credential-provider/plugin/req
 import { readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
 import { pullerOf } from '../../../../runtime/credential-provider/plugin/token.ts';
 import { credentialOf } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
-import { parseGlobalAuth } from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import {
+  NO_GLOBAL_AUTH,
+  parseGlobalAuth,
+} from '../../../../runtime/rules/credential-provider/namespace-auth-file.ts';
 import {
   chooseCredentials,
   collectOffers,
@@ -28,6 +31,7 @@ import {
   runOn,
   tokenFor,
 } from '../../../credential-provider/support/node-double.ts';
+import { jsonNode } from '../../../support/json-node.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -110,7 +114,7 @@ const TABLES: Readonly<Record<string, Table>> = {
     expected: (row) =>
       'error' in row || row['user'] === '' ? ERROR : `${text(row, 'user')}:${text(row, 'password')}`,
     answer: (row) => {
-      const credential = credentialOf({ auth: row['auth'] });
+      const credential = credentialOf(jsonNode({ auth: row['auth'] }));
       return typeof credential === 'string' ? ERROR : atob(reveal(credential.auth));
     },
   },
@@ -125,10 +129,8 @@ const TABLES: Readonly<Record<string, Table>> = {
   ConfigJSON: {
     expected: (row) => row['want'],
     answer: (row) => {
-      const auths = reveal(parseGlobalAuth(redact(text(row, 'text')))?.auths ?? redact({}));
-      return Object.fromEntries(
-        Object.entries(auths).map(([key, entry]) => [key, (entry as { auth: string }).auth]),
-      );
+      const { auths } = parseGlobalAuth(redact(text(row, 'text'))) ?? NO_GLOBAL_AUTH;
+      return Object.fromEntries([...reveal(auths)].map(([key, entry]) => [key, entry['auth']]));
     },
   },
   AppRun: {
@@ -168,7 +170,7 @@ function globalKeys(row: Row): readonly string[] {
   if (typeof row['text'] !== 'string') throw new Error('a directory');
   const global = parseGlobalAuth(redact(row['text']));
   if (global === undefined) throw new Error('no auth file');
-  return Object.keys(reveal(global.auths));
+  return [...reveal(global.auths).keys()];
 }
 
 function isValidSecret(row: Row): boolean {
