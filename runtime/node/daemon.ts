@@ -4,7 +4,6 @@
  */
 import type { Clock } from '../host/clock.ts';
 import { systemClock } from '../host/clock.ts';
-import { collectGarbage } from '../host/memory.ts';
 import { describeError } from '../rules/errors.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../telemetry/logger.ts';
 import type { NodeEvent, NodeState } from './events.ts';
@@ -234,4 +233,17 @@ export function restartLimit({ maxRestarts }: Pick<DaemonSettings, 'maxRestarts'
   readonly perMs: number;
 } {
   return { count: maxRestarts, perMs: RESTARTS_COUNT_FOR_MS };
+}
+
+interface Collector {
+  readonly gc?: (wait: boolean) => void;
+}
+
+/**
+ * Collects now, where the runtime lets a program ask for it (the compiled one does). A program that
+ * allocates a little every half a minute would else be left alone for days, and grow by a megabyte in each.
+ */
+function collectGarbage(): void {
+  const { Bun } = globalThis as { readonly Bun?: Collector };
+  Bun?.gc?.(true);
 }

@@ -25,7 +25,6 @@ import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Verdict } from '../rules/kubernetes/pull-status.ts';
 import { type Catalog, catalogsOf } from '../rules/registry-overrides/olm-catalogs.ts';
 import { type Chosen, type ClusterSpec, choose, pinned, versionOf } from './catalog-images.ts';
-import { catalogStreamWanted } from './catalog-stream.ts';
 import { deploymentRef } from './deployments.ts';
 
 export interface CatalogPlan {
@@ -198,4 +197,12 @@ function guestObjects(
     return [{ role: 'hosted', object, adopt: mode === 'own' }];
   });
   return { apply, verdicts };
+}
+
+/**
+ * Whether the ImageStream `catalogs` should exist: only where the cluster has the API and no catalog image is set by annotation.
+ * The existing system looks at the annotation of one catalog; since all or none must be set, any of them says the same.
+ */
+export function catalogStreamWanted(hasImageStreams: boolean, imagesAreSet: boolean): boolean {
+  return hasImageStreams && !imagesAreSet;
 }

@@ -3,7 +3,7 @@ import {
   catalogTriggers,
   TRIGGERS_ANNOTATION,
 } from '../../../../charts/registry-overrides/objects.ts';
-import { catalogStreamWanted } from '../../../../runtime/registry-overrides/catalog-stream.ts';
+import { catalogStreamWanted } from '../../../../runtime/registry-overrides/catalogs.ts';
 import {
   type Catalog,
   catalogAnnotation,
