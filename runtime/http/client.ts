@@ -3,8 +3,9 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
+import { Halt, type Halting, haltingBy } from './halt.ts';
 import type { HttpFailure } from './http-error.ts';
-import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
+import type { EngineRequest, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
   /** Whether `host[:port]` may be spoken to without TLS. @default {nobody} */
@@ -16,10 +17,15 @@ export interface HttpClientOptions {
   readonly addressesFor?: (url: URL) => Promise<readonly string[] | undefined>;
 }
 
+/** Without a state of its own: what is decoded is whole. */
+const TEXT = new TextDecoder();
+
+type Asked = HttpRequest & Pick<EngineRequest, 'whole'>;
+
 export class HttpClient {
   readonly #engine: HttpEngine;
   readonly #options: HttpClientOptions;
-  readonly #closing = new AbortController();
+  readonly #closing = new Halt();
 
   constructor(engine: HttpEngine, options: HttpClientOptions = {}) {
     this.#engine = engine;
@@ -32,9 +38,9 @@ export class HttpClient {
    * @throws HttpError when there is no answer, or what `addressesFor` says
    */
   async open(request: HttpRequest): Promise<HttpAnswer> {
-    const { timer, signals } = this.#signalsOf(request);
+    const { timer, halts } = this.#haltsOf(request);
     try {
-      return await this.#follow(request, signals);
+      return await this.#follow(request, halts);
     } catch (error) {
       throw await this.#readable(error, request, timer);
     } finally {
@@ -49,11 +55,11 @@ export class HttpClient {
    * @throws HttpError when there is no answer, or it is too long, torn, or packed in a way that nobody asked for
    */
   async ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
-    const { timer, signals } = this.#signalsOf(request);
+    const { timer, halts } = this.#haltsOf(request);
     try {
-      const answer = await this.#follow(request, signals);
+      const answer = await this.#follow({ ...request, whole: true }, halts);
       if (isPacked(answer)) throw await packed(answer);
-      const text = new TextDecoder().decode(await answer.bytes(limitBytes));
+      const text = TEXT.decode(await answer.bytes(limitBytes));
       return { status: answer.status, header: (name) => answer.header(name), text };
     } catch (error) {
       throw await this.#readable(error, request, timer);
@@ -64,33 +70,35 @@ export class HttpClient {
 
   /** Ends what is under way, bodies included; nothing is sent any more. */
   close(): void {
-    this.#closing.abort();
+    this.#closing.halt();
     this.#engine.close();
   }
 
-  #signalsOf({ signal, timeoutMs }: HttpRequest): { timer: Deadline | undefined; signals: AbortSignal[] } {
-    const timer = timeoutMs === undefined ? undefined : deadline(timeoutMs);
-    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
-    return { timer, signals: timer === undefined ? signals : [...signals, timer.signal] };
+  #haltsOf({ signal, timeoutMs }: HttpRequest): { timer: Deadline | undefined; halts: Halting[] } {
+    const halts: Halting[] = [this.#closing];
+    if (signal !== undefined) halts.push(haltingBy(signal));
+    const timer = timeoutMs === undefined ? undefined : new Deadline(timeoutMs);
+    if (timer !== undefined) halts.push(timer);
+    return { timer, halts };
   }
 
-  async #follow(request: HttpRequest, signals: readonly AbortSignal[]): Promise<HttpAnswer> {
+  async #follow(request: Asked, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { redirects } = request;
-    if (redirects === undefined) return this.#send(request, signals);
+    if (redirects === undefined) return this.#send(request, halts);
     const { redirectOf } = await import('./redirect.ts');
-    let next = request;
+    let next: Asked = request;
     for (let left = redirects; ; left -= 1) {
-      const answer = await this.#send(next, signals);
+      const answer = await this.#send(next, halts);
       const target = redirectOf(answer, next);
       if (target === undefined) return answer;
       answer.discard();
       if (left <= 0)
         throw await failed('RedirectRefused', `the server redirects more than ${redirects} times`);
-      next = target;
+      next = { ...target, whole: request.whole === true };
     }
   }
 
-  async #send(request: HttpRequest, signals: readonly AbortSignal[]): Promise<HttpAnswer> {
+  async #send(request: Asked, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url))
@@ -100,10 +108,10 @@ export class HttpClient {
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
     for (const address of addresses) {
-      if (signals.some(({ aborted }) => aborted)) throw await failed('Aborted', 'stopped');
+      if (halts.some(({ halted }) => halted)) throw await failed('Aborted', 'stopped');
       try {
         const at = address === undefined ? {} : { address };
-        return await this.#engine.send({ ...request, origin, headers, signals, ...at });
+        return await this.#engine.send({ ...request, origin, headers, halts, ...at });
       } catch (error) {
         const { httpErrorOf, MAY_WORK_ELSEWHERE } = await import('./http-error.ts');
         const known = httpErrorOf(error, new URL(url).host);
@@ -124,8 +132,8 @@ export class HttpClient {
     { signal, timeoutMs }: HttpRequest,
     timer: Deadline | undefined,
   ): Promise<unknown> {
-    if (timer?.expired === true) return failed('Timeout', `no answer within ${timeoutMs} ms`);
-    if (signal?.aborted === true || this.#closing.signal.aborted) return failed('Aborted', 'stopped');
+    if (timer?.halted === true) return failed('Timeout', `no answer within ${timeoutMs} ms`);
+    if (signal?.aborted === true || this.#closing.halted) return failed('Aborted', 'stopped');
     return error;
   }
 }
@@ -147,29 +155,18 @@ async function failed(failure: HttpFailure, message: string): Promise<Error> {
   return new HttpError(failure, message);
 }
 
-interface Deadline {
-  readonly signal: AbortSignal;
-  /** Whether the time has run out. */
-  readonly expired: boolean;
-  /** Ends by time no more. */
-  stop(): void;
-}
+/** Halts after `ms`, unless it is stopped. */
+class Deadline extends Halt {
+  readonly #timer: ReturnType<typeof setTimeout>;
 
-/** A signal that is aborted after `ms`. */
-function deadline(ms: number): Deadline {
-  const control = new AbortController();
-  let expired = false;
-  const timer = setTimeout(() => {
-    expired = true;
-    control.abort();
-  }, ms);
-  return {
-    signal: control.signal,
-    get expired() {
-      return expired;
-    },
-    stop: () => clearTimeout(timer),
-  };
+  constructor(ms: number) {
+    super();
+    this.#timer = setTimeout(() => this.halt(), ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 /** `https://host:port` of a URL that is whole. */

@@ -27,14 +27,16 @@ export class FetchEngine implements HttpEngine {
     this.#route = route;
   }
 
-  async send({ method, url, origin, headers, body, signals }: EngineRequest): Promise<HttpAnswer> {
+  async send({ method, url, origin, headers, body, halts }: EngineRequest): Promise<HttpAnswer> {
     const { ca, serverName, proxyFor } = this.#route;
     const control = new AbortController();
+    const abort = (): void => control.abort();
+    for (const halt of halts) halt.listen(abort);
     const proxy = proxyFor?.(origin);
     const init: BunRequestInit = {
       method,
       headers,
-      signal: AbortSignal.any([...signals, control.signal]),
+      signal: control.signal,
       redirect: 'manual',
       timeout: false,
       decompress: false,
@@ -47,8 +49,15 @@ export class FetchEngine implements HttpEngine {
       ...(proxy === undefined ? {} : { proxy: reveal(proxy) }),
       ...(body === undefined ? {} : { body }),
     };
-    const response = await fetch(url, init);
-    return new FetchAnswer(response, control);
+    const over = (): void => {
+      for (const halt of halts) halt.unlisten(abort);
+    };
+    try {
+      return new FetchAnswer(await fetch(url, init), control, over);
+    } catch (error) {
+      over();
+      throw error;
+    }
   }
 
   close(): void {
@@ -60,11 +69,13 @@ class FetchAnswer implements HttpAnswer {
   readonly status: number;
   readonly #response: Response;
   readonly #control: AbortController;
+  readonly #over: () => void;
 
-  constructor(response: Response, control: AbortController) {
+  constructor(response: Response, control: AbortController, over: () => void) {
     this.status = response.status;
     this.#response = response;
     this.#control = control;
+    this.#over = over;
   }
 
   get body(): AsyncIterable<Uint8Array> {
@@ -92,10 +103,12 @@ class FetchAnswer implements HttpAnswer {
       this.discard();
       throw (await import('./http-error.ts')).tooLarge(limitBytes);
     }
+    this.#over();
     return joined(parts, size);
   }
 
   discard(): void {
+    this.#over();
     this.#control.abort();
   }
 }

@@ -41,7 +41,7 @@ export class HttpsEngine implements HttpEngine {
       // The server may close a kept connection at the moment in which it is used again.
       const repeatable = request.repeatable ?? (request.method === 'GET' || request.method === 'HEAD');
       if (!(error instanceof StaleConnection)) throw error;
-      if (!repeatable || request.signals.some(({ aborted }) => aborted)) throw error.cause;
+      if (!repeatable || request.halts.some(({ halted }) => halted)) throw error.cause;
       return this.#once(request);
     }
   }
@@ -52,7 +52,7 @@ export class HttpsEngine implements HttpEngine {
   }
 
   #once(request: EngineRequest): Promise<HttpAnswer> {
-    const { method, origin, headers, body, signals } = request;
+    const { method, origin, headers, body, halts } = request;
     const secure = origin.startsWith('https:');
     const target = this.#targetOf(origin, secure);
     const options: RequestOptions = {
@@ -72,9 +72,9 @@ export class HttpsEngine implements HttpEngine {
       const call = (secure ? httpsRequest : httpRequest)(options);
       // As the option `signal` does, at a tenth of its cost.
       const abort = (): void => void call.destroy(new Error('aborted'));
-      for (const signal of signals) signal.addEventListener('abort', abort, { once: true });
+      for (const halt of halts) halt.listen(abort);
       call.once('close', () => {
-        for (const signal of signals) signal.removeEventListener('abort', abort);
+        for (const halt of halts) halt.unlisten(abort);
       });
       call.once('error', (error) => {
         const stale = call.reusedSocket && 'code' in error && error.code === 'ECONNRESET';

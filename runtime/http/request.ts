@@ -1,5 +1,6 @@
 /** What is asked, what comes back, and what carries both. */
 import type { Redacted } from '../rules/redacted.ts';
+import type { Halting } from './halt.ts';
 
 /** Who we are to a server that asks for a client certificate. */
 export interface Identity {
@@ -52,8 +53,10 @@ export interface EngineRequest extends HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
   readonly address?: string;
+  /** The body will be asked for as a whole. */
+  readonly whole?: boolean;
   /** Any of them ends the request and the body of its answer. */
-  readonly signals: readonly AbortSignal[];
+  readonly halts: readonly Halting[];
 }
 
 /** What moves the bytes. Rejects with whatever its runtime says. */

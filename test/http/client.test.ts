@@ -8,12 +8,14 @@ import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
 import { HttpsEngine } from '../../runtime/http/https-engine.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
+import { TlsEngine } from '../../runtime/http/tls-engine.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
 const certificates = makeCertificates();
 const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
   'node:https': (route) => new HttpsEngine(route),
+  'node:tls': (route) => new TlsEngine(route),
   ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => new FetchEngine(route) }),
 };
 
@@ -125,6 +127,18 @@ const rows: readonly Row[] = [
     failure: 'AnswerUnreadable',
   },
   {
+    name: 'byte by byte',
+    reason: 'a record of TLS may end anywhere',
+    pieces: [...`${OK}transfer-encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nx: y\r\n\r\n`],
+    text: '{}',
+  },
+  {
+    name: 'no HTTP at all',
+    reason: 'another program listens there',
+    pieces: ['SSH-2.0-OpenSSH_9.6\r\n\r\n'],
+    failure: 'AnswerUnreadable',
+  },
+  {
     name: 'a length that is none',
     reason: 'the frame is broken',
     pieces: [`${OK}content-length: -1\r\n\r\n{}`],
@@ -188,6 +202,44 @@ for (const [engineName, engine] of Object.entries(engines)) {
     const error = await failureOf(client.ask({ method: 'GET', url: server.url }, 1_000_000));
     assert.equal(error.failure, 'AnswerTooLarge');
     assert.ok(sent < 100_000_000, `${sent} bytes were sent`);
+    client.close();
+    server.close();
+  });
+
+  test('a connection is kept for the next request, unless the answer ends it or more came than was asked for', async () => {
+    const connections = new Set<TLSSocket>();
+    const answers = ['connection: keep-alive\r\n', 'connection: close\r\n', '', ''];
+    const server = await rawServer((socket) => {
+      connections.add(socket);
+      const header = answers.shift() ?? '';
+      const surplus = answers.length === 1 ? `${OK}content-length: 6\r\n\r\nforged` : '';
+      socket.write(`${OK}${header}content-length: 2\r\n\r\n{}${surplus}`);
+    });
+    const client = make();
+    const seen: number[] = [];
+    for (let count = 0; count < 4; count += 1) {
+      assert.equal((await client.ask({ method: 'GET', url: server.url }, 100)).text, '{}');
+      seen.push(connections.size);
+    }
+    assert.deepEqual(seen, [1, 1, 2, 3]);
+    client.close();
+    server.close();
+  });
+
+  test('a kept connection that the server has closed costs a look nothing, and a write one error', async () => {
+    const server = await rawServer((socket, head) => {
+      // The second request on a connection is read and never answered.
+      if (server.heads.length % 2 === 0) socket.destroy();
+      else socket.write(`${OK}content-length: 2\r\n\r\n{}`);
+      assert.ok(head.length > 0);
+    });
+    const client = make();
+    const get = { method: 'GET', url: server.url };
+    await client.ask(get, 100);
+    assert.equal((await client.ask(get, 100)).text, '{}');
+    const post = { method: 'POST', url: server.url, body: '{}' };
+    assert.equal((await failureOf(client.ask(post, 100))).failure, 'ConnectionLost');
+    assert.equal((await client.ask(post, 100)).text, '{}');
     client.close();
     server.close();
   });
