@@ -1,8 +1,6 @@
 /** The one HTTP client against servers that answer byte by byte what they like. On Bun both engines are asked. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { HttpClient } from '../../runtime/http/client.ts';
 import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
@@ -11,44 +9,13 @@ import type { HttpEngine, Route } from '../../runtime/http/request.ts';
 import { TlsEngine } from '../../runtime/http/tls-engine.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';
+import { certificates, rawServer } from './raw-server.ts';
 
-const certificates = makeCertificates();
 const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
   'node:https': (route) => new HttpsEngine(route),
   'node:tls': (route) => new TlsEngine(route),
   ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => new FetchEngine(route) }),
 };
-
-interface RawServer {
-  readonly url: string;
-  /** Heads of the requests, in lower case. */
-  readonly heads: string[];
-  close(): void;
-}
-
-/** Speaks TLS, and answers each request by `answer`. */
-async function rawServer(answer: (socket: TLSSocket, head: string) => unknown): Promise<RawServer> {
-  const heads: string[] = [];
-  const open = new Set<TLSSocket>();
-  const server = createServer({ cert: certificates.cert, key: certificates.key }, (socket) => {
-    open.add(socket.on('error', () => undefined));
-    socket.on('data', (chunk) => {
-      const head = chunk.toString('latin1').toLowerCase();
-      heads.push(head);
-      void answer(socket, head);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    heads,
-    close: () => {
-      for (const socket of open) socket.destroy();
-      server.close();
-    },
-  };
-}
 
 async function failureOf(asked: Promise<unknown>): Promise<HttpError> {
   const error = await asked.then(
