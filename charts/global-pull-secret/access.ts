@@ -8,6 +8,7 @@ import { onlyLabel } from '../shared/account-bounds.ts';
 import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.ts';
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
+import { AGENT_POLICY_NAME } from './agent-bounds.ts';
 import { type AgentRights, agentRbac, leaseNames } from './agent-rbac.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
@@ -15,7 +16,7 @@ const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['mac
 /** The labels of a Machine cannot be granted apart from the rest of it. */
 const LABEL_MACHINES: PolicyRule = { ...MACHINES, verbs: [...READ, 'patch'] };
 const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
-const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`];
+const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME];
 
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
 export function hostedAccess(input: {

@@ -1,6 +1,6 @@
 /** Command line of the node agent, from its options. */
 import { AGENT_PORTS } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
-import type { AgentOptions } from './options.ts';
+import { type AgentOptions, reports } from './options.ts';
 
 /** Where the image holds the executable. */
 export const EXECUTABLE = '/usr/bin/pullwright';
@@ -18,7 +18,7 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...flag('restart-window', options.restartWindow),
     ...flag('restart-slots', options.restartSlots),
     ...(options.watch === false ? [] : ['--watch']),
-    ...(options.report === true ? ['--report'] : []),
+    ...(reports(options) ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),

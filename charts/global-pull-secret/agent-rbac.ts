@@ -18,7 +18,7 @@ import {
   secretsByName,
   serviceAccount,
 } from '../shared/objects.ts';
-import { type AgentOptions, booksTurns } from './options.ts';
+import { type AgentOptions, booksTurns, reports } from './options.ts';
 
 /** What the rights depend on. */
 export type AgentRights = Pick<
@@ -37,7 +37,7 @@ export function leaseNames(options: AgentRights): readonly string[] {
 export function agentRbac(options: AgentRights): readonly KubeObject[] {
   const names = leaseNames(options);
   const ours = options.shape !== 'upstream';
-  const report = options.report === true && ours;
+  const report = reports(options);
   const leases: readonly PolicyRule[] =
     names.length === 0
       ? []

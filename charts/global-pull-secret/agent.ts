@@ -30,6 +30,7 @@ import {
   HASH_LABEL,
   METRICS_NAME,
   OPENSHIFT_PRIORITY_CLASS,
+  reports,
   type UpstreamState,
 } from './options.ts';
 
@@ -127,7 +128,7 @@ function agentPod(options: AgentOptions): PodSpec {
 function asksApiServer(options: AgentOptions): boolean {
   return (
     options.watch !== false ||
-    options.report === true ||
+    reports(options) ||
     options.restartSlots !== undefined ||
     booksTurns(options)
   );

@@ -6,11 +6,13 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/glob
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { additionalSecretPolicies, type Enforcement } from './admission.ts';
 import { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
+import { agentBounds } from './agent-bounds.ts';
 import { agentRbac } from './agent-rbac.ts';
 import type { AgentOptions, UpstreamState } from './options.ts';
 
 export { additionalSecretPolicies, type Enforcement, POLICY_NAME } from './admission.ts';
 export { agentDaemonSet, upstreamDaemonSet } from './agent.ts';
+export { AGENT_POLICY_NAME, agentBounds } from './agent-bounds.ts';
 export { agentRbac } from './agent-rbac.ts';
 export type { AgentOptions, UpstreamState } from './options.ts';
 
@@ -43,6 +45,7 @@ export interface SyncOptions {
 export function syncObjects(options: SyncOptions): readonly KubeObject[] {
   return [
     ...agentRbac(options.agent),
+    ...agentBounds(options.agent),
     syncDaemonSet(options),
     ...additionalSecretPolicies(options.enforce ?? 'warn'),
   ];

@@ -31,7 +31,7 @@ export interface AgentOptions {
   readonly restartSlots?: number;
   /** Each agent watches the two Secrets beside their mounts, which lag by a minute; needs an API token in the pod. @default {true} */
   readonly watch?: boolean;
-  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {false} */
+  /** Each agent writes a PullStatus and Events about its node; needs an API token in the pod. @default {true} */
   readonly report?: boolean;
   /** Pods replaced at once when the DaemonSet itself changes. @default {'10%'} */
   readonly maxUnavailable?: number | string;
@@ -67,6 +67,11 @@ export const METRICS_NAME = 'global-pull-secret-syncer.kube-system.svc';
 /** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
+
+/** Whether agents tell the API server about their nodes; HyperShift's own cannot. */
+export function reports(options: Pick<AgentOptions, 'report' | 'shape'>): boolean {
+  return options.report !== false && options.shape !== 'upstream';
+}
 
 /** Whether nodes book their turns; not where nothing restarts, or slots decide. */
 export function booksTurns(

@@ -90,7 +90,7 @@ const agent = z
     report: z
       .boolean()
       .exactOptional()
-      .describe('Each agent writes a PullStatus and Events about its node; needs a token'),
+      .describe('Each agent writes a PullStatus and Events about its node; default true; needs a token'),
     maxUnavailable: countOrPercent()
       .exactOptional()
       .describe('Pods replaced at once when the DaemonSet changes'),

@@ -14,9 +14,9 @@ export interface Validation {
 
 export interface AdmissionPolicyInput {
   readonly metadata: ObjectMeta;
-  readonly apiGroup: string;
+  readonly apiGroup: string | readonly string[];
   readonly apiVersion: string;
-  readonly resource: string;
+  readonly resource: string | readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
   readonly resourceNames?: readonly string[];
   /** Only objects of this namespace. */
@@ -35,9 +35,9 @@ export interface AdmissionPolicyInput {
 /** A ValidatingAdmissionPolicy and its binding of the same name. */
 export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObject, KubeObject] {
   const rule = {
-    apiGroups: [input.apiGroup],
+    apiGroups: [input.apiGroup].flat(),
     apiVersions: [input.apiVersion],
-    resources: [input.resource],
+    resources: [input.resource].flat(),
     operations: input.operations,
     scope: '*',
     ...(input.resourceNames === undefined ? {} : { resourceNames: input.resourceNames }),

@@ -6,6 +6,7 @@ import {
   type AgentOptions,
   additionalSecretPolicies,
   agentDaemonSet,
+  agentBounds,
   agentRbac,
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
@@ -90,9 +91,9 @@ test('every option reaches the agent, which understands its whole command line',
     restartSlots: 3,
     logLevel: 'debug',
     janitor: true,
-    report: true,
+    report: false,
   });
-  assert.equal(flags.report, true);
+  assert.equal(flags.report, false);
   assert.equal(flags.foreign, 'keep');
   assert.equal(flags.restart, 'on-removal');
   assert.equal(flags.windowMs, 90_000);
@@ -111,7 +112,7 @@ test('paths that the agent reads and writes are the ones that are mounted', () =
 });
 
 test('there is a token only where something asks the API server, and the rights are by name', () => {
-  const quiet = { watch: false, restartWindow: '5m' } as const;
+  const quiet = { watch: false, restartWindow: '5m', report: false } as const;
   assert.equal(podOf(quiet).automountServiceAccountToken, false);
   for (const asks of [
     { watch: true },
@@ -120,8 +121,8 @@ test('there is a token only where something asks the API server, and the rights 
     { report: true },
   ] as const)
     assert.equal(podOf({ ...quiet, ...asks }).automountServiceAccountToken, true);
-  assert.equal(podOf({ watch: false, restart: 'never' }).automountServiceAccountToken, false);
-  const rules = agentRbac({}).flatMap((object) => (object['rules'] as Record<string, string[]>[]) ?? []);
+  assert.equal(podOf({ watch: false, restart: 'never', report: false }).automountServiceAccountToken, false);
+  const rules = agentRbac({ report: false }).flatMap((object) => (object['rules'] as Record<string, string[]>[]) ?? []);
   assert.deepEqual(
     rules.map(({ resources, resourceNames, verbs }) =>
       [resources, resourceNames, verbs].map((one) => one?.join()).join(' '),
@@ -140,14 +141,18 @@ test('there is a token only where something asks the API server, and the rights 
   );
 });
 
-test('reports take a token and rights of their own, and are off by default', () => {
-  assert.equal(podOf({ report: true }).automountServiceAccountToken, true);
-  const more = agentRbac({ report: true }).filter(({ kind }) => kind.startsWith('ClusterRole'));
+test('reports take a token, rights of their own, and a policy that binds them to the node; they are on by default', () => {
+  const quiet = { watch: false, restartWindow: '5m' } as const;
+  assert.equal(podOf(quiet).automountServiceAccountToken, true);
+  const more = agentRbac({}).filter(({ kind }) => kind.startsWith('ClusterRole'));
   assert.deepEqual(
     more.map(({ kind }) => kind),
     ['ClusterRole', 'ClusterRoleBinding'],
   );
-  assert.doesNotMatch(JSON.stringify(agentRbac({})), /ClusterRole|pullstatuses|events/);
+  const none = JSON.stringify([...agentRbac({ report: false }), ...agentBounds({ report: false })]);
+  assert.doesNotMatch(none, /ClusterRole|pullstatuses|events/);
+  assert.deepEqual(agentBounds({ shape: 'upstream' }), []);
+  assert.match(JSON.stringify(agentBounds({})), /system:serviceaccount:kube-system:global-pull-secret-syncer/);
 });
 
 test('privileged by default; restricted keeps the needed capabilities and takes an SELinux type', () => {
@@ -174,8 +179,9 @@ test('nodes beside the eligible ones are reached by an affinity instead of the s
   assert.match(text, /karpenter\.sh\/nodepool/);
 });
 
-test('without watch and turns the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
-  const roles = agentRbac({ watch: false, restart: 'never' }).filter((object) => object.kind === 'Role');
+test('without watch, turns and reports the Roles grant get on named Secrets in both namespaces, and nothing else', () => {
+  const quiet = { watch: false, restart: 'never', report: false } as const;
+  const roles = agentRbac(quiet).filter((object) => object.kind === 'Role');
   assert.deepEqual(
     roles.map((object) => [object.metadata.namespace, object['rules']]),
     [

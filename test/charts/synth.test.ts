@@ -118,7 +118,7 @@ test('cdk8s synth runs it, into the folder and to standard output', async () => 
 
 test('"-" prints every object', async () => {
   const ran = await folder.synth(['--to', '-']);
-  assert.equal((ran.stdout.match(/^---$/gm) ?? []).length, 30);
+  assert.equal((ran.stdout.match(/^---$/gm) ?? []).length, 34);
   assert.doesNotMatch(ran.stdout, /kind: Kustomization/);
 });
 

@@ -23,11 +23,11 @@ test('the least and the most that can be said', () => {
     healthPort: 1234,
     logLevel: 'debug',
     janitor: true,
-    report: true,
+    report: false,
     watch: false,
   });
   const all = agentOptions(most, {});
-  assert.deepEqual([flags.report, all.report], [false, true]);
+  assert.deepEqual([flags.report, all.report], [true, false]);
   assert.deepEqual([flags.watch, all.watch], [true, false]);
   assert.deepEqual(
     [all.healthPort, all.restart, all.foreign, all.windowMs, all.slots, all.logLevel, all.janitorFolder],

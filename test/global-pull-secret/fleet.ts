@@ -53,8 +53,10 @@ export class Fleet {
   readonly management: ObjectStore = new ObjectStore();
   readonly #options: Readonly<Record<string, unknown>>;
 
+  /** Without options no agent reports: none runs here. */
   constructor(options: Readonly<Record<string, unknown>> = {}) {
-    this.#options = options;
+    const { agent = {} } = options as { readonly agent?: object };
+    this.#options = { ...options, agent: { report: false, ...agent } };
   }
 
   reconcile(now: Date = NOW): OfflineResult {

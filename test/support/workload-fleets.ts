@@ -103,7 +103,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
     {
       name: 'a',
       systems: {
-        'global-pull-secret': { agent: { watch: false, restart: 'never' } },
+        'global-pull-secret': { agent: { watch: false, restart: 'never', report: false } },
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'manual', caBundle: 'YQ==' } },
         'credential-provider': { installer: { uninstall: true } },
         'pull-secret-adapter': {

@@ -1,6 +1,8 @@
 /** The node agent's objects in the hosted cluster: applied by us, or expected from git. */
 import {
+  AGENT_POLICY_NAME,
   additionalSecretPolicies,
+  agentBounds,
   agentDaemonSet,
   agentRbac,
   POLICY_NAME,
@@ -59,7 +61,7 @@ export const AGENT_READS: readonly Read[] = [
     namespace: NAMES.namespace,
     labelSelector: OWNED,
   },
-  ...[POLICY_NAME, `${POLICY_NAME}-deny`].flatMap((name) =>
+  ...[POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME].flatMap((name) =>
     ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
       (kind): Read => ({ role: 'hosted', apiVersion: 'admissionregistration.k8s.io/v1', kind, name }),
     ),
@@ -113,7 +115,7 @@ export function agentObjects(
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
-  return [pullStatusCrd(), ...rbac, ...workload, ...additionalSecretPolicies(options.enforce)]
+  return [pullStatusCrd(), ...rbac, ...agentBounds(options.agent), ...workload, ...additionalSecretPolicies(options.enforce)]
     .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
     .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
 }

@@ -2,6 +2,7 @@
  * Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
  * concluded from the absence of a report. Pure.
  */
+import { reports } from '../../../charts/global-pull-secret/options.ts';
 import type { Problem, Read, World } from '../../controller/contract.ts';
 import type { Condition, ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import {
@@ -74,7 +75,7 @@ function agentsReport(
   { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
   daemonSet: KubeObject | undefined,
 ): boolean {
-  if (delivery === 'reconciler') return agent.report === true && agent.shape !== 'upstream';
+  if (delivery === 'reconciler') return reports(agent);
   const spec = daemonSet?.spec as
     | { readonly template?: { readonly spec?: { readonly containers?: readonly { command?: unknown }[] } } }
     | undefined;
