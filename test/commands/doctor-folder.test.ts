@@ -72,5 +72,36 @@ test('names the node that the pull secret of the cluster is not brought to', asy
   assert.equal(labelled.code, 0, labelled.stdout);
 });
 
+test('says why a node lacks what the pull secret of the cluster says by now', async () => {
+  const report = (verdicts: readonly object[]): object => ({
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullStatus',
+    metadata: { name: 'secret-original-pull-secret', namespace: 'kube-system' },
+    status: { verdicts },
+  });
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'late', namespace: 'shop' },
+    spec: { nodeName: 'n', containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+  };
+  const examine = async (subject: string) => {
+    const verdict = { subject, verdict: 'Pending', reason: 'NotReported', message: 'no agent has reported' };
+    writeFileSync(
+      join(folder, 'dump.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, report([verdict])] }),
+    );
+    return runProcess([process.execPath, main, 'doctor', 'late', '-n', 'shop', '--from', folder]);
+  };
+  const behind = await examine('node n');
+  assert.equal(behind.code, 1, behind.stdout);
+  assert.match(
+    behind.stdout,
+    /broken +node +Node\/n: lacks the cluster's pull secret as it is now \(NotReported\): no agent has reported/,
+  );
+  const other = await examine('node m');
+  assert.equal(other.code, 0, other.stdout);
+});
+
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 test.run();

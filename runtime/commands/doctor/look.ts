@@ -13,7 +13,9 @@ import { describeObject, type KubeObject, type SecretObject } from '../../rules/
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
+  nodeSubject,
   pullStatusName,
+  type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
 import type { NodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
@@ -62,7 +64,9 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
       const node = nodeOf(spec);
       return [
         { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
-        ...(node === undefined ? [] : reportsOf(node).map((report) => ({ ...PULL_STATUS, ...report }))),
+        ...(node === undefined
+          ? []
+          : [SYNC_REPORT, ...reportsOf(node)].map((report) => ({ ...PULL_STATUS, ...report }))),
       ];
     },
   ];
@@ -245,6 +249,25 @@ function nodeOf(spec: PlainPodSpec): string | undefined {
   return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
 }
 
+/** Where the reconciler says which nodes lack what it wrote, and why. */
+const SYNC_REPORT = {
+  namespace: GLOBAL_PULL_SECRET.namespace,
+  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
+};
+
+/** A node that has not what the cluster's pull secret says by now. */
+function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
+  const report = store.get({ ...PULL_STATUS, ...SYNC_REPORT });
+  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly Verdict[] };
+  return verdicts
+    .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
+    .map(({ reason, message }) => ({
+      object: `Node/${node}`,
+      message: `lacks the cluster's pull secret as it is now (${reason}): ${message}`,
+      onNode: true,
+    }));
+}
+
 /** Where the agent and the installer of a node report. */
 function reportsOf(node: string): readonly { readonly namespace: string; readonly name: string }[] {
   const { namespace } = GLOBAL_PULL_SECRET;
@@ -262,6 +285,7 @@ function troublesIn(store: ObjectStore, namespace: string, spec: PlainPodSpec): 
   const ofNode = node === undefined ? [] : reportsOf(node);
   return [
     ...here.flatMap((object) => troubleOf(object, false)),
+    ...(node === undefined ? [] : behindIn(store, node)),
     ...ofNode.flatMap((report) => {
       const object = store.get({ ...PULL_STATUS, ...report });
       return object === undefined ? [] : troubleOf(object, true);

@@ -12,6 +12,7 @@ import {
 } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import {
+  nodeSubject,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
   pullStatusName,
@@ -147,7 +148,7 @@ export function behindVerdicts({ behind }: NodeTruth): readonly Verdict[] {
   return [
     ...behind.slice(0, MAX_NODE_VERDICTS).map(
       ({ node, reason, why }): Verdict => ({
-        subject: `node ${node}`,
+        subject: nodeSubject(node),
         verdict: 'Pending',
         reason,
         message: why,

@@ -84,6 +84,11 @@ export function pullStatusName(kind: string, name: string): string {
   return `${kind.toLowerCase()}-${name}`.slice(0, 253);
 }
 
+/** Subject of a verdict on a node. */
+export function nodeSubject(node: string): string {
+  return `node ${node}`;
+}
+
 function limited(verdicts: readonly Verdict[]): readonly Verdict[] {
   if (verdicts.length <= MAX_VERDICTS) return verdicts;
   const rest = verdicts.length - MAX_VERDICTS + 1;
