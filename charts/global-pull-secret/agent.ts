@@ -127,10 +127,7 @@ function agentPod(options: AgentOptions): PodSpec {
 
 function asksApiServer(options: AgentOptions): boolean {
   return (
-    options.watch !== false ||
-    reports(options) ||
-    options.restartSlots !== undefined ||
-    booksTurns(options)
+    options.watch !== false || reports(options) || options.restartSlots !== undefined || booksTurns(options)
   );
 }
 

@@ -5,8 +5,8 @@ import { agentCommand } from '../../charts/global-pull-secret/agent-command.ts';
 import {
   type AgentOptions,
   additionalSecretPolicies,
-  agentDaemonSet,
   agentBounds,
+  agentDaemonSet,
   agentRbac,
   syncObjects,
 } from '../../charts/global-pull-secret/objects.ts';
@@ -122,7 +122,9 @@ test('there is a token only where something asks the API server, and the rights 
   ] as const)
     assert.equal(podOf({ ...quiet, ...asks }).automountServiceAccountToken, true);
   assert.equal(podOf({ watch: false, restart: 'never', report: false }).automountServiceAccountToken, false);
-  const rules = agentRbac({ report: false }).flatMap((object) => (object['rules'] as Record<string, string[]>[]) ?? []);
+  const rules = agentRbac({ report: false }).flatMap(
+    (object) => (object['rules'] as Record<string, string[]>[]) ?? [],
+  );
   assert.deepEqual(
     rules.map(({ resources, resourceNames, verbs }) =>
       [resources, resourceNames, verbs].map((one) => one?.join()).join(' '),
@@ -152,7 +154,10 @@ test('reports take a token, rights of their own, and a policy that binds them to
   const none = JSON.stringify([...agentRbac({ report: false }), ...agentBounds({ report: false })]);
   assert.doesNotMatch(none, /ClusterRole|pullstatuses|events/);
   assert.deepEqual(agentBounds({ shape: 'upstream' }), []);
-  assert.match(JSON.stringify(agentBounds({})), /system:serviceaccount:kube-system:global-pull-secret-syncer/);
+  assert.match(
+    JSON.stringify(agentBounds({})),
+    /system:serviceaccount:kube-system:global-pull-secret-syncer/,
+  );
 });
 
 test('privileged by default; restricted keeps the needed capabilities and takes an SELinux type', () => {

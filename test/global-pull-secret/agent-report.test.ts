@@ -166,18 +166,21 @@ else {
     );
     assert.equal(await statusOf('worker-1'), 'allowed');
     const eventOn = (name: string): Promise<string> =>
-      asPod(`/apis/events.k8s.io/v1/namespaces/default/events/e-${name}?fieldManager=pullwright-agent&force=true`, {
-        apiVersion: 'events.k8s.io/v1',
-        kind: 'Event',
-        metadata: { name: `e-${name}`, namespace: 'default' },
-        eventTime: '2026-01-01T00:00:00.000000Z',
-        reportingController: 'a',
-        reportingInstance: 'b',
-        action: 'c',
-        reason: 'd',
-        type: 'Normal',
-        regarding: { apiVersion: 'v1', kind: 'Node', name },
-      });
+      asPod(
+        `/apis/events.k8s.io/v1/namespaces/default/events/e-${name}?fieldManager=pullwright-agent&force=true`,
+        {
+          apiVersion: 'events.k8s.io/v1',
+          kind: 'Event',
+          metadata: { name: `e-${name}`, namespace: 'default' },
+          eventTime: '2026-01-01T00:00:00.000000Z',
+          reportingController: 'a',
+          reportingInstance: 'b',
+          action: 'c',
+          reason: 'd',
+          type: 'Normal',
+          regarding: { apiVersion: 'v1', kind: 'Node', name },
+        },
+      );
     assert.match(await eventOn('worker-2'), /the agent of a node reports on that node alone/);
     assert.equal(await eventOn('worker-1'), 'allowed');
     pod.close();

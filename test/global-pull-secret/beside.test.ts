@@ -261,7 +261,8 @@ else {
         assert.notEqual(made, undefined);
         assert.notEqual(made?.metadata['uid'], uid);
         assert.equal(await hosted.get(GLOBAL), undefined);
-        assert.match(await readiness(), /^True Copied/);
+        // No agent runs here.
+        assert.match(await readiness(), /^False NodesBehind used on 0 of 1 nodes/);
       },
       { withinMs: 60_000 },
     );

@@ -80,7 +80,7 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
     [
       '~ automountServiceAccountToken: false -> true',
       '~ containers[global-pull-secret-syncer].image: "ghcr.io/pullwright/pullwright:0.1.0" -> "registry.example.com/pullwright/pullwright:0.1.0"',
-      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=29447","--watch"]',
+      '~ containers[global-pull-secret-syncer].command: ["/usr/bin/pullwright","agent","--health-port=9447"] -> ["/usr/bin/pullwright","agent","--health-port=29447","--watch","--report"]',
       '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
       '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
       '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',

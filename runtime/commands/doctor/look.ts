@@ -11,9 +11,9 @@ import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
 import {
+  nodeSubject,
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
-  nodeSubject,
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
