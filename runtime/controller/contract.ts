@@ -59,6 +59,8 @@ export interface Read {
   readonly values?: 'budget';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
+  /** The account may lack the right to it: said once, {@link World.isUnreadable} tells, and the rest goes on. */
+  readonly dispensable?: boolean;
   /** Only in folders, to show what will become of objects that no API server has seen: a cluster is not asked for it. */
   readonly preview?: boolean;
 }
@@ -123,6 +125,8 @@ export interface World {
   trial(one: PodTrial): TrialAnswer | undefined;
   /** Whether a write of the object was refused because somebody else's has the name, which no read shows. */
   isTaken(ref: Ref): boolean;
+  /** Whether the account may not read the object of a dispensable {@link Read}: that it is not seen says nothing then. */
+  isUnreadable(ref: Ref): boolean;
   /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */
   serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
 }

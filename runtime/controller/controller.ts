@@ -158,6 +158,7 @@ export class Controller {
       fact: (need) => facts.get(need),
       trial: (one) => this.#trials.get(one),
       isTaken: (ref) => this.#taken.has(ref),
+      isUnreadable: (ref) => this.#readings.isUnreadable(ref),
     });
   }
 

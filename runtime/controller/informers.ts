@@ -1,4 +1,5 @@
 /** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
+import { isApiError } from '../kube/api-error.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Cluster } from './cluster.ts';
@@ -8,6 +9,7 @@ import {
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
   type Read,
+  type Ref,
   type Role,
   type Scope,
 } from './contract.ts';
@@ -97,6 +99,18 @@ export class Readings {
     );
   }
 
+  /** Whether the account may not read the object, and goes on without it. */
+  isUnreadable(ref: Ref): boolean {
+    return this.#readings.some(
+      ({ read, source }) =>
+        read.role === ref.role &&
+        read.kind === ref.kind &&
+        read.apiVersion === ref.apiVersion &&
+        readName(read, this.#options.scope) === ref.name &&
+        isDispensed(read, source),
+    );
+  }
+
   #statusChanged(read: Read, source: Source): void {
     this.#say(read, source);
     if (this.#synced && source.status.error === undefined) this.#options.onReadable();
@@ -157,5 +171,13 @@ function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undef
 }
 
 function isSettled({ read, source }: Reading): boolean {
-  return source.status.is === 'synced' || (source.status.is === 'missing' && read.optional === true);
+  return (
+    source.status.is === 'synced' ||
+    (source.status.is === 'missing' && read.optional === true) ||
+    isDispensed(read, source)
+  );
+}
+
+function isDispensed({ dispensable }: Read, { status }: Source): boolean {
+  return dispensable === true && isApiError(status.error, 403);
 }

@@ -15,6 +15,8 @@ export interface WorldInput {
   readonly fact: (need: Need) => Fact | undefined;
   /** @default nothing was tried */
   readonly trial?: (one: PodTrial) => TrialAnswer | undefined;
+  /** Whether the account may not read what covers the object. @default {() => false} */
+  readonly isUnreadable?: (ref: Ref) => boolean;
   /** @default {() => false} */
   readonly isTaken?: (ref: Ref) => boolean;
 }
@@ -46,6 +48,7 @@ export function worldView(input: WorldInput): World {
     fact: input.fact,
     trial: (one) => input.trial?.(one),
     isTaken: (ref) => input.isTaken?.(ref) ?? false,
+    isUnreadable: (ref) => input.isUnreadable?.(ref) ?? false,
     serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };
 }

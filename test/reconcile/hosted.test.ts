@@ -5,10 +5,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import type { Rule } from '../control-plane/users.ts';
 import { suite } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
-import { additional, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
+import { additional, GLOBAL, hostedControlPlane, inKubeSystem, pullSecret, registriesOf } from './scene.ts';
 import { startTwoPlanes } from './two-planes.ts';
 
 const test = suite('reconcile --discover');
@@ -30,20 +31,19 @@ else {
     await management.apply(kubeconfigSecret(namespace, kubeconfig));
     await management.apply(hostedControlPlane(name));
   };
-  const rights = await management.user({
-    name: 'discovery',
-    cluster: [
-      { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
-      { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
-      { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
-      {
-        apiGroups: [''],
-        resources: ['secrets'],
-        resourceNames: ['pull-secret', 'combined-pull-secret'],
-        verbs: ['get', 'list', 'watch'],
-      },
-    ],
-  });
+  const rightsOn = (...secrets: string[]): readonly Rule[] => [
+    { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['secrets'], resourceNames: ['admin-kubeconfig'], verbs: ['get'] },
+    {
+      apiGroups: [''],
+      resources: ['secrets'],
+      resourceNames: secrets,
+      verbs: ['get', 'list', 'watch'],
+    },
+  ];
+  // As an older version had them.
+  const rights = await management.user({ name: 'discovery', cluster: rightsOn('pull-secret') });
   const config = `${management.folder}/config.yaml`;
   writeFileSync(
     config,
@@ -68,6 +68,21 @@ else {
     );
     const ready = await fetch(`http://127.0.0.1:${await process.port('health')}/readyz`);
     assert.equal(ready.status, 200);
+  });
+
+  test('a right that came with this version and is not there yet holds up nothing, and is named', async () => {
+    const platformStatus = inKubeSystem(
+      'PullStatus',
+      'secret-original-pull-secret',
+      'pullwright.dev/v1alpha1',
+    );
+    const says = async (): Promise<string> =>
+      JSON.stringify((await hosted.get(platformStatus))?.['status']?.verdicts);
+    await eventually(async () => assert.match(await says(), /"CombinedUnreadable"/));
+    await management.user({ name: 'discovery', cluster: rightsOn('pull-secret', 'combined-pull-secret') });
+    await eventually(async () => assert.doesNotMatch(await says(), /CombinedUnreadable/), {
+      withinMs: 60_000,
+    });
   });
 
   test('rotation of one platform pull secret reaches its hosted cluster', async () => {

@@ -16,6 +16,7 @@ import {
   NODE_HOLDS_REMOVAL,
   type RemovalOptions,
   removalText,
+  UNJUDGED,
 } from '../../rules/docker-config/removal-guard.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { decodeUtf8 } from '../../rules/go/bytes.ts';
@@ -141,7 +142,8 @@ function guardOf(
   const text = redact(decodeUtf8(reveal(source.bytes)));
   if (source.judged === judgedMark(text)) return undefined;
   const all = [...confirmed, ...(source.confirmed ?? [])];
-  return { options: removals, confirmed: all, now: new Date(now()) };
+  const options = source.judged === UNJUDGED ? { ...removals, share: 0 } : removals;
+  return { options, confirmed: all, now: new Date(now()) };
 }
 
 function problemOf(

@@ -115,7 +115,13 @@ export function agentObjects(
   );
   const workload = state.usable ? [daemonSet(options, state)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
-  return [pullStatusCrd(), ...rbac, ...agentBounds(options.agent), ...workload, ...additionalSecretPolicies(options.enforce)]
+  return [
+    pullStatusCrd(),
+    ...rbac,
+    ...agentBounds(options.agent),
+    ...workload,
+    ...additionalSecretPolicies(options.enforce),
+  ]
     .filter((object) => !isFromGit(world.get(refOf('hosted', object))))
     .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { adopt: true } : {}) }));
 }

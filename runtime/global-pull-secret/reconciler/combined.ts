@@ -42,6 +42,7 @@ export function planCombined(world: World, input: CombinedInput): CombinedPlan {
   if (world.scope.hostedCluster === undefined) return NOTHING;
   const namespace = world.scope.controlPlaneNamespace;
   const ref: Ref = { ...COMBINED, namespace };
+  if (world.isUnreadable(ref)) return { apply: [], keep: [ref], verdicts: [unreadable(ref)] };
   const present = world.get(ref);
   if (input.own && (present === undefined || isHeldByUs(present)))
     return {
@@ -51,6 +52,16 @@ export function planCombined(world: World, input: CombinedInput): CombinedPlan {
     };
   if (present === undefined) return NOTHING;
   return { apply: [], keep: [ref], verdicts: [judged(present, input)] };
+}
+
+function unreadable({ kind, namespace, name }: Ref): Verdict {
+  return {
+    subject: describeObject({ kind, namespace, name }),
+    verdict: 'Warning',
+    reason: 'CombinedUnreadable',
+    message:
+      'whether image imports have what nodes have is not known: this account may not read the Secret; apply the rights that came with this version',
+  };
 }
 
 function write(namespace: string, value: Redacted<string>, present: KubeObject | undefined): ApplyObject {

@@ -1,8 +1,9 @@
 /** The one builder of every pull Secret that is written at run time. */
+import { UNJUDGED } from '../../rules/docker-config/removal-guard.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import type { Redacted } from '../../rules/redacted.ts';
-import { judgedMarkOf } from './platform.ts';
+import { type Redacted, redact } from '../../rules/redacted.ts';
+import { judgedMarkOf, toBase64 } from './platform.ts';
 
 /** Input of {@link pullSecretObject}. */
 export interface PullSecretInput {
@@ -14,6 +15,8 @@ export interface PullSecretInput {
   readonly type?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** Whether nodes are to hold whatever the document lacks. @default {false} */
+  readonly unjudged?: boolean;
 }
 
 /**
@@ -43,6 +46,9 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
       ...(annotations === undefined ? {} : { annotations }),
     },
     type: input.type ?? 'kubernetes.io/dockerconfigjson',
-    data: { [NAMES.dataKey]: input.value, [NAMES.judgedKey]: judgedMarkOf(input.value) },
+    data: {
+      [NAMES.dataKey]: input.value,
+      [NAMES.judgedKey]: input.unjudged === true ? toBase64(redact(UNJUDGED)) : judgedMarkOf(input.value),
+    },
   };
 }

@@ -13,7 +13,9 @@ import {
   type HeldEntryRemoval,
   heldEntryRemoval,
   judgedMark,
+  lostRemoval,
   type RemovalInput,
+  UNJUDGED,
 } from '../../rules/docker-config/removal-guard.ts';
 import { encodeUsable, type UsablePart, usablePart } from '../../rules/docker-config/usable.ts';
 import type { JsonNode } from '../../rules/go/json.ts';
@@ -73,10 +75,12 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   const { text, config, verbatim } = read;
   const copyText = input.copy === undefined ? input.lastText : secretText(input.copy);
   const before = readableEntries(copyText);
-  const held = heldEntryRemoval({ before, after: config.entries, ...input.removal });
+  const held =
+    heldEntryRemoval({ before, after: config.entries, ...input.removal }) ??
+    (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
   const part = usablePart(config);
-  const asItIs = part.whole && held === undefined;
+  const asItIs = part.whole && heldEntries.length === 0;
   return {
     ok: true,
     text,
@@ -85,6 +89,13 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
     ...(held === undefined ? {} : { held }),
     heldEntries,
   };
+}
+
+/** The copy that held a removal is gone, or was made anew without what it held; and there is no merge that has it. */
+function keepsNothing({ copy, lastText }: PlatformInput): boolean {
+  if (copy === undefined) return lastText === undefined;
+  const mark = (copy as SecretObject).data?.[NAMES.judgedKey];
+  return mark !== undefined && reveal(fromBase64(mark)) === UNJUDGED;
 }
 
 interface ReadPlatform {

@@ -48,7 +48,8 @@ const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', na
 
 const READS: readonly Read[] = [
   { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
-  { ...COMBINED, namespace: CONTROL_PLANE_NAMESPACE },
+  // New rights are not there yet when a new program starts: what nodes get does not hang on it.
+  { ...COMBINED, namespace: CONTROL_PLANE_NAMESPACE, dispensable: true },
   ...[NAMES.additional, NAMES.original, NAMES.global].map(
     (name): Read => ({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name }),
   ),
@@ -204,6 +205,7 @@ function ownedWrites(
 
 function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
   const writes: Apply[] = [];
+  const unjudged = plan.held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
     // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
     const type = (secrets.original as SecretObject | undefined)?.type;
@@ -211,6 +213,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       name: NAMES.original,
       namespace: NAMES.namespace,
       value: plan.original.value,
+      unjudged,
       ...(type === undefined ? {} : { type }),
       ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
     });
@@ -224,6 +227,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
         name: NAMES.global,
         namespace: NAMES.namespace,
         value: plan.global.value,
+        unjudged,
         annotations,
       }),
       adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),

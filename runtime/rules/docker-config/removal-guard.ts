@@ -34,10 +34,10 @@ export interface RemovalOptions {
 export interface HeldEntryRemoval {
   /** Names the removal in the annotation that confirms it. Says nothing of any credential. */
   readonly hash: string;
-  readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share';
+  readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share' | 'CopyDeleted';
   /** A sentence without its end: `removes all 3 registries`. */
   readonly message: string;
-  /** Keys that stay for now. */
+  /** Keys that stay for now; none where only nodes know them. */
   readonly keys: readonly string[];
   /** When it was first held, RFC 3339. */
   readonly since: string;
@@ -91,11 +91,16 @@ export function heldEntryRemoval(input: RemovalInput): HeldEntryRemoval | undefi
   const judged = judge(input, gone) ?? (input.held?.hash === hash ? ofShare(input.before, gone) : undefined);
   if (judged === undefined || input.confirmed.includes(hash)) return undefined;
   const since = input.held?.hash === hash ? input.held.since : input.now.toISOString();
-  const held = { hash, ...judged, keys, since };
-  const { delayMs } = input.options;
+  return whileWaiting({ hash, ...judged, keys, since }, input);
+}
+
+function whileWaiting(
+  held: HeldEntryRemoval,
+  { options: { delayMs }, now }: Pick<RemovalInput, 'options' | 'now'>,
+): HeldEntryRemoval | undefined {
   if (delayMs === undefined) return held;
-  const until = new Date(Date.parse(since) + delayMs);
-  const waitMs = until.getTime() - input.now.getTime();
+  const until = new Date(Date.parse(held.since) + delayMs);
+  const waitMs = until.getTime() - now.getTime();
   return waitMs > 0 ? { ...held, until: until.toISOString(), waitMs } : undefined;
 }
 
@@ -124,11 +129,30 @@ function covers(entries: readonly Keyed[], repository: string): boolean {
   return entries.some(({ key }) => repository === key.meaning || repository.startsWith(`${key.meaning}/`));
 }
 
+/**
+ * A removal whose entries went with the copy that held them: until it is confirmed, nobody but the nodes knows what they would lose,
+ * so that they hold all of it.
+ */
+export function lostRemoval({
+  held,
+  confirmed,
+  options,
+  now,
+}: Pick<RemovalInput, 'held' | 'confirmed' | 'options' | 'now'>): HeldEntryRemoval | undefined {
+  if (held === undefined || confirmed.includes(held.hash)) return undefined;
+  const message = 'had lost entries when the copy that kept them was deleted';
+  return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, { options, now });
+}
+
+/** In place of a mark: nothing of what the document lacks may go. */
+export const UNJUDGED = 'unjudged';
+
 /** Keys that a sentence names. */
 const MAX_NAMES = 5;
 
 /** What a removal takes, for a sentence: `removes all 2 registries: "a.io", "b.io"`. */
 export function removalText({ message, keys }: HeldEntryRemoval): string {
+  if (keys.length === 0) return `${message}: those that nodes have`;
   const names = keys
     .slice(0, MAX_NAMES)
     .map((key) => `"${key}"`)

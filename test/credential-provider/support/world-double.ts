@@ -94,6 +94,7 @@ export function worldOf(objects: readonly KubeObject[], isHosted = false): World
     fact: () => undefined,
     trial: () => undefined,
     isTaken: () => false,
+    isUnreadable: () => false,
     serves: () => true,
   };
 }
