@@ -75,9 +75,7 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
   const { text, config, verbatim } = read;
   const copyText = input.copy === undefined ? input.lastText : secretText(input.copy);
   const before = readableEntries(copyText);
-  const held =
-    heldEntryRemoval({ before, after: config.entries, ...input.removal }) ??
-    (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
+  const held = heldOf(input, before, config.entries);
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
   const part = usablePart(config);
   const asItIs = part.whole && heldEntries.length === 0;
@@ -89,6 +87,15 @@ export function planPlatform(input: PlatformInput): PlatformPlan {
     ...(held === undefined ? {} : { held }),
     heldEntries,
   };
+}
+
+function heldOf(
+  input: PlatformInput,
+  before: readonly DockerConfigEntry[],
+  after: readonly DockerConfigEntry[],
+): HeldEntryRemoval | undefined {
+  const seen = heldEntryRemoval({ before, after, ...input.removal });
+  return seen ?? (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
 }
 
 /** The copy that held a removal is gone, or was made anew without what it held; and there is no merge that has it. */
