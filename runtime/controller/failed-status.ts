@@ -23,8 +23,8 @@ export function isLasting({ disposition, code }: Problem): boolean {
 }
 
 /**
- * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`. A status that is not ready, or has no
- * condition `Ready`, comes back as it is: it has its own reason.
+ * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`, and of `Reconciling=True`: what waits by itself
+ * waits in vain. A status that is stalled, or has no condition `Ready`, comes back as it is: it has its own reason.
  *
  * @param present conditions that the object has now, for the times of transition
  * @example
@@ -46,7 +46,8 @@ export function failedStatus(
 ): Readonly<Record<string, unknown>> {
   const wanted = conditionsIn(status['conditions']);
   const ready = wanted.find(({ type }) => type === 'Ready');
-  if (ready?.status !== 'True') return status;
+  const goesOn = wanted.some(({ type, status }) => type === 'Reconciling' && status === 'True');
+  if (ready === undefined || (ready.status !== 'True' && !goesOn)) return status;
   const text = { reason: code, message: hint === undefined ? message : `${message}. ${hint}` };
   const failed = [
     { ...ready, ...text, status: 'False' as const },

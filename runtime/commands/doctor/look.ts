@@ -3,20 +3,10 @@ import type { ObjectStore } from '../../controller/store.ts';
 import { lookupForContainers } from '../../rules/auth-lookup/containers.ts';
 import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts';
 import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/auth-lookup/kubelet.ts';
-import { installerStatusName } from '../../rules/credential-provider/report-names.ts';
 import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
-import type { Condition } from '../../rules/kubernetes/conditions.ts';
-import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
-import {
-  nodeSubject,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-  type Verdict,
-} from '../../rules/kubernetes/pull-status.ts';
 import type { NodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
 import { nodeNameOf } from '../explain/node-file.ts';
@@ -34,9 +24,9 @@ import {
   podSpecOf,
 } from '../pod-spec.ts';
 import { complaintIn, providerFailure } from './complaint.ts';
+import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
 import { providerMayRead } from './rights.ts';
 
-const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** Kinds beside those of `explain`. */
@@ -51,7 +41,7 @@ export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[
 }
 
 /** Kinds of a folder beside those of `explain`. */
-export const DOCTOR_FOLDER_KINDS: readonly string[] = ['Event', PULL_STATUS_KIND, 'Role', 'RoleBinding'];
+export const DOCTOR_FOLDER_KINDS: readonly string[] = ['Event', PULL_STATUS.kind, 'Role', 'RoleBinding'];
 
 /** What is named by the pod: its ServiceAccount, and the report of its node. */
 export function doctorNext(puller: PodPuller): readonly NextKinds[] {
@@ -64,9 +54,7 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
       const node = nodeOf(spec);
       return [
         { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
-        ...(node === undefined
-          ? []
-          : [SYNC_REPORT, ...reportsOf(node)].map((report) => ({ ...PULL_STATUS, ...report }))),
+        ...(node === undefined ? [] : reportsAbout(node)),
       ];
     },
   ];
@@ -115,7 +103,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, 
         ? notInjectedInto(store, template, ownSecrets(spec))
         : lackingIn(store, world, template, namespace)),
     ],
-    troubles: troublesIn(store, namespace, spec),
+    troubles: troublesIn(store, namespace, nodeOf(spec)),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     ...(complaint === undefined ? {} : { complaint }),
     unread,
@@ -247,56 +235,4 @@ function providerIn(store: ObjectStore): {
 
 function nodeOf(spec: PlainPodSpec): string | undefined {
   return typeof spec['nodeName'] === 'string' && spec['nodeName'] !== '' ? spec['nodeName'] : undefined;
-}
-
-/** Where the reconciler says which nodes lack what it wrote, and why. */
-const SYNC_REPORT = {
-  namespace: GLOBAL_PULL_SECRET.namespace,
-  name: pullStatusName('Secret', GLOBAL_PULL_SECRET.original),
-};
-
-/** A node that has not what the cluster's pull secret says by now. */
-function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
-  const report = store.get({ ...PULL_STATUS, ...SYNC_REPORT });
-  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly Verdict[] };
-  return verdicts
-    .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
-    .map(({ reason, message }) => ({
-      object: `Node/${node}`,
-      message: `lacks the cluster's pull secret as it is now (${reason}): ${message}`,
-      onNode: true,
-    }));
-}
-
-/** Where the agent and the installer of a node report. */
-function reportsOf(node: string): readonly { readonly namespace: string; readonly name: string }[] {
-  const { namespace } = GLOBAL_PULL_SECRET;
-  return [pullStatusName('Node', node), installerStatusName(node)].map((name) => ({ namespace, name }));
-}
-
-/** Reports that are not in order: those of the namespace about Secrets that are brought here, and that of the node. */
-function troublesIn(store: ObjectStore, namespace: string, spec: PlainPodSpec): DoctorInput['troubles'] {
-  const node = nodeOf(spec);
-  const here = store
-    .list(PULL_STATUS, namespace)
-    .filter(
-      (object) => (object.status as { reporter?: string } | undefined)?.reporter === 'pull-secret-injection',
-    );
-  const ofNode = node === undefined ? [] : reportsOf(node);
-  return [
-    ...here.flatMap((object) => troubleOf(object, false)),
-    ...(node === undefined ? [] : behindIn(store, node)),
-    ...ofNode.flatMap((report) => {
-      const object = store.get({ ...PULL_STATUS, ...report });
-      return object === undefined ? [] : troubleOf(object, true);
-    }),
-  ];
-}
-
-function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles'] {
-  const { conditions = [] } = (object.status ?? {}) as { readonly conditions?: readonly Condition[] };
-  const ready = conditions.find(({ type }) => type === 'Ready');
-  if (ready?.status !== 'False') return [];
-  const { namespace, name } = object.metadata;
-  return [{ object: describeObject({ kind: object.kind, namespace, name }), message: ready.message, onNode }];
 }
