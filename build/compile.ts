@@ -1,5 +1,6 @@
 /** Compiles `runtime/bin/main.ts` and everything it can reach into one executable. */
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/bin/tuning.ts';
 import { type Arch, baseRuntime } from './base.ts';
@@ -35,9 +36,9 @@ const FLAGS: readonly string[] = [
   '--no-compile-autoload-bunfig',
   '--no-compile-autoload-tsconfig',
   '--no-compile-autoload-package-json',
-  '--external=x11',
-  '--external=usocket',
 ];
+const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
+const ENTRY = 'runtime/bin/main.ts';
 
 /** Builds one executable. Offline, but for another architecture's runtime the first time. */
 export function compile(options: CompileOptions): void {
@@ -46,17 +47,18 @@ export function compile(options: CompileOptions): void {
   const work = mkdtempSync(join(dirname(outfile), '.build-'));
   // The compiled file knows itself by the name it was built under, so both architectures are built under the same one.
   const built = join(work, 'pullwright');
-  const compiler = baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
+  const compiler = ownRuntime(root);
   try {
     runTool(
       [
         compiler,
         'build',
         ...FLAGS,
+        ...EXTERNAL,
         `--target=bun-linux-${arch}`,
         `--compile-executable-path=${baseRuntime(root, arch)}`,
         `--outfile=${built}`,
-        options.entry ?? join(root, 'runtime/bin/main.ts'),
+        options.entry ?? join(root, ENTRY),
       ],
       root,
     );
@@ -65,4 +67,24 @@ export function compile(options: CompileOptions): void {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Paths of all modules that the program can reach, relative to `root`: those that are in every executable. */
+export function bundledModules(root: string): readonly string[] {
+  const work = mkdtempSync(join(tmpdir(), 'pullwright-modules-'));
+  try {
+    const says = join(work, 'modules.json');
+    const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];
+    runTool([ownRuntime(root), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], root);
+    const { inputs } = JSON.parse(readFileSync(says, 'utf8')) as {
+      inputs: Readonly<Record<string, unknown>>;
+    };
+    return Object.keys(inputs).sort();
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function ownRuntime(root: string): string {
+  return baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
 }

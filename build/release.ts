@@ -1,9 +1,9 @@
 /**
- * `npm run release [-- --to FOLDER] [-- --snapshot]`: everything of a release in one folder, with checksums. Two runs over the
- * same commit give the same bytes. Refuses a tree with changes and a version without a dated section in CHANGELOG.md;
- * `--snapshot` builds all the same, for a trial.
+ * `npm run release -- --key FILE --image NAME [--to FOLDER] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
+ * signatures and provenance. Two runs over the same commit give the same bytes, but for the signatures, which differ by nature.
+ * Refuses a tree with changes, a version without a dated section in CHANGELOG.md, and to go without a key; `--snapshot` builds all
+ * the same, for a trial.
  */
-import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   mkdirSync,
@@ -23,19 +23,34 @@ import { buildCharts } from './charts-package.ts';
 import { commandPages, manPage } from './cli-reference.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
+import { basePins } from './image/debian.ts';
 import { buildLibrary } from './library.ts';
 import { releaseProblems } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
-import { billDifferences, billOfMaterials } from './sbom.ts';
+import { billDifferences, imageParts } from './sbom.ts';
+import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const ARCHS: readonly Arch[] = ['x64', 'arm64'];
+
+/** Who signs, and as what. */
+export interface Signing {
+  /** ECDSA on P-256, PEM. */
+  readonly key: string;
+  readonly passphrase?: string;
+  /** Repository of the image, as nodes pull it. */
+  readonly image: string;
+  /** @default {'https://pullwright.dev/build/local'} */
+  readonly builder?: string;
+}
 
 export interface ReleaseOptions {
   /** Replaced. */
   readonly to: string;
   /** Executables that are there already; those that are missing are compiled. */
   readonly executables?: Readonly<Partial<Record<Arch, string>>>;
+  /** Without it nothing is signed. */
+  readonly signing?: Signing;
   readonly say?: (line: string) => void;
 }
 
@@ -43,6 +58,7 @@ export interface ReleaseOptions {
 export async function buildRelease({
   to,
   executables = {},
+  signing,
   say = () => undefined,
 }: ReleaseOptions): Promise<readonly string[]> {
   rmSync(to, { recursive: true, force: true });
@@ -60,21 +76,20 @@ export async function buildRelease({
         return [arch, file];
       }),
     );
-    buildImage({ to: join(work, 'image'), executables: built });
+    const image = buildImage({ to: join(work, 'image'), executables: built });
     archive(join(work, 'image'), name('image.oci.tar'), []);
     say(name('image.oci.tar'));
     library(work, to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
     writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
-    const bill = billOfMaterials(ROOT);
-    assertBill(bill);
-    writeFileSync(name('sbom.spdx.json'), bill);
-    const files = readdirSync(to).sort();
-    writeFileSync(
-      join(to, 'SHA256SUMS'),
-      files.map((file) => `${sha256(join(to, file))}  ${file}\n`).join(''),
-    );
-    return [...files, 'SHA256SUMS'].sort();
+    assertBill(join(work, 'image'));
+    copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
+    const files = readdirSync(to)
+      .sort()
+      .map((file) => ({ name: file, sha256: sha256(readFileSync(join(to, file))) }));
+    writeFileSync(join(to, 'SHA256SUMS'), files.map((file) => `${file.sha256}  ${file.name}\n`).join(''));
+    if (signing !== undefined) signRelease({ to, work, files, image: image.digest }, signing);
+    return readdirSync(to).sort();
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -106,19 +121,60 @@ function library(work: string, to: string): void {
   runTool(['npm', 'pack', charts, '--pack-destination', to, '--silent'], work);
 }
 
-function assertBill(bill: Uint8Array): void {
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Parameters<
+interface ToSign {
+  readonly to: string;
+  readonly work: string;
+  readonly files: readonly Artefact[];
+  readonly image: string;
+}
+
+/** Signs the sums, which cover all files; the image, under its platforms too; and says where all of it comes from. */
+function signRelease({ to, work, files, image }: ToSign, signing: Signing): void {
+  const key = signingKey(signing.key, signing.passphrase);
+  const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
+  writeFileSync(join(to, 'SHA256SUMS.sig'), signatureOf(key, readFileSync(join(to, 'SHA256SUMS'))));
+  const platforms = platformDigests(join(work, 'image'), image);
+  const statement = provenance({
+    version: VERSION,
+    commit: runTool(['git', 'rev-parse', 'HEAD'], ROOT).trim(),
+    builder: signing.builder ?? 'https://pullwright.dev/build/local',
+    subjects: [
+      ...files,
+      ...[image, ...platforms].map((digest) => ({
+        name: signing.image,
+        sha256: digest.slice('sha256:'.length),
+      })),
+    ],
+    materials: [
+      { name: 'package-lock.json', sha256: sha256(readFileSync(join(ROOT, 'package-lock.json'))) },
+      ...basePins().packages.map((pin) => ({
+        name: `pkg:deb/debian/${pin.name}@${encodeURIComponent(pin.version)}?arch=${pin.architecture}`,
+        sha256: pin.sha256,
+      })),
+    ],
+  });
+  const attestation = envelope(key, statement);
+  writeFileSync(name('provenance.intoto.jsonl'), `${attestation}\n`);
+  const signatures = join(work, 'signatures');
+  signImage(key, { repository: signing.image, digests: [image, ...platforms], attestation }, signatures);
+  archive(signatures, name('image-signatures.oci.tar'), []);
+}
+
+function platformDigests(layout: string, index: string): readonly string[] {
+  const blob = readFileSync(join(layout, 'blobs', index.replace(':', '/')), 'utf8');
+  const { manifests } = JSON.parse(blob) as { manifests: readonly { digest: string }[] };
+  return manifests.map(({ digest }) => digest);
+}
+
+function assertBill(image: string): void {
+  const document = JSON.parse(readFileSync(join(image, 'sbom.spdx.json'), 'utf8')) as Parameters<
     typeof billDifferences
-  >[1];
-  const document = JSON.parse(Buffer.from(bill).toString('utf8')) as Parameters<typeof billDifferences>[0];
-  const differences = billDifferences(document, lock, 'pullwright');
+  >[0];
+  const differences = billDifferences(document, imageParts(ROOT), 'pullwright');
   if (differences.length > 0)
-    throw new PullwrightError(
-      `The bill of materials is not that of the lock file: ${differences.join('; ')}`,
-      {
-        code: 'BillDiffers',
-      },
-    );
+    throw new PullwrightError(`The bill of materials is not that of the image: ${differences.join('; ')}`, {
+      code: 'BillDiffers',
+    });
 }
 
 /** Sorted, without times and owners: the same bytes for the same files. */
@@ -127,8 +183,32 @@ function archive(folder: string, file: string, more: readonly string[]): void {
   runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, '.'], folder);
 }
 
-function sha256(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex');
+/** @throws PullwrightError `NotSigned` when something that a signature needs is not said */
+function signingOf(values: Flags): Signing | undefined {
+  const { key, image, builder, snapshot } = values;
+  if (key === undefined && snapshot) return undefined;
+  if (key === undefined || image === undefined)
+    throw new PullwrightError(
+      `Cannot release without ${key === undefined ? '--key: nobody could tell the release from another' : '--image: a signature names the repository that nodes pull from'}`,
+      {
+        code: 'NotSigned',
+        hint: 'Give --key FILE and --image registry.example.com/pullwright/pullwright, or --snapshot for a trial',
+      },
+    );
+  const passphrase = process.env['PULLWRIGHT_KEY_PASSPHRASE'];
+  return {
+    key: readFileSync(key, 'utf8'),
+    image,
+    ...(builder === undefined ? {} : { builder }),
+    ...(passphrase === undefined ? {} : { passphrase }),
+  };
+}
+
+interface Flags {
+  readonly key?: string | undefined;
+  readonly image?: string | undefined;
+  readonly builder?: string | undefined;
+  readonly snapshot: boolean;
 }
 
 async function main(): Promise<void> {
@@ -136,11 +216,19 @@ async function main(): Promise<void> {
     options: {
       to: { type: 'string', default: join(ROOT, 'dist/release') },
       snapshot: { type: 'boolean', default: false },
+      key: { type: 'string' },
+      image: { type: 'string' },
+      builder: { type: 'string' },
     },
   });
   if (!values.snapshot) assertReleasable();
+  const signing = signingOf(values);
   const to = resolve(values.to);
-  const files = await buildRelease({ to, say: (line) => process.stderr.write(`${line}\n`) });
+  const files = await buildRelease({
+    to,
+    ...(signing === undefined ? {} : { signing }),
+    say: (line) => process.stderr.write(`${line}\n`),
+  });
   process.stdout.write(`${files.map((file) => join(to, file)).join('\n')}\n`);
 }
 

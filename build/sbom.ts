@@ -1,113 +1,188 @@
 /**
- * The bill of materials: what the program is made of, by the lock file.
+ * The bill of materials of the image: the packages whose modules are in the executable, the runtime that it is built on, the packages
+ * of the base, and the executables themselves.
  *
- * `npm sbom --omit dev` leaves out packages that the program shares with a development tool, so npm writes the whole bill, and
- * what the lock file marks as development only is taken out.
+ * npm writes what it knows of each package from the lock file; which of them are in the executable the bundler says.
  */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VERSION } from '../runtime/rules/version.ts';
+import type { Arch } from './base.ts';
+import { bundledModules } from './compile.ts';
+import { basePins, type PinnedPackage, packageAddresses } from './image/debian.ts';
 import { runTool } from './run-tool.ts';
 
-interface Spdx {
-  readonly packages: readonly {
-    readonly SPDXID: string;
-    readonly name: string;
-    readonly versionInfo?: string;
-  }[];
-  readonly relationships: readonly { readonly spdxElementId: string; readonly relatedSpdxElement: string }[];
+/** Runtimes that executables are built on: optional to npm, part of each executable. */
+const RUNTIMES: readonly string[] = ['@oven/bun-linux-x64', '@oven/bun-linux-aarch64'];
+const PROGRAM = `SPDXRef-Package-pullwright-${VERSION}`;
+
+interface SpdxPackage {
+  readonly SPDXID: string;
+  readonly name: string;
+  readonly versionInfo?: string;
   readonly [field: string]: unknown;
 }
 
+interface Spdx {
+  readonly packages: readonly SpdxPackage[];
+  readonly relationships: readonly Relationship[];
+  readonly [field: string]: unknown;
+}
+
+interface Relationship {
+  readonly spdxElementId: string;
+  readonly relatedSpdxElement: string;
+  readonly relationshipType: string;
+}
+
+interface Lock {
+  readonly name: string;
+  readonly packages: Readonly<
+    Record<string, { readonly name?: string; readonly version?: string } | undefined>
+  >;
+}
+
 /**
- * SPDX as npm writes it from the lock file of `root`, without the parts that differ between two runs. What only this repository
- * needs is taken out by the lock file: npm's own `--omit dev` also leaves out what the program shares with a tool.
+ * SPDX 2.3 without anything that differs between two runs.
+ *
+ * @param root folder of `package-lock.json`
+ * @param executables paths of the executables that are shipped
  */
-export function billOfMaterials(root: string): Uint8Array {
+export function billOfMaterials(root: string, executables: Readonly<Record<Arch, string>>): Uint8Array {
   const document = JSON.parse(
     runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], root),
   ) as Spdx;
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock & {
-    readonly name: string;
-  };
-  const shipped = new Set(
-    lockedPackages(lock)
-      .filter(({ entry }) => isShipped(entry))
-      .map(({ id }) => id),
-  );
-  const packages = document.packages.filter(
+  const lock = readLock(root);
+  const shipped = new Set(npmPackages(root, lock));
+  const fromNpm = document.packages.filter(
     ({ name, versionInfo }) => name === lock.name || shipped.has(`${name}@${versionInfo ?? ''}`),
   );
-  const kept = new Set([...packages.map(({ SPDXID }) => SPDXID), 'SPDXRef-DOCUMENT']);
-  const relationships = document.relationships.filter(
-    ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
-  );
+  const { packages: pins, snapshot } = basePins();
+  const base = pins.map((pin) => basePackage(pin, snapshot));
+  const files = (Object.entries(executables) as [Arch, string][]).map(executableFile);
+  const kept = new Set([...fromNpm.map(({ SPDXID }) => SPDXID), 'SPDXRef-DOCUMENT']);
+  const relationships: readonly Relationship[] = [
+    ...document.relationships.filter(
+      ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
+    ),
+    ...[...base, ...files].map(({ SPDXID }) => ({
+      spdxElementId: PROGRAM,
+      relatedSpdxElement: SPDXID,
+      relationshipType: 'CONTAINS',
+    })),
+  ];
   const creationInfo = { ...(document['creationInfo'] as object), created: '1970-01-01T00:00:00Z' };
   const documentNamespace = `https://pullwright.dev/spdx/pullwright-${VERSION}`;
+  const packages = [...fromNpm, ...base];
   return Buffer.from(
-    JSON.stringify({ ...document, packages, relationships, creationInfo, documentNamespace }),
+    JSON.stringify({ ...document, packages, files, relationships, creationInfo, documentNamespace }),
   );
+}
+
+/** What an image holds, as `name@version`: what its bill must list, and nothing else. */
+export function imageParts(root: string): readonly string[] {
+  return [
+    ...npmPackages(root, readLock(root)),
+    ...basePins().packages.map(({ name, version }) => `${name}@${version}`),
+  ];
+}
+
+function readLock(root: string): Lock {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+}
+
+/** Packages with a module in the executable, and the runtimes, as the lock file has them. */
+function npmPackages(root: string, lock: Lock): readonly string[] {
+  const paths = new Set(bundledModules(root).flatMap((module) => packagePath(module) ?? []));
+  return [...paths, ...RUNTIMES.map((name) => `node_modules/${name}`)].map((path) => {
+    const entry = lock.packages[path];
+    return `${entry?.name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${entry?.version ?? 'not in the lock file'}`;
+  });
+}
+
+/**
+ * Folder of the package that a module belongs to; undefined for the product's own.
+ *
+ * @example
+ * ```ts
+ * import { packagePath } from './sbom.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(packagePath('node_modules/a/node_modules/@b/c/lib/d.js'), 'node_modules/a/node_modules/@b/c');
+ * assert.equal(packagePath('runtime/main.ts'), undefined);
+ * ```
+ */
+export function packagePath(module: string): string | undefined {
+  const at = module.lastIndexOf('node_modules/');
+  if (at < 0) return undefined;
+  const [first = '', second = ''] = module.slice(at + 13).split('/');
+  return `${module.slice(0, at + 13)}${first.startsWith('@') ? `${first}/${second}` : first}`;
+}
+
+function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
+  const { name, version, architecture, sha256 } = pin;
+  return {
+    name,
+    SPDXID: `SPDXRef-Base-${name}-${architecture}`,
+    versionInfo: version,
+    packageFileName: pin.path.slice(pin.path.lastIndexOf('/') + 1),
+    supplier: 'Organization: Debian',
+    downloadLocation: packageAddresses(pin, snapshot, [])[0],
+    filesAnalyzed: false,
+    licenseDeclared: 'NOASSERTION',
+    externalRefs: [
+      {
+        referenceCategory: 'PACKAGE-MANAGER',
+        referenceType: 'purl',
+        referenceLocator: `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`,
+      },
+    ],
+    checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }],
+  };
+}
+
+function executableFile([arch, path]: readonly [Arch, string]): { readonly SPDXID: string } {
+  const bytes = readFileSync(path);
+  const sum = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex');
+  const file = {
+    SPDXID: `SPDXRef-File-pullwright-linux-${arch}`,
+    fileName: './usr/bin/pullwright',
+    comment: `linux-${arch}`,
+    // The format wants SHA-1 in any case.
+    checksums: [
+      { algorithm: 'SHA1', checksumValue: sum('sha1') },
+      { algorithm: 'SHA256', checksumValue: sum('sha256') },
+    ],
+  };
+  return file;
 }
 
 interface Bill {
   readonly packages?: readonly { readonly name?: string; readonly versionInfo?: string }[];
 }
 
-interface LockEntry {
-  /** Of a package that is installed under another name. */
-  readonly name?: string;
-  readonly version?: string;
-  readonly dev?: boolean;
-  readonly devOptional?: boolean;
-  readonly optional?: boolean;
-}
-
-interface Lock {
-  readonly packages: Readonly<Record<string, LockEntry>>;
-}
-
-function lockedPackages(lock: Lock): readonly { readonly id: string; readonly entry: LockEntry }[] {
-  return Object.entries(lock.packages)
-    .filter(([path]) => path !== '')
-    .map(([path, entry]) => ({
-      id: `${entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${entry.version ?? ''}`,
-      entry,
-    }));
-}
-
-/** The runtimes are optional and part of the executable. */
-function isShipped({ dev, devOptional }: LockEntry): boolean {
-  return dev !== true && devOptional !== true;
-}
-
 /**
- * How a bill differs from a lock file: packages that one of them lacks, as `name@version`. Packages for other platforms may be
- * missing from the bill; tools must be.
+ * How a bill differs from what an image holds: packages that one of them lacks, as `name@version`.
  *
  * @example
  * ```ts
  * import { billDifferences } from './sbom.ts';
  * import assert from 'node:assert/strict';
  *
- * const lock = { packages: { 'node_modules/zod': { version: '4.6.7' }, 'node_modules/uvu': { version: '0.5.6', dev: true } } };
- * const bill = { packages: [{ name: 'zod', versionInfo: '4.6.6' }] };
- * assert.deepEqual(billDifferences(bill, lock, 'pullwright'), ['not in the bill: zod@4.6.7', 'not in the lock file: zod@4.6.6']);
+ * const bill = { packages: [{ name: 'pullwright' }, { name: 'zod', versionInfo: '4.6.6' }] };
+ * assert.deepEqual(billDifferences(bill, ['zod@4.6.7'], 'pullwright'), ['not in the bill: zod@4.6.7', 'not in the image: zod@4.6.6']);
  * ```
  */
-export function billDifferences(bill: Bill, lock: Lock, own: string): readonly string[] {
-  const locked = lockedPackages(lock);
-  const wanted = locked
-    .filter(({ entry }) => isShipped(entry) && entry.optional !== true)
-    .map(({ id }) => id);
-  const known = new Set(locked.filter(({ entry }) => isShipped(entry)).map(({ id }) => id));
+export function billDifferences(bill: Bill, parts: readonly string[], own: string): readonly string[] {
   const billed = (bill.packages ?? [])
     .filter(({ name }) => name !== own)
     .map(({ name, versionInfo }) => `${name ?? ''}@${versionInfo ?? ''}`);
-  const billedSet = new Set(billed);
+  const [billedSet, held] = [new Set(billed), new Set(parts)];
   return [
     ...new Set([
-      ...wanted.filter((one) => !billedSet.has(one)).map((one) => `not in the bill: ${one}`),
-      ...billed.filter((one) => !known.has(one)).map((one) => `not in the lock file: ${one}`),
+      ...parts.filter((one) => !billedSet.has(one)).map((one) => `not in the bill: ${one}`),
+      ...billed.filter((one) => !held.has(one)).map((one) => `not in the image: ${one}`),
     ]),
   ];
 }

@@ -2,25 +2,14 @@
  * The few files that a compiled executable needs around it, from Debian's packages of its architecture: the C library, its
  * resolver, and the certificates of public authorities. No shell, no package manager, nothing else.
  */
-import {
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
+import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Arch } from '../base.ts';
 import { runTool } from '../run-tool.ts';
+import { basePins, type DebianArch, packageSources, packagesOf, pinnedPackage } from './debian.ts';
 
-const DEBIAN_ARCH: Readonly<Record<Arch, string>> = { x64: 'amd64', arm64: 'arm64' };
+const DEBIAN_ARCH: Readonly<Record<Arch, DebianArch>> = { x64: 'amd64', arm64: 'arm64' };
 const TRIPLET: Readonly<Record<Arch, string>> = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
-const PACKAGES: readonly string[] = ['libc6', 'ca-certificates'];
 
 /** Shared objects that the executable loads, or that name resolution loads for it. */
 const LIBRARIES: readonly string[] = [
@@ -43,14 +32,18 @@ const LOADER: Readonly<Record<Arch, string>> = {
 export const NONROOT = 65532;
 
 /**
- * Puts the base into `rootfs`. Packages are downloaded once and kept in the user's cache folder.
+ * Puts the base into `rootfs`. Packages are fetched once and kept in the user's cache folder, by checksum.
  *
- * @throws Error when apt cannot find the packages of the architecture
+ * @throws PullwrightError when a package is not to be had, or is not the pinned one
  */
 export function layBase(rootfs: string, arch: Arch): void {
   const unpacked = mkdtempSync(join(dirname(rootfs), '.base-'));
   try {
-    for (const deb of packages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
+    const pins = basePins();
+    for (const pin of packagesOf(pins, DEBIAN_ARCH[arch])) {
+      const deb = pinnedPackage(pin, pins.snapshot, packageSources());
+      runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
+    }
     for (const name of LIBRARIES) {
       const path = `lib/${TRIPLET[arch]}/${name}`;
       copyLibrary(unpacked, rootfs, { path, to: path });
@@ -102,40 +95,4 @@ function certificates(from: string, rootfs: string): void {
     ],
     from,
   );
-}
-
-/** Paths of the packages for `arch`, from the cache or by apt with state of its own, so that the machine's is not touched. */
-function packages(arch: Arch): readonly string[] {
-  const cache = join(
-    process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
-    'pullwright/image-base',
-    DEBIAN_ARCH[arch],
-  );
-  const present = (): string[] =>
-    existsSync(cache)
-      ? readdirSync(cache)
-          .filter((name) => name.endsWith('.deb'))
-          .map((name) => join(cache, name))
-      : [];
-  if (present().length === PACKAGES.length) return present();
-  mkdirSync(dirname(cache), { recursive: true });
-  const work = mkdtempSync(join(dirname(cache), '.apt-'));
-  for (const folder of ['lists/partial', 'cache/archives/partial', 'debs'])
-    mkdirSync(join(work, folder), { recursive: true });
-  writeFileSync(join(work, 'status'), '');
-  const options = [
-    `APT::Architecture=${DEBIAN_ARCH[arch]}`,
-    `APT::Architectures=${DEBIAN_ARCH[arch]}`,
-    `Dir::State::Lists=${work}/lists`,
-    `Dir::Cache=${work}/cache`,
-    `Dir::State::status=${work}/status`,
-    'APT::Sandbox::User=root',
-  ];
-  const flags = options.flatMap((option) => ['-o', option]);
-  runTool(['apt-get', ...flags, '-qq', 'update'], work);
-  runTool(['apt-get', ...flags, '-qq', 'download', ...PACKAGES], join(work, 'debs'));
-  rmSync(cache, { recursive: true, force: true });
-  renameSync(join(work, 'debs'), cache);
-  rmSync(work, { recursive: true, force: true });
-  return present();
 }

@@ -23,6 +23,7 @@ import { type Descriptor, ImageLayout } from './layout.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const ARCHITECTURES: Readonly<Record<Arch, string>> = { x64: 'amd64', arm64: 'arm64' };
+const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 export const LABELS: Readonly<Record<string, string>> = {
   'org.opencontainers.image.title': 'pullwright',
@@ -43,24 +44,37 @@ export interface ImageOptions {
 export function buildImage(options: ImageOptions): Descriptor {
   rmSync(options.to, { recursive: true, force: true });
   const layout = new ImageLayout(options.to);
-  const images = (Object.keys(ARCHITECTURES) as Arch[]).map((arch) => {
-    const layers = withWork((work) => [
-      baseLayer(work, arch),
-      programLayer(work, arch, options.executables?.[arch]),
+  return withWork((work) => {
+    const executables = executablesOf(work, options.executables ?? {});
+    const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
+    const sbom = billOfMaterials(root, executables);
+    writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
+    return layout.finish(VERSION, images, LABELS, (index) => [
+      layout.attach(index, 'application/spdx+json', sbom),
     ]);
-    return layout.image(ARCHITECTURES[arch], layers, {
-      User: `${NONROOT}:${NONROOT}`,
-      Entrypoint: ['/usr/bin/pullwright'],
-      Env: ['PATH=/usr/bin', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
-      WorkingDir: '/',
-      Labels: LABELS,
-    });
   });
-  const sbom = billOfMaterials(root);
-  writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
-  return layout.finish(VERSION, images, LABELS, (index) => [
-    layout.attach(index, 'application/spdx+json', sbom),
-  ]);
+}
+
+function executablesOf(work: string, given: Readonly<Partial<Record<Arch, string>>>): Record<Arch, string> {
+  const path = (arch: Arch): string => {
+    const present = given[arch];
+    if (present !== undefined) return present;
+    const outfile = join(work, arch, 'pullwright');
+    compile({ root, arch, outfile });
+    return outfile;
+  };
+  return { x64: path('x64'), arm64: path('arm64') };
+}
+
+function platformImage(layout: ImageLayout, arch: Arch, executable: string): Descriptor {
+  const layers = withWork((work) => [baseLayer(work, arch), programLayer(work, executable)]);
+  return layout.image(ARCHITECTURES[arch], layers, {
+    User: `${NONROOT}:${NONROOT}`,
+    Entrypoint: ['/usr/bin/pullwright'],
+    Env: ['PATH=/usr/bin', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+    WorkingDir: '/',
+    Labels: LABELS,
+  });
 }
 
 function withWork<T>(body: (work: string) => T): T {
@@ -80,12 +94,11 @@ function baseLayer(work: string, arch: Arch): Uint8Array {
 }
 
 /** One file under all its names: what is shared by agent, provider and reconciler is one layer. */
-function programLayer(work: string, arch: Arch, executable: string | undefined): Uint8Array {
+function programLayer(work: string, executable: string): Uint8Array {
   const rootfs = join(work, 'program');
   const path = join(rootfs, 'usr/bin/pullwright');
   mkdirSync(join(rootfs, 'usr/bin'), { recursive: true });
-  if (executable === undefined) compile({ root, arch, outfile: path });
-  else copyFileSync(executable, path);
+  copyFileSync(executable, path);
   for (const name of ['crio-credential-provider', 'kubectl-pullwright'])
     symlinkSync('pullwright', join(rootfs, 'usr/bin', name));
   return archive(rootfs, work);

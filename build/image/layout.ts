@@ -19,6 +19,13 @@ export interface Descriptor {
   readonly artifactType?: string;
 }
 
+/** A blob that a manifest of its own brings. */
+export interface Carried {
+  readonly mediaType: string;
+  readonly content: Uint8Array;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX = 'application/vnd.oci.image.index.v1+json';
 const CONFIG = 'application/vnd.oci.image.config.v1+json';
@@ -100,10 +107,27 @@ export class ImageLayout {
   ): Descriptor {
     const index = this.json(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests: images, annotations });
     const tagged = { ...index, annotations: { 'org.opencontainers.image.ref.name': tag } };
+    this.index([tagged, ...attach(index)]);
+    return index;
+  }
+
+  /** One manifest with one blob, as signatures are stored. */
+  carrier({ mediaType, content, annotations }: Carried): Descriptor {
+    const layer = { ...this.blob(mediaType, content), annotations };
+    const config = this.json(CONFIG, {
+      architecture: '',
+      os: '',
+      config: {},
+      rootfs: { type: 'layers', diff_ids: [layer.digest] },
+    });
+    return this.json(MANIFEST, { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] });
+  }
+
+  /** Says what the layout holds. Ends it. */
+  index(manifests: readonly Descriptor[]): void {
     writeFileSync(
       join(this.#dir, 'index.json'),
-      JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests: [tagged, ...attach(index)] }),
+      JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests }),
     );
-    return index;
   }
 }

@@ -1,10 +1,12 @@
 // deadline: 600 s
 /** The image as a registry and a node get it: inspected, unpacked, run. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildImage } from '../../build/image/build.ts';
+import { packageSources } from '../../build/image/debian.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
@@ -32,6 +34,55 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
 } else {
   let digest = '';
 
+  interface Bill {
+    readonly packages: readonly { readonly name: string; readonly checksums?: readonly Checksum[] }[];
+    readonly files: readonly { readonly comment: string; readonly checksums: readonly Checksum[] }[];
+  }
+  interface Checksum {
+    readonly algorithm: string;
+    readonly checksumValue: string;
+  }
+
+  function bill(): Bill {
+    return JSON.parse(readFileSync(join(layout, 'sbom.spdx.json'), 'utf8')) as Bill;
+  }
+
+  /** Every file of the image is a file of a package of the bill, the executable of the bill, or one that is put together of these. */
+  async function isAsBilled(rootfs: string): Promise<void> {
+    const { packages, files } = bill();
+    const cache = packageSources().cache;
+    const known = new Map<string, string>();
+    for (const { name, checksums = [] } of packages) {
+      const sum = checksums.find(({ algorithm }) => algorithm === 'SHA256')?.checksumValue;
+      const deb = join(cache, `${sum ?? ''}.deb`);
+      if (sum === undefined || !existsSync(deb)) continue;
+      assert.equal(sumOf(deb), sum, name);
+      const into = mkdtempSync(join(work, 'deb-'));
+      assert.equal((await runProcess(['dpkg-deb', '--extract', deb, into])).code, 0);
+      for (const file of filesOf(into)) known.set(sumOf(join(into, file)), name);
+    }
+    for (const { comment, checksums } of files)
+      known.set(checksums.find(({ algorithm }) => algorithm === 'SHA256')?.checksumValue ?? '', comment);
+    const unbilled = filesOf(rootfs).filter((file) => !known.has(sumOf(join(rootfs, file))));
+    assert.deepEqual(unbilled.sort(), [
+      'etc/group',
+      'etc/nsswitch.conf',
+      'etc/passwd',
+      'etc/ssl/certs/ca-certificates.crt',
+    ]);
+    assert.equal(known.get(sumOf(join(rootfs, 'usr/bin/pullwright'))), 'linux-x64');
+  }
+
+  function filesOf(folder: string): readonly string[] {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      lstatSync(join(folder, path)).isFile(),
+    );
+  }
+
+  function sumOf(path: string): string {
+    return createHash('sha256').update(readFileSync(path)).digest('hex');
+  }
+
   test('is built for both architectures', async () => {
     const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
     digest = buildImage({ to: layout, executables }).digest;
@@ -57,10 +108,14 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
       manifests: { artifactType?: string }[];
     };
     assert.ok(manifests.some((manifest) => manifest.artifactType === 'application/spdx+json'));
-    const sbom = JSON.parse(readFileSync(join(layout, 'sbom.spdx.json'), 'utf8')) as {
-      packages: { name: string }[];
-    };
-    assert.ok(sbom.packages.some((one) => one.name === 'dbus-next'));
+    const { packages } = bill();
+    for (const name of ['dbus-next', '@oven/bun-linux-x64', 'libc6', 'ca-certificates'])
+      assert.ok(
+        packages.some((one) => one.name === name),
+        name,
+      );
+    // What a tool of the repository brings is not in the image.
+    assert.ok(!packages.some((one) => one.name === 'uvu' || one.name === 'cdk8s-plus-28'));
   });
 
   test('holds what it needs and no shell, and starts', async () => {
@@ -79,6 +134,7 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
     ]);
     assert.ok(!existsSync(join(rootfs, 'bin/sh')));
     assert.equal(statSync(join(rootfs, 'usr/bin/pullwright')).mode & 0o022, 0);
+    await isAsBilled(rootfs);
     // What a container runtime brings: a process table and devices.
     const inside =
       'mkdir -p "$1/proc" "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot --userspec=65532:65532 "$1" /usr/bin/pullwright --version';

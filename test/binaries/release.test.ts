@@ -1,8 +1,8 @@
 // deadline: 600 s
 /** A release: what stands in its way, what is in the folder, and that two runs give the same bytes. */
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildRelease } from '../../build/release.ts';
@@ -83,18 +83,26 @@ else {
   test('is whole, its sums hold, and a second run gives the same bytes', async () => {
     const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
     const one = join(work, 'one');
-    const files = await buildRelease({ to: one, executables });
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const signing = {
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      image: 'registry.example.com/pullwright/pullwright',
+    };
+    const files = await buildRelease({ to: one, executables, signing });
     const name = (what: string): string => `pullwright-${VERSION}-${what}`;
     assert.deepEqual(
       files,
       [
         'SHA256SUMS',
+        'SHA256SUMS.sig',
+        name('image-signatures.oci.tar'),
         name('image.oci.tar'),
         name('library.tgz'),
         `pullwright-charts-${VERSION}.tgz`,
         name('linux-arm64'),
         name('linux-x64'),
         name('manifests.tar.gz'),
+        name('provenance.intoto.jsonl'),
         name('sbom.spdx.json'),
         'pullwright.1',
       ].sort(),
@@ -105,10 +113,36 @@ else {
       const bytes = readFileSync(join(one, file));
       assert.equal(createHash('sha256').update(bytes).digest('hex'), digest, file);
     }
+    const pem = join(work, 'release.pub');
+    writeFileSync(pem, publicKey.export({ type: 'spki', format: 'pem' }));
+    const signature = join(work, 'sums.sig');
+    writeFileSync(signature, Buffer.from(readFileSync(join(one, 'SHA256SUMS.sig'), 'utf8'), 'base64'));
+    const command = ['openssl', 'dgst', '-sha256', '-verify', pem, '-signature', signature];
+    const verified = await runProcess([...command, join(one, 'SHA256SUMS')]);
+    assert.equal(verified.stdout, 'Verified OK\n', verified.stderr);
+    // Every file that has a sum, and every image, is a subject of the provenance.
+    const { payload } = JSON.parse(readFileSync(join(one, name('provenance.intoto.jsonl')), 'utf8')) as {
+      payload: string;
+    };
+    const { subject } = JSON.parse(Buffer.from(payload, 'base64').toString()) as {
+      subject: { name: string; digest: { sha256: string } }[];
+    };
+    const listed = new Set(subject.map((each) => `${each.digest.sha256}  ${each.name}`));
+    for (const line of sums.trimEnd().split('\n')) assert.ok(listed.has(line), line);
+    assert.equal(subject.filter((each) => each.name === signing.image).length, 3);
     assert.equal(statSync(join(one, name('linux-x64'))).mode & 0o111, 0o111);
     const two = join(work, 'two');
     await buildRelease({ to: two, executables });
     assert.equal(readFileSync(join(two, 'SHA256SUMS'), 'utf8'), sums);
+  });
+
+  test('is not made without a key, nor without the name of the image that is signed', async () => {
+    const script = new URL('../../build/release.ts', import.meta.url).pathname;
+    for (const flags of [[], ['--snapshot', '--key', 'x']]) {
+      const ran = await runProcess([process.execPath, script, '--to', join(work, 'unsigned'), ...flags]);
+      assert.equal(ran.code, 1);
+      assert.match(ran.stderr, /Cannot release/);
+    }
   });
 
   test('the manifests are those of the tree', async () => {

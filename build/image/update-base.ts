@@ -1,0 +1,144 @@
+/**
+ * `npm run base:update [-- --check]`: asks Debian for the newest packages of the image's base and writes their versions and
+ * checksums to `base-packages.json`. A fix of a library arrives by this command and a commit. `--check` writes nothing and ends
+ * with 1 when there is something newer.
+ *
+ * apt verifies the signature of Debian's lists by the keys of `debian-archive-keyring`.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeError, PullwrightError } from '../../runtime/rules/errors.ts';
+import { runTool } from '../run-tool.ts';
+import { type BasePins, type DebianArch, debianMirror, PINS, type PinnedPackage } from './debian.ts';
+
+/** The release that the base is taken from. */
+const RELEASE = 'bookworm';
+const PACKAGES: readonly string[] = ['ca-certificates', 'libc6'];
+const ARCHITECTURES: readonly DebianArch[] = ['amd64', 'arm64'];
+const KEYS = '/usr/share/keyrings/debian-archive-keyring.gpg';
+
+/**
+ * What a line of `apt-get download --print-uris` says; undefined for other lines.
+ *
+ * @example
+ * ```ts
+ * import { pinFrom } from './update-base.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const line = `'http://deb.debian.org/debian/pool/main/g/glibc/libc6_2.36-9%2bdeb12u14_amd64.deb' libc6_2.36-9+deb12u14_amd64.deb 2759 SHA256:ba4f`;
+ * assert.deepEqual(pinFrom(line), {
+ *   name: 'libc6',
+ *   version: '2.36-9+deb12u14',
+ *   architecture: 'amd64',
+ *   archive: 'debian',
+ *   path: 'pool/main/g/glibc/libc6_2.36-9+deb12u14_amd64.deb',
+ *   size: 2759,
+ *   sha256: 'ba4f',
+ * });
+ * assert.equal(pinFrom('Reading package lists'), undefined);
+ * ```
+ */
+export function pinFrom(line: string): PinnedPackage | undefined {
+  const [quoted = '', file = '', size = '', sum = ''] = line.split(' ');
+  if (!quoted.startsWith("'") || !sum.startsWith('SHA256:')) return undefined;
+  const address = decodeURIComponent(quoted.slice(1, -1));
+  const pool = address.indexOf('/pool/');
+  const [name = '', version = '', architecture = ''] = file.replace(/\.deb$/, '').split('_');
+  return {
+    name,
+    // A colon of an epoch is written %3a in file names.
+    version: decodeURIComponent(version),
+    architecture: architecture as PinnedPackage['architecture'],
+    archive: address.slice(0, pool).endsWith('/debian-security') ? 'debian-security' : 'debian',
+    path: address.slice(pool + 1),
+    size: Number(size),
+    sha256: sum.slice('SHA256:'.length),
+  };
+}
+
+/** The newest packages, as Debian's signed lists have them now. */
+function newest(): readonly PinnedPackage[] {
+  const work = mkdtempSync(join(tmpdir(), 'pullwright-base-'));
+  try {
+    const pins = ARCHITECTURES.flatMap((arch) =>
+      listed(work, arch)
+        .split('\n')
+        .flatMap((line) => pinFrom(line) ?? []),
+    );
+    // A package for all architectures is found under each.
+    const found = new Map(pins.map((pin) => [`${pin.name} ${pin.architecture}`, pin]));
+    return [...found.values()].sort((a, b) =>
+      `${a.name} ${a.architecture}` < `${b.name} ${b.architecture}` ? -1 : 1,
+    );
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** apt with a state of its own, so that neither the machine's packages nor its sources play a part. */
+function listed(work: string, arch: DebianArch): string {
+  const state = join(work, arch);
+  for (const folder of ['lists/partial', 'cache/archives/partial'])
+    mkdirSync(join(state, folder), { recursive: true });
+  writeFileSync(join(state, 'status'), '');
+  const sources = [
+    ['debian', RELEASE],
+    ['debian', `${RELEASE}-updates`],
+    ['debian-security', `${RELEASE}-security`],
+  ].map(([archive, suite]) => `deb [signed-by=${KEYS}] ${debianMirror()}/${archive} ${suite} main\n`);
+  writeFileSync(join(state, 'sources.list'), sources.join(''));
+  const flags = [
+    `APT::Architecture=${arch}`,
+    `APT::Architectures=${arch}`,
+    `Dir::Etc::sourcelist=${state}/sources.list`,
+    'Dir::Etc::sourceparts=-',
+    `Dir::State::Lists=${state}/lists`,
+    `Dir::Cache=${state}/cache`,
+    `Dir::State::status=${state}/status`,
+    'APT::Sandbox::User=root',
+    'APT::Update::Error-Mode=any',
+  ].flatMap((option) => ['-o', option]);
+  runTool(['apt-get', ...flags, '-qq', 'update'], state);
+  return runTool(['apt-get', ...flags, '-qq', 'download', '--print-uris', ...PACKAGES], state);
+}
+
+/** The day after `now`: the first snapshot that has what was published until then. */
+function snapshotAfter(now: Date): string {
+  const next = new Date(now.getTime() + 86_400_000).toISOString();
+  return `${next.slice(0, 10).replaceAll('-', '')}T000000Z`;
+}
+
+function main(): number {
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+  const old = JSON.parse(readFileSync(PINS, 'utf8')) as BasePins;
+  const packages = newest();
+  if (packages.length < PACKAGES.length * ARCHITECTURES.length - 1)
+    throw new PullwrightError(
+      `Debian's lists have ${packages.length} packages for the base of the image: wanted ${PACKAGES.join(', ')} for ${ARCHITECTURES.join(', ')}`,
+      { code: 'BaseIncomplete', hint: 'Is the release still on the mirror?' },
+    );
+  if (JSON.stringify(packages) === JSON.stringify(old.packages)) {
+    process.stdout.write('The base of the image is the newest\n');
+    return 0;
+  }
+  for (const { name, architecture, version } of packages) {
+    const before = old.packages.find((one) => one.name === name && one.architecture === architecture);
+    if (before?.version !== version)
+      process.stdout.write(`${name} (${architecture}): ${before?.version ?? 'new'} -> ${version}\n`);
+  }
+  if (values.check) return 1;
+  const pins: BasePins = { snapshot: snapshotAfter(new Date()), packages };
+  writeFileSync(PINS, `${JSON.stringify(pins, null, 2)}\n`);
+  return 0;
+}
+
+if (import.meta.main) {
+  try {
+    process.exitCode = main();
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`);
+    process.exitCode = 2;
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Signatures of a release, by a key on disk, without a service: verified by cosign, by nodes (`policy.json` of containers/image), and
+ * by openssl.
+ *
+ * Sources: cosign's signature specification (simple signing payload, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
+ */
+import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { PullwrightError } from '../runtime/rules/errors.ts';
+import { type Descriptor, ImageLayout } from './image/layout.ts';
+
+const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json';
+const DSSE = 'application/vnd.dsse.envelope.v1+json';
+const IN_TOTO = 'application/vnd.in-toto+json';
+const PREDICATE = 'https://slsa.dev/provenance/v1';
+
+/** Something with a digest that a release consists of. */
+export interface Artefact {
+  readonly name: string;
+  readonly sha256: string;
+}
+
+/** What a release was made from and by. */
+export interface ProvenanceInput {
+  readonly version: string;
+  /** Of the source. */
+  readonly commit: string;
+  /** Who built: an address that stands for a place and its rules. */
+  readonly builder: string;
+  readonly subjects: readonly Artefact[];
+  /** What was brought in from elsewhere, by package address. */
+  readonly materials: readonly Artefact[];
+}
+
+/** An in-toto statement with SLSA's predicate. */
+export interface Provenance {
+  readonly _type: string;
+  readonly subject: readonly { readonly name: string; readonly digest: { readonly sha256: string } }[];
+  readonly predicateType: string;
+  readonly predicate: {
+    readonly buildDefinition: {
+      readonly buildType: string;
+      readonly externalParameters: object;
+      readonly resolvedDependencies: readonly object[];
+    };
+    readonly runDetails: { readonly builder: { readonly id: string } };
+  };
+}
+
+/**
+ * The statement of where a release comes from.
+ *
+ * @example
+ * ```ts
+ * import { provenance } from './sign.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const statement = provenance({ version: '1.0.0', commit: 'c0ffee', builder: 'https://ci.example.com', subjects: [{ name: 'a', sha256: '00' }], materials: [] });
+ * assert.deepEqual(statement.subject, [{ name: 'a', digest: { sha256: '00' } }]);
+ * assert.equal(statement.predicate.runDetails.builder.id, 'https://ci.example.com');
+ * ```
+ */
+export function provenance({ version, commit, builder, subjects, materials }: ProvenanceInput): Provenance {
+  const source = { uri: `pkg:generic/pullwright@${version}`, digest: { gitCommit: commit } };
+  return {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: subjects.map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
+    predicateType: PREDICATE,
+    predicate: {
+      buildDefinition: {
+        buildType: 'https://pullwright.dev/build/release/v1',
+        externalParameters: { source, version },
+        resolvedDependencies: [
+          source,
+          ...materials.map(({ name, sha256 }) => ({ uri: name, digest: { sha256 } })),
+        ],
+      },
+      runDetails: { builder: { id: builder } },
+    },
+  };
+}
+
+/**
+ * A private key that cosign and nodes can verify with: ECDSA on P-256, PEM.
+ *
+ * @throws PullwrightError `SigningKey` when the text is no such key
+ */
+export function signingKey(pem: string, passphrase?: string): KeyObject {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
+  } catch {
+    throw badKey(
+      'it is no private key in PEM, or its passphrase is not the one in PULLWRIGHT_KEY_PASSPHRASE',
+    );
+  }
+  if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+    throw badKey(`it is ${key.asymmetricKeyType ?? 'something else'}: wanted ECDSA on the curve P-256`);
+  return key;
+}
+
+function badKey(reason: string): PullwrightError {
+  return new PullwrightError(`Cannot sign with the key: ${reason}`, {
+    code: 'SigningKey',
+    hint: 'Make one: openssl ecparam -name prime256v1 -genkey -noout -out release.key',
+  });
+}
+
+/** ECDSA with SHA-256 over the bytes, as base64: what `cosign verify-blob --signature` reads. */
+export function signatureOf(key: KeyObject, bytes: Uint8Array): string {
+  return sign('sha256', bytes, key).toString('base64');
+}
+
+/** A DSSE envelope around a statement. */
+export function envelope(key: KeyObject, statement: object): string {
+  const payload = Buffer.from(JSON.stringify(statement));
+  const sig = signatureOf(key, preAuthentication(IN_TOTO, payload));
+  return JSON.stringify({
+    payload: payload.toString('base64'),
+    payloadType: IN_TOTO,
+    signatures: [{ keyid: '', sig }],
+  });
+}
+
+/** What DSSE signs: type and payload, each with its length. */
+function preAuthentication(type: string, payload: Uint8Array): Uint8Array {
+  const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `;
+  return Buffer.concat([Buffer.from(head), payload]);
+}
+
+/** What is signed of an image. */
+export interface ImageToSign {
+  /** Name without tag, as nodes pull it: policies of nodes compare it. */
+  readonly repository: string;
+  /** The index and the image of each platform: nodes verify what they run, cosign what a tag names. */
+  readonly digests: readonly string[];
+  /** The envelope that goes with each. */
+  readonly attestation: string;
+}
+
+/** Writes a layout with the signatures and attestations of an image, under the tags where cosign and nodes look for them. */
+export function signImage(key: KeyObject, image: ImageToSign, to: string): void {
+  const layout = new ImageLayout(to);
+  const tagged = image.digests.flatMap((digest) => {
+    const payload = Buffer.from(
+      JSON.stringify({
+        critical: {
+          identity: { 'docker-reference': image.repository },
+          image: { 'docker-manifest-digest': digest },
+          type: 'cosign container image signature',
+        },
+        optional: null,
+      }),
+    );
+    const signed = { 'dev.cosignproject.cosign/signature': signatureOf(key, payload) };
+    const attested = { 'dev.cosignproject.cosign/signature': '', predicateType: PREDICATE };
+    const attestation = Buffer.from(image.attestation);
+    const tag = digest.replace(':', '-');
+    return [
+      named(
+        layout.carrier({ mediaType: SIMPLE_SIGNING, content: payload, annotations: signed }),
+        `${tag}.sig`,
+      ),
+      named(layout.carrier({ mediaType: DSSE, content: attestation, annotations: attested }), `${tag}.att`),
+    ];
+  });
+  layout.index(tagged);
+}
+
+function named(descriptor: Descriptor, tag: string): Descriptor {
+  return { ...descriptor, annotations: { 'org.opencontainers.image.ref.name': tag } };
+}
+
+/** SHA-256 of bytes as hexadecimal digits. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
