@@ -1,9 +1,21 @@
 /** Names that come from documents become paths in one function, and none leads out of the folder that was asked for. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathOf } from '../../charts/output.ts';
+import { openHttpClient } from '../../runtime/http/open.ts';
+import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
+import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import {
+  clusterSelector,
+  dataSecretName,
+  jobName,
+  recordName,
+} from '../../runtime/pull-secret-adapter/names.ts';
 import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
@@ -74,6 +86,64 @@ test('reconcile --to with a namespace that leads elsewhere writes nothing there,
   } finally {
     rmSync(work, { recursive: true });
   }
+});
+
+/** Cluster identifiers that would be another selector, path, or name. */
+const NO_IDENTIFIERS: readonly string[] = [
+  'a,b',
+  'a=b',
+  'a/b',
+  '../a',
+  'a b',
+  'A',
+  'a.b',
+  'a%2fb',
+  '-a',
+  '',
+  'a'.repeat(39),
+];
+
+for (const id of NO_IDENTIFIERS)
+  test(`a cluster that calls itself ${JSON.stringify(id.slice(0, 20))} reaches no selector and no name`, async () => {
+    const event = {
+      specversion: '1.0',
+      id: '1',
+      source: 's',
+      type: 'cluster.create',
+      data: { id },
+      extensions: {},
+    };
+    assert.equal(clusterHint(event).kind, 'invalid');
+    assert.deepEqual(await idsOf([id, 'cls-1']), ['cls-1']);
+  });
+
+/** The clusters that an API with these identifiers is found to have. */
+async function idsOf(ids: readonly string[]): Promise<readonly string[]> {
+  const items = ids.map((id) => ({ id, kind: 'Cluster', name: 'x', generation: 1, spec: {} }));
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify({ kind: 'ClusterList', page: 1, size: items.length, total: items.length, items }),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pause = (): Promise<void> => Promise.resolve();
+  const api = new HyperfleetApi({ baseUrl, http: openHttpClient({}, [baseUrl]), userAgent: 'test', pause });
+  try {
+    return (await Array.fromAsync(api.clusters(''))).map(({ id }) => id);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test('names and selectors of the longest identifier are what Kubernetes takes', () => {
+  const id = 'a'.repeat(38);
+  for (const name of [jobName(id, 1_000_000_000), dataSecretName(id), recordName(id)])
+    assert.match(name, /^[a-z0-9-]{1,63}$/, name);
+  assert.match(clusterSelector(id), /^[\w./-]+=a{38},[\w./-]+=[a-z]+$/);
 });
 
 test('synth refuses to write an object whose namespace leads elsewhere', () => {

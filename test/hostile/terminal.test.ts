@@ -1,6 +1,6 @@
 /** Nothing that somebody else chose is obeyed by a terminal: names, keys, images and messages with control characters. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { control, forPeople } from '../../runtime/commands/people.ts';
+import { certificates, startServer } from '../registry/https-server.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('control characters');
@@ -61,6 +62,7 @@ function dump(): string {
         metadata: { name: 'set' },
         spec: { imageDigestMirrors: [{ source: `quay.io/${EVIL}`, mirrors: [EVIL] }] },
       },
+      ...roles(),
       {
         apiVersion: 'pullwright.dev/v1alpha1',
         kind: 'PullStatus',
@@ -80,6 +82,34 @@ function dump(): string {
       },
     ],
   });
+}
+
+/** Rights of an account whose names somebody else chose. */
+function roles(): readonly object[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const rule = {
+    apiGroups: [EVIL, ''],
+    resources: ['secrets', EVIL],
+    resourceNames: [EVIL],
+    verbs: ['get', EVIL],
+  };
+  const subject = { kind: 'ServiceAccount', name: EVIL, namespace: 'web' };
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'web', name: EVIL } },
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata: { name: EVIL },
+      rules: [rule, { ...rule, resourceNames: [] }],
+    },
+    {
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: EVIL },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: EVIL },
+      subjects: [subject],
+    },
+  ];
 }
 
 mkdirSync(join(folder, 'dump'));
@@ -130,6 +160,14 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['reconcile', '--from', from, '--dry-run'],
   ['reconcile', '--from', join(folder, EVIL)],
   ['import', from],
+  ['rights', '--from', from],
+  ['rights', '--from', join(folder, EVIL)],
+  ['rights', '--from', from, '--baseline', join(folder, EVIL)],
+  ['report', '--from', from],
+  ['report', '--from', from, '--markdown'],
+  ['report', '--from', from, '--diff', join(folder, EVIL)],
+  ['adapter', 'status', EVIL],
+  ['adapter', 'status', 'cls-1', '--kubeconfig', join(folder, EVIL)],
   ['verify', `r.io/${EVIL}`, '--from', from],
   ['synth', '--fleet', join(folder, EVIL)],
   ['test', join(folder, EVIL)],
@@ -148,6 +186,71 @@ for (const args of COMMANDS)
       assert.equal(obeyed(stdout), undefined, JSON.stringify(stdout.slice(0, 3000)));
       assert.equal(obeyed(stderr), undefined, JSON.stringify(stderr.slice(0, 3000)));
     });
+
+test('the page of a report says what somebody chose, and holds no character that is obeyed', async () => {
+  const page = join(folder, 'page.html');
+  const { stdout } = await run(['report', '--from', from, '--html', page], true);
+  assert.equal(obeyed(stdout), undefined);
+  assert.equal(obeyed(readFileSync(page, 'utf8')), undefined);
+});
+
+test('the view of a cluster shows no control character, whatever the API and the Jobs say of it', async () => {
+  const server = await startServer((request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(evilAnswer(request.url)));
+  });
+  const url = `https://${server.host}`;
+  const authority = Buffer.from(certificates.ca).toString('base64');
+  const kubeconfig = join(folder, 'evil.kubeconfig');
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': authority } }],
+      users: [{ name: 'u', user: { token: 'not-looked-at' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  );
+  try {
+    for (const output of ['text', 'json', 'yaml']) {
+      const flags = ['--kubeconfig', kubeconfig, '--output', output];
+      const { stdout, stderr } = await run(['adapter', 'status', 'cls-1', ...flags], true);
+      assert.match(stdout, /52;c;aGk/, `the view lacks what was planted: ${stdout}${stderr}`);
+      assert.equal(obeyed(stdout + stderr), undefined, JSON.stringify(stdout + stderr));
+    }
+  } finally {
+    server.stop();
+  }
+});
+
+function evilAnswer(path: string): object {
+  const metadata = { name: 'pullsecret-cls-1-gen1', namespace: 'hyperfleet-system', uid: '1' };
+  if (path.includes('/events')) {
+    const regarding = { kind: 'Job', name: metadata.name, namespace: metadata.namespace };
+    const event = { metadata, regarding, involvedObject: regarding, reason: EVIL, note: EVIL, message: EVIL };
+    return { kind: 'EventList', metadata: {}, items: [{ ...event, type: 'Warning' }] };
+  }
+  if (path.includes('/jobs')) {
+    const failed = { type: 'Failed', status: 'True', reason: EVIL, message: EVIL };
+    return {
+      kind: 'JobList',
+      metadata: {},
+      items: [{ metadata, spec: {}, status: { conditions: [failed] } }],
+    };
+  }
+  if (path.includes('/pods')) return { kind: 'PodList', metadata: {}, items: [] };
+  const condition = { type: 'Available', status: 'False', reason: EVIL, message: EVIL };
+  return {
+    id: 'cls-1',
+    name: EVIL,
+    generation: 1,
+    metadata,
+    items: [{ adapter: 'pullsecret', observed_generation: 1, conditions: [condition] }],
+    conditions: [condition],
+  };
+}
 
 test('JSON and YAML say exactly what is there all the same', async () => {
   const asJson = await run(['validate', from, '--output', 'json'], false);

@@ -3,6 +3,7 @@
  * at the end of the page, which no browser runs; names in it are text wherever they are put.
  */
 import { createHash } from 'node:crypto';
+import { onOneLine, printable } from '../text/printable.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
 import { headline, VERDICT_WORDS } from './text.ts';
 import type { Report } from './types.ts';
@@ -59,10 +60,10 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/** Nothing in it can end the element, open a comment or be a line break of old JavaScript. */
+/** Nothing in it can end the element, open a comment, be obeyed by a terminal, or be a line break of old JavaScript. */
 function jsonInHtml(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[<>&\u2028\u2029]/g,
+  return printable(JSON.stringify(value)).replace(
+    /[<>&]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
@@ -77,5 +78,5 @@ function noScript(report: Report): string {
 }
 
 function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return onOneLine(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
