@@ -141,8 +141,9 @@ async function idsOf(ids: readonly string[]): Promise<readonly string[]> {
 
 test('names and selectors of the longest identifier are what Kubernetes takes', () => {
   const id = 'a'.repeat(38);
-  for (const name of [jobName(id, 1_000_000_000), dataSecretName(id), recordName(id)])
-    assert.match(name, /^[a-z0-9-]{1,63}$/, name);
+  // Pods of a Job carry its name as a label.
+  assert.match(jobName(id, 1_000_000_000), /^[a-z0-9-]{1,63}$/);
+  for (const name of [dataSecretName(id), recordName(id)]) assert.match(name, /^[a-z0-9-]{1,253}$/);
   assert.match(clusterSelector(id), /^[\w./-]+=a{38},[\w./-]+=[a-z]+$/);
 });
 

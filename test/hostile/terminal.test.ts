@@ -10,107 +10,14 @@ import { runMain } from '../../runtime/commands/main.ts';
 import { control, forPeople } from '../../runtime/commands/people.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { suite } from '../support/suite.ts';
+import { dump, EVIL, evilAnswer } from './evil-words.ts';
 
 const test = suite('control characters');
 
-/** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
-const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
 const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-terminal-'));
 test.lastly('the scratch folder goes', () => rmSync(folder, { recursive: true }));
-
-/** A dump in which whatever a tenant may choose is chosen to do harm. JSON, since YAML would be refused earlier. */
-function dump(): string {
-  const auths = { [`quay.io/${EVIL}`]: { auth: 'bm90LWEtcGFpcg' }, [EVIL]: { auth: EVIL }, 'r.io': EVIL };
-  const encoded = Buffer.from(JSON.stringify({ auths })).toString('base64');
-  const secret = (namespace: string, name: string, data: string) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': data },
-  });
-  const good = Buffer.from(JSON.stringify({ auths: { 'quay.io': { auth: 'YTpi' } } })).toString('base64');
-  const message = `it is ${EVIL}`;
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'List',
-    items: [
-      secret('openshift-config', 'pull-secret', good),
-      secret('kube-system', 'additional-pull-secret', encoded),
-      secret('web', 'team', encoded),
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: EVIL } } },
-      {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { namespace: 'web', name: 'web' },
-        spec: {
-          nodeName: 'node1',
-          imagePullSecrets: [{ name: 'team' }, { name: EVIL }],
-          containers: [{ name: EVIL, image: `quay.io/a:${EVIL}` }],
-        },
-        status: {
-          containerStatuses: [
-            { name: EVIL, image: EVIL, state: { waiting: { reason: 'ErrImagePull', message } } },
-          ],
-        },
-      },
-      {
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'ImageDigestMirrorSet',
-        metadata: { name: 'set' },
-        spec: { imageDigestMirrors: [{ source: `quay.io/${EVIL}`, mirrors: [EVIL] }] },
-      },
-      ...roles(),
-      {
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullStatus',
-        metadata: { namespace: 'web', name: 'secret-team' },
-        status: {
-          entries: [{ key: EVIL, verdict: 'Rejected', message }],
-          conditions: [
-            {
-              type: 'Ready',
-              status: 'False',
-              reason: 'Bad',
-              message,
-              lastTransitionTime: '2026-01-01T00:00:00Z',
-            },
-          ],
-        },
-      },
-    ],
-  });
-}
-
-/** Rights of an account whose names somebody else chose. */
-function roles(): readonly object[] {
-  const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const rule = {
-    apiGroups: [EVIL, ''],
-    resources: ['secrets', EVIL],
-    resourceNames: [EVIL],
-    verbs: ['get', EVIL],
-  };
-  const subject = { kind: 'ServiceAccount', name: EVIL, namespace: 'web' };
-  return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'web', name: EVIL } },
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata: { name: EVIL },
-      rules: [rule, { ...rule, resourceNames: [] }],
-    },
-    {
-      apiVersion,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: EVIL },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: EVIL },
-      subjects: [subject],
-    },
-  ];
-}
 
 mkdirSync(join(folder, 'dump'));
 writeFileSync(join(folder, 'dump', 'all.json'), dump());
@@ -224,33 +131,6 @@ test('the view of a cluster shows no control character, whatever the API and the
     server.stop();
   }
 });
-
-function evilAnswer(path: string): object {
-  const metadata = { name: 'pullsecret-cls-1-gen1', namespace: 'hyperfleet-system', uid: '1' };
-  if (path.includes('/events')) {
-    const regarding = { kind: 'Job', name: metadata.name, namespace: metadata.namespace };
-    const event = { metadata, regarding, involvedObject: regarding, reason: EVIL, note: EVIL, message: EVIL };
-    return { kind: 'EventList', metadata: {}, items: [{ ...event, type: 'Warning' }] };
-  }
-  if (path.includes('/jobs')) {
-    const failed = { type: 'Failed', status: 'True', reason: EVIL, message: EVIL };
-    return {
-      kind: 'JobList',
-      metadata: {},
-      items: [{ metadata, spec: {}, status: { conditions: [failed] } }],
-    };
-  }
-  if (path.includes('/pods')) return { kind: 'PodList', metadata: {}, items: [] };
-  const condition = { type: 'Available', status: 'False', reason: EVIL, message: EVIL };
-  return {
-    id: 'cls-1',
-    name: EVIL,
-    generation: 1,
-    metadata,
-    items: [{ adapter: 'pullsecret', observed_generation: 1, conditions: [condition] }],
-    conditions: [condition],
-  };
-}
 
 test('JSON and YAML say exactly what is there all the same', async () => {
   const asJson = await run(['validate', from, '--output', 'json'], false);
