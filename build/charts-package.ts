@@ -12,7 +12,7 @@ const root = new URL('..', import.meta.url).pathname;
 /** Packages that the user has in one copy. */
 const PEERS = ['cdk8s', 'cdk8s-plus-28', 'constructs'];
 /** What the compiled files import beside those. */
-const DEPENDENCIES = ['smol-toml', 'yaml', 'zod'];
+const DEPENDENCIES = ['@marcbachmann/cel-js', 'smol-toml', 'yaml', 'zod'];
 
 /** The manifest of the package. */
 export function chartsManifest(source: PackageManifest): Readonly<Record<string, unknown>> {

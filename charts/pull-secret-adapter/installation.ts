@@ -20,7 +20,7 @@ import { adapterAlerts } from './alerts.ts';
 import { bindingPolicy } from './binding-policy.ts';
 import { FEDERATION_CONFIG, FEDERATION_KEY, federationCredentials } from './federation.ts';
 import { type AdapterOptions, adapterOptionArgs } from './options.ts';
-import { podFiles, tenantList, tenantsAnnotation } from './pod-files.ts';
+import { podConfig, podConfigAnnotation, podFiles } from './pod-files.ts';
 import { adapterRights } from './rights.ts';
 import { type SentinelInput, sentinelArgs } from './sentinel.ts';
 
@@ -87,7 +87,6 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
   const { namespace } = input;
   const adapter = program(input, ADAPTER_ACCOUNT, 'adapter');
   const sentinel = program(input, SENTINEL_ACCOUNT, 'sentinel');
-  const { tenants } = input.adapterOptions ?? {};
   return [
     // Usually there already: HyperFleet's other adapters live in it.
     namespaceReference(namespace),
@@ -106,13 +105,16 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
       labels: adapter.metadata.labels,
     }),
     ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
-    ...(tenants === undefined ? [] : [tenantList(namespace, tenants)]),
+    ...podConfig(namespace, input, true),
     ...programObjects(input, adapter, { replicas: input.replicas, args: adapterArgs(input) }),
     ...(input.sentinel
-      ? programObjects(input, sentinel, {
-          replicas: 1,
-          args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions ?? {})],
-        })
+      ? [
+          ...podConfig(namespace, input, false),
+          ...programObjects(input, sentinel, {
+            replicas: 1,
+            args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions ?? {})],
+          }),
+        ]
       : []),
     jobNetworkPolicy(input),
     ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, input.sentinel))] : []),
@@ -204,15 +206,14 @@ function programObjects(
   run: { readonly replicas: number; readonly args: readonly string[] },
 ): readonly KubeObject[] {
   const { replicas, args } = run;
+  const podAnnotations = podConfigAnnotation(input, metadata.name === ADAPTER_ACCOUNT);
   return [
     deployment({
       metadata,
       selector,
       replicas,
       pod: pod(input, metadata.name, args),
-      ...(metadata.name === ADAPTER_ACCOUNT && input.adapterOptions?.tenants !== undefined
-        ? { podAnnotations: tenantsAnnotation(input.adapterOptions.tenants) }
-        : {}),
+      ...(Object.keys(podAnnotations).length === 0 ? {} : { podAnnotations }),
     }),
     ...(replicas > 1 ? [podDisruptionBudget(metadata, selector)] : []),
     networkPolicy({

@@ -6,14 +6,15 @@ import type { EnvVar, Volume, VolumeMount } from '../shared/kubernetes.ts';
 import { configMap, labels } from '../shared/objects.ts';
 import { authoritiesOfPod } from './authorities.ts';
 import { type AdapterOptions, TENANTS_FILE } from './options.ts';
+import { MESSAGES_FILE, messagesOf, type SentinelInput } from './sentinel.ts';
 
-type Tenants = NonNullable<AdapterOptions['tenants']>;
-
-const TENANTS_CONFIG = 'pull-secret-adapter-tenants';
-const [TENANTS_MOUNT, TENANTS_KEY] = [
-  TENANTS_FILE.slice(0, TENANTS_FILE.lastIndexOf('/')),
-  TENANTS_FILE.slice(TENANTS_FILE.lastIndexOf('/') + 1),
-];
+/** A ConfigMap with one file, for one of the two programs. */
+interface ConfigFile {
+  readonly config: string;
+  readonly volume: string;
+  readonly path: string;
+  readonly text: string;
+}
 
 /** What the files come from. */
 export interface FileSources {
@@ -22,6 +23,7 @@ export interface FileSources {
   readonly apiTokenAudience?: string;
   readonly caConfigMap?: string;
   readonly adapterOptions?: AdapterOptions;
+  readonly sentinelOptions?: SentinelInput;
 }
 
 export interface PodFiles {
@@ -30,9 +32,9 @@ export interface PodFiles {
   readonly volumes: readonly Volume[];
 }
 
-/** @param isAdapter Sentinel knows no tenants */
+/** @param isAdapter the files of the adapter; otherwise of Sentinel */
 export function podFiles(input: FileSources, isAdapter: boolean): PodFiles {
-  const { brokerSecret, caConfigMap, adapterOptions = {} } = input;
+  const { brokerSecret, caConfigMap } = input;
   const sources: readonly Volume[] = [
     ...(brokerSecret === undefined ? [] : [secretVolume('broker', brokerSecret)]),
     ...apiVolumes(input),
@@ -44,18 +46,20 @@ export function podFiles(input: FileSources, isAdapter: boolean): PodFiles {
   }));
   const authorities =
     caConfigMap === undefined ? { env: [], mounts: [], volumes: [] } : authoritiesOfPod(caConfigMap);
-  const knowsTenants = isAdapter && adapterOptions.tenants !== undefined;
+  const own = configFile(input, isAdapter);
   return {
     env: authorities.env,
     mounts: [
       ...mounts,
       ...authorities.mounts,
-      ...(knowsTenants ? [{ name: 'tenants', mountPath: TENANTS_MOUNT, readOnly: true }] : []),
+      ...(own === undefined
+        ? []
+        : [{ name: own.volume, mountPath: folderAndName(own.path)[0], readOnly: true }]),
     ],
     volumes: [
       ...sources,
       ...authorities.volumes,
-      ...(knowsTenants ? [{ name: 'tenants', configMap: { name: TENANTS_CONFIG } }] : []),
+      ...(own === undefined ? [] : [{ name: own.volume, configMap: { name: own.config } }]),
     ],
   };
 }
@@ -72,23 +76,56 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: FileSources)
   return [{ name: 'api', projected: { sources: [token], defaultMode: 0o444 } }];
 }
 
-/** The list of tenants, as `--tenants` reads it. */
-export function tenantList(namespace: string, tenants: Tenants): KubeObject {
-  const metadata = {
-    name: TENANTS_CONFIG,
-    namespace,
-    labels: labels({ name: 'pull-secret-adapter', component: 'adapter' }),
-  };
-  return configMap(metadata, { [TENANTS_KEY]: tenantsText(tenants) });
+/** What the fleet says in a file: the list of tenants for the adapter, the messages for Sentinel. */
+function configFile(input: FileSources, isAdapter: boolean): ConfigFile | undefined {
+  const { tenants } = input.adapterOptions ?? {};
+  const messages = messagesOf(input.sentinelOptions ?? {});
+  if (isAdapter)
+    return tenants === undefined
+      ? undefined
+      : {
+          config: 'pull-secret-adapter-tenants',
+          volume: 'tenants',
+          path: TENANTS_FILE,
+          text: yamlText(tenants),
+        };
+  return messages === undefined
+    ? undefined
+    : {
+        config: 'pull-secret-sentinel-messages',
+        volume: 'messages',
+        path: MESSAGES_FILE,
+        text: yamlText(messages),
+      };
 }
 
-/** The file is read when the adapter starts: another list is another pod. */
-export function tenantsAnnotation(tenants: Tenants | undefined): Readonly<Record<string, string>> {
-  if (tenants === undefined) return {};
-  const hash = createHash('sha256').update(tenantsText(tenants)).digest('hex').slice(0, 16);
-  return { 'pullwright.dev/tenants': hash };
+/** The ConfigMap of that file; none when the fleet says nothing of it. */
+export function podConfig(namespace: string, input: FileSources, isAdapter: boolean): readonly KubeObject[] {
+  const file = configFile(input, isAdapter);
+  if (file === undefined) return [];
+  const [name, component] = isAdapter
+    ? ['pull-secret-adapter', 'adapter']
+    : ['pull-secret-sentinel', 'sentinel'];
+  const metadata = { name: file.config, namespace, labels: labels({ name, component }) };
+  return [configMap(metadata, { [folderAndName(file.path)[1]]: file.text })];
 }
 
-function tenantsText(tenants: Tenants): string {
-  return stringify(tenants, { sortMapEntries: true, lineWidth: 0 });
+/** The file is read when the program starts: another text is another pod. */
+export function podConfigAnnotation(
+  input: FileSources,
+  isAdapter: boolean,
+): Readonly<Record<string, string>> {
+  const file = configFile(input, isAdapter);
+  if (file === undefined) return {};
+  const hash = createHash('sha256').update(file.text).digest('hex').slice(0, 16);
+  return { [`pullwright.dev/${file.volume}`]: hash };
+}
+
+function folderAndName(path: string): readonly [folder: string, name: string] {
+  const at = path.lastIndexOf('/');
+  return [path.slice(0, at), path.slice(at + 1)];
+}
+
+function yamlText(value: unknown): string {
+  return stringify(value, { sortMapEntries: true, lineWidth: 0 });
 }

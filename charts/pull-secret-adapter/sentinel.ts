@@ -1,5 +1,7 @@
 /** How Sentinel decides, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
 import { z } from 'zod';
+import type { DataNode } from '../../runtime/pull-secret-adapter/sentinel/message-data.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 
 /** Every field may be left out; what is left out is as `pullwright sentinel --help` says. */
 export interface SentinelInput {
@@ -19,6 +21,28 @@ export interface SentinelInput {
   readonly debounceSeconds?: number;
   /** Longest pause between events about a cluster of which nobody reports anything new; 0: none. @default {60} */
   readonly repeatLimitSeconds?: number;
+  /** When an event is sent, in CEL as HyperFleet's own Sentinel has it, in place of generation and age. @default none */
+  readonly messageDecision?: {
+    readonly params?: Readonly<Record<string, string>>;
+    readonly result: string;
+  };
+  /** Data of an event, in CEL: names to expressions, or to maps of such. @default `id`, `kind`, `href`, `generation` */
+  readonly messageData?: DataNode;
+}
+
+/** Where Sentinel finds its messages. */
+export const MESSAGES_FILE = '/etc/pullwright/messages/messages.yaml';
+
+/** The file that `--messages` reads; undefined when the fleet says nothing of it. */
+export function messagesOf({
+  messageDecision,
+  messageData,
+}: SentinelInput): Readonly<Record<string, unknown>> | undefined {
+  if (messageDecision === undefined && messageData === undefined) return undefined;
+  return {
+    ...(messageDecision === undefined ? {} : { message_decision: messageDecision }),
+    ...(messageData === undefined ? {} : { message_data: messageData }),
+  };
 }
 
 /** What `pullwright sentinel` takes without saying so. */
@@ -27,6 +51,10 @@ const DEFAULTS = { maxAgeSeconds: 1800, debounceSeconds: 10 } as const;
 const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
 /** Of the search query of the API, and of a flag: no blank, no quote, no "=". */
 const LABEL = /^[A-Za-z0-9]([\w./-]{0,251}[A-Za-z0-9])?$/;
+const expression = z.string().min(1).max(4096);
+const dataNode: z.ZodType<DataNode, DataNode> = z.lazy(() =>
+  z.record(z.string().min(1).max(100), z.union([z.string().max(4096), z.number(), z.boolean(), dataNode])),
+);
 const labelText = z.string().regex(LABEL, {
   error: 'wanted letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
 });
@@ -54,6 +82,32 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
     repeatLimitSeconds: secondsFrom(0)
       .exactOptional()
       .describe('Longest pause between events about a cluster of which nobody reports anything new'),
+    messageDecision: z
+      .strictObject({
+        params: z.record(z.string().min(1).max(63), expression).exactOptional(),
+        result: expression,
+      })
+      .exactOptional()
+      .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
+    messageData: dataNode.exactOptional().describe('Data of an event: names to expressions of CEL'),
+  })
+  .refine((one) => one.rule !== 'dependencies' || one.messageDecision === undefined, {
+    path: ['messageDecision'],
+    error: 'says when an event is sent, and so does rule "dependencies": wanted one of them',
+  })
+  .superRefine((one, context) => {
+    const messages = messagesOf(one);
+    if (messages === undefined) return;
+    try {
+      readMessages(messages);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      context.addIssue({
+        code: 'custom',
+        path: [error.message.startsWith('message_data') ? 'messageData' : 'messageDecision'],
+        message: error.message,
+      });
+    }
   })
   .refine((one) => one.rule === 'dependencies' || one.dependencies === undefined, {
     path: ['dependencies'],
@@ -94,6 +148,7 @@ export function sentinelArgs(input: SentinelInput): readonly string[] {
     ...flag('--max-age', inSeconds(input.maxAgeSeconds)),
     ...flag('--debounce', inSeconds(input.debounceSeconds)),
     ...flag('--repeat-limit', inSeconds(input.repeatLimitSeconds)),
+    ...flag('--messages', messagesOf(input) === undefined ? undefined : MESSAGES_FILE),
   ];
 }
 

@@ -1,13 +1,15 @@
 /** `pullwright sentinel`: goes over the clusters of the HyperFleet API and publishes events about those that want work. */
+import { readFile } from 'node:fs/promises';
 import { DEFAULT_DEPENDENCIES } from '../pull-secret-adapter/adapter/settings.ts';
 import { DEFAULT_AGES } from '../pull-secret-adapter/sentinel/decision.ts';
+import type { Messages } from '../pull-secret-adapter/sentinel/messages.ts';
 import type { SentinelSettings } from '../pull-secret-adapter/sentinel/sentinel.ts';
 import { UsageError } from '../rules/errors.ts';
 import { apiOf, BROKER_FLAGS, publisherOf } from './broker-flags.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { LOG_FLAGS } from './flags/common.ts';
-import { choice, duration, type Flags, seconds, several, text, toggle } from './flags/flag.ts';
+import { choice, duration, type Flags, file, seconds, several, text, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 
 const TABLE = {
@@ -25,6 +27,9 @@ const TABLE = {
         help: `adapter that comes first; without it, ${DEFAULT_DEPENDENCIES.join(', ')}`,
       }),
     ),
+    messages: file({
+      help: "message_decision and message_data in CEL, as HyperFleet's own Sentinel has them: when an event is sent with rule reconcile, and what its data are",
+    }),
     'event-type': text({
       value: 'TYPE',
       help: 'type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule dependencies',
@@ -74,6 +79,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       reconciled: flags['max-age'],
       notReconciled: flags.debounce,
     },
+    messages: await messagesOf(flags.messages, rule),
     repeatLimitSeconds: flags['repeat-limit'],
   };
   const ports = {
@@ -107,6 +113,26 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   } finally {
     await publisher.close();
   }
+}
+
+/** @throws UsageError */
+async function messagesOf(path: string | undefined, rule: SentinelSettings['rule']): Promise<Messages> {
+  const { DEFAULT_MESSAGES, readMessages } = await import('../pull-secret-adapter/sentinel/messages.ts');
+  if (path === undefined) return DEFAULT_MESSAGES;
+  const { parseYaml } = await import('../kube/yaml.ts');
+  let messages: Messages;
+  try {
+    messages = readMessages(parseYaml(await readFile(path, 'utf8')));
+  } catch (error) {
+    const why =
+      error instanceof TypeError ? error.message : 'wanted YAML with message_decision, message_data, or both';
+    throw new UsageError(`Cannot use the messages in "${path}": ${why}`);
+  }
+  if (messages.decide !== undefined && rule === 'dependencies')
+    throw new UsageError(
+      'Cannot use message_decision with --rule dependencies: both say when an event is sent, wanted one of them',
+    );
+  return messages;
 }
 
 function labelsOf(pairs: readonly string[]): Readonly<Record<string, string>> {

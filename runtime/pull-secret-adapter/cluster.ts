@@ -16,6 +16,7 @@ export interface ApiCondition {
   readonly message?: string;
   readonly observed_generation?: number;
   readonly last_updated_time?: string;
+  readonly last_transition_time?: string;
 }
 
 /** What the adapter knows of a cluster. */
@@ -35,6 +36,7 @@ export interface HyperfleetCluster {
   /** `status.adapters` of the requirement: adapter name to its `available`. */
   readonly adapters: Readonly<Record<string, string>>;
   readonly createdTime: string | undefined;
+  readonly updatedTime: string | undefined;
   /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
   readonly tenantFields: Readonly<Record<string, string>>;
 }
@@ -93,6 +95,7 @@ export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
       conditions: readConditions(status['conditions']),
       adapters: readAdapters(status['adapters']),
       createdTime: text(document['created_time']),
+      updatedTime: text(document['updated_time']),
       tenantFields: tenantFields(document),
     },
   };

@@ -57,6 +57,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'charts',
     'runtime/rules',
     'runtime/kube/yaml.ts',
+    // Expressions are compiled when a fleet is rendered, so that no pod ends with one that is wrong.
+    'runtime/pull-secret-adapter/sentinel',
     'cdk8s',
     'cdk8s-plus-28',
     // Types of kinds that cdk8s-plus-28 lacks.

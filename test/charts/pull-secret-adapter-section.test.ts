@@ -7,6 +7,8 @@ import { settingsOf } from '../../runtime/commands/adapter-flags.ts';
 import { BROKER_FLAGS } from '../../runtime/commands/broker-flags.ts';
 import { parseFlags } from '../../runtime/commands/flags/parse.ts';
 import { command as sentinelCommand } from '../../runtime/commands/sentinel.ts';
+import { parseYaml } from '../../runtime/kube/yaml.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -104,6 +106,41 @@ test('a flag that would speak in place of the adapter is wrong usage', async () 
   assert.throws(() => read('=x'), /wanted NAME=VALUE/);
 });
 
+test('messages of Sentinel are a file of Sentinel alone, which the command reads, and another text is another pod', async () => {
+  const options = {
+    messageDecision: {
+      params: { seen: 'condition("Reconciled").observed_generation' },
+      result: 'resource.generation > seen',
+    },
+    messageData: { id: 'resource.id', origin: '"europe"' },
+  };
+  const objects = rendered({ sentinel: true, sentinelOptions: options });
+  const file = objects.find((one) => one.metadata.name === 'pull-secret-sentinel-messages');
+  const { 'messages.yaml': text = '' } = (file?.['data'] ?? {}) as { readonly 'messages.yaml'?: string };
+  const { decide, data } = readMessages(parseYaml(text));
+  assert.equal(decide?.({ generation: 2, conditions: [] }, new Date()).publish, true);
+  assert.deepEqual(data({ generation: 2, conditions: [], fields: { id: 'a' } }, ''), {
+    id: 'a',
+    origin: 'europe',
+  });
+  const sentinel = workload(objects, 'pull-secret-sentinel');
+  const mounted = sentinel.spec.volumes?.some(({ name }) => name === 'messages');
+  assert.deepEqual(
+    [mounted, workload(objects, 'pull-secret-adapter').spec.volumes?.some(({ name }) => name === 'messages')],
+    [true, false],
+  );
+  const { flags } = parseFlags(
+    (await sentinelCommand.spec()).flags,
+    sentinel.spec.containers[0].args.slice(1),
+  );
+  assert.equal((flags as { readonly messages?: string }).messages, '/etc/pullwright/messages/messages.yaml');
+  const other = rendered({
+    sentinel: true,
+    sentinelOptions: { ...options, messageData: { id: 'resource.id' } },
+  });
+  assert.notDeepEqual(workload(other, 'pull-secret-sentinel').metadata, sentinel.metadata);
+});
+
 test('the list of tenants is a file of the adapter alone, and another list is another pod', () => {
   const objects = rendered({ sentinel: true, adapterOptions: EVERY_OPTION });
   const list = objects.find((one) => one.metadata.name === 'pull-secret-adapter-tenants');
@@ -198,6 +235,9 @@ const BAD: readonly Bad[] = [
       [{ maxAgeSeconds: 5 }, /debounceSeconds \(10\) is longer than maxAgeSeconds \(5\)/],
       [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
       [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
+      [{ messageDecision: { result: 'resource.' } }, /messageDecision[\s\S]*message_decision\.result: /],
+      [{ messageData: { name: 'resource.name' } }, /messageData[\s\S]*has no \\"id\\"/],
+      [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /wanted one of them/],
     ] as const
   ).map(
     ([sentinelOptions, says]): Bad => ({

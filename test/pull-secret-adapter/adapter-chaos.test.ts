@@ -8,6 +8,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { publishRabbitMq } from '../../runtime/brokers/rabbitmq.ts';
 import { rabbitMqTopology } from '../../runtime/brokers/topology.ts';
+import { readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { DEFAULT_MESSAGES } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { eventFor } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
@@ -59,8 +61,10 @@ else {
 
   async function publish(id: string): Promise<void> {
     const generation = stage.api.clusters.get(id)?.generation ?? 0;
-    const cluster = { id, generation } as Parameters<typeof eventFor>[0];
-    await publisher.publish(eventFor(cluster, { eventType: 'cluster.create', source: 'test' }));
+    const cluster = readCluster({ id, generation: Math.max(generation, 1) });
+    assert.ok(cluster.ok);
+    const settings = { eventType: 'cluster.create', source: 'test', messages: DEFAULT_MESSAGES };
+    await publisher.publish(eventFor(cluster.value, settings, ''));
   }
 
   /** A new cluster, another secret for one, or the end of one. */

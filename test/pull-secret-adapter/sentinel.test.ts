@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
+import { DEFAULT_MESSAGES, readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import {
   Sentinel,
@@ -23,6 +24,7 @@ const SETTINGS: SentinelSettings = {
   source: 'hyperfleet-sentinel',
   selector: {},
   ages: { reconciled: 1800, notReconciled: 10 },
+  messages: DEFAULT_MESSAGES,
   repeatLimitSeconds: 60,
 };
 
@@ -82,6 +84,27 @@ class Stage {
 function ids(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `cls-${index}`).sort();
 }
+
+test('by expressions: who they choose is spoken of, in their words; who they have no value for is counted, with the reason', async () => {
+  const messages = readMessages({
+    message_decision: { result: 'resource.labels.tier == "gold"' },
+    message_data: { id: 'resource.id', why: 'reason' },
+  });
+  const stage = await Stage.start({ messages }, 3);
+  const clusters = ['cls-0', 'cls-1'].map((id) => stage.api.clusters.get(id));
+  for (const [index, cluster] of clusters.entries()) {
+    assert.ok(cluster !== undefined);
+    cluster.labels = { tier: index === 0 ? 'gold' : 'none' };
+  }
+  const { undecidedCause, ...count } = await stage.poll(11);
+  assert.deepEqual(count, { clusters: 3, published: 1, held: 0, failed: 0, undecided: 1 });
+  assert.match(
+    undecidedCause ?? '',
+    /^cluster "cls-2": result evaluation failed: No such key: (labels|tier)$/,
+  );
+  assert.deepEqual(stage.taken(), ['cls-0']);
+  await stage.end();
+});
 
 test('all pages, each cluster once', async () => {
   const stage = await Stage.start({}, 250);

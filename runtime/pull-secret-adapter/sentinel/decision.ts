@@ -61,52 +61,6 @@ function isOld(age: number, generation: number, limit: number): boolean {
   return Number.isNaN(age) ? generation === 1 : age > limit;
 }
 
-/**
- * The `data` of an event: names to dotted paths (`resource.id`) or texts in quotes. What is missing is left out.
- *
- * @throws TypeError for an empty or null definition
- */
-export function buildEventData(
-  definition: Readonly<Record<string, unknown>>,
-  resource: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  const data: Record<string, unknown> = {};
-  for (const name of Object.keys(definition).sort()) {
-    const value = evaluate(definition[name], name, resource);
-    if (value !== undefined) data[name] = value;
-  }
-  return data;
-}
-
-function evaluate(expression: unknown, name: string, resource: Readonly<Record<string, unknown>>): unknown {
-  if (typeof expression === 'object' && expression !== null) {
-    const inner = buildEventData(expression as Readonly<Record<string, unknown>>, resource);
-    return Object.keys(inner).length === 0 ? undefined : inner;
-  }
-  if (typeof expression !== 'string' || expression.trim() === '') {
-    throw new TypeError(`Cannot build the event data: "${name}" is empty, wanted a path or a text in quotes`);
-  }
-  const literal = /^"([^"]*)"$|^'([^']*)'$/.exec(expression);
-  if (literal !== null) return literal[1] ?? literal[2];
-  if (!/^resource(\.\w+)+$/.test(expression)) {
-    throw new TypeError(
-      `Cannot build the event data: "${name}" is neither a path such as resource.id nor a text in quotes`,
-    );
-  }
-  return dig(resource, expression.split('.').slice(1));
-}
-
-function dig(value: unknown, path: readonly string[]): unknown {
-  const found = path.reduce<unknown>(
-    (at, key) =>
-      typeof at === 'object' && at !== null && Object.hasOwn(at, key)
-        ? (at as Record<string, unknown>)[key]
-        : undefined,
-    value,
-  );
-  return found ?? undefined;
-}
-
 /** The `search` parameter that selects clusters by label: sorted, quotes doubled. */
 export function searchByLabels(selector: Readonly<Record<string, string>>): string {
   return Object.keys(selector)

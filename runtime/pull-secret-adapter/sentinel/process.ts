@@ -45,7 +45,8 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess): Promise<
     const loud = count.published + count.failed > 0;
     const { cause, ...numbers } = count;
     const why = cause === undefined ? {} : { error: publishFault(cause) };
-    logger[count.failed > 0 ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
+    const isWrong = count.failed > 0 || count.undecided !== undefined;
+    logger[isWrong ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
     return count.failed === 0;
   } catch (error) {
     countPoll(metrics, 'failed');
@@ -63,12 +64,12 @@ function publishFault(error: unknown): string {
 
 function record(metrics: Metrics, count: SentinelCount): void {
   countPoll(metrics, count.failed === 0 ? 'done' : 'failed');
-  for (const outcome of ['published', 'held', 'failed'] as const)
+  for (const outcome of ['published', 'held', 'failed', 'undecided'] as const)
     metrics.count({
       name: 'pullwright_sentinel_events_total',
-      help: 'Clusters that were due: published, held back because the same was said a moment ago, failed',
+      help: 'Clusters that were due: published, held back because the same was said a moment ago, failed; undecided: an expression had no value',
       labels: { outcome },
-      by: count[outcome],
+      by: count[outcome] ?? 0,
     });
   if (count.failed > 0) return;
   metrics.samples('sentinel', [

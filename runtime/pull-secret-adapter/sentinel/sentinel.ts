@@ -12,7 +12,9 @@ import { inParallel } from '../../controller/parallel.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { planCluster } from '../plan.ts';
-import { buildEventData, decideToPublish, type SentinelAges, searchByLabels } from './decision.ts';
+import { decideToPublish, type SentinelAges, searchByLabels } from './decision.ts';
+import type { MessageResource } from './message-data.ts';
+import type { Messages } from './messages.ts';
 
 export interface SentinelSettings {
   /** `reconcile`: generation and age, as the running system. `dependencies`: as the requirement, `cluster.create` once they are complete. */
@@ -22,6 +24,8 @@ export interface SentinelSettings {
   readonly source: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly ages: SentinelAges;
+  /** What an event says, and when one is sent with rule `reconcile` instead of by generation and age. */
+  readonly messages: Messages;
   /** Longest pause, in seconds, between events about a cluster of which nobody reports anything new; 0: an event at every poll. */
   readonly repeatLimitSeconds: number;
 }
@@ -34,6 +38,10 @@ export interface SentinelCount {
   readonly failed: number;
   /** Why the first one could not be published. */
   readonly cause?: unknown;
+  /** Clusters for which an expression had no value: no event is sent about them. Absent: none. */
+  readonly undecided?: number;
+  /** Why, of the first of them. */
+  readonly undecidedCause?: string;
 }
 
 interface Sent {
@@ -54,6 +62,7 @@ export class Sentinel {
   /** With rule `dependencies`: of which state of each cluster it has spoken, so that the first event waits for no report to grow old. */
   #spokenOf = new Map<string, string>();
   #cause: unknown;
+  #undecided: string[] = [];
 
   constructor(
     api: Pick<HyperfleetApi, 'clusters' | 'statuses'>,
@@ -76,6 +85,7 @@ export class Sentinel {
     const spokenOf = new Map<string, string>();
     const count = { clusters: 0, published: 0, held: 0, failed: 0 };
     this.#cause = undefined;
+    this.#undecided = [];
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
       const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
       count.clusters += group.length;
@@ -87,20 +97,26 @@ export class Sentinel {
         if (sent !== undefined && end !== 'not due') seen.set(id, sent);
         if (end !== 'not due') count[end] += 1;
       }
-      if (count.failed > 0) return { ...count, cause: this.#cause };
+      if (count.failed > 0) return { ...count, ...this.#doubts(), cause: this.#cause };
     }
     // Clusters that have gone, and such that are in order again, are forgotten.
     this.#sent = seen;
     this.#spokenOf = spokenOf;
-    return count;
+    return { ...count, ...this.#doubts() };
+  }
+
+  #doubts(): Pick<SentinelCount, 'undecided' | 'undecidedCause'> {
+    const [undecidedCause] = this.#undecided;
+    return undecidedCause === undefined ? {} : { undecided: this.#undecided.length, undecidedCause };
   }
 
   async #handle(cluster: HyperfleetCluster, now: Date): Promise<'not due' | 'published' | 'held' | 'failed'> {
-    if (!(await this.#isDue(cluster, now))) return 'not due';
+    const reason = await this.#due(cluster, now);
+    if (reason === undefined) return 'not due';
     const next = this.#next(cluster, now);
     if (next === undefined) return 'held';
     try {
-      await this.#publisher.publish(eventFor(cluster, this.#settings));
+      await this.#publisher.publish(eventFor(cluster, this.#settings, reason));
     } catch (error) {
       this.#cause ??= error;
       return 'failed';
@@ -110,17 +126,24 @@ export class Sentinel {
     return 'published';
   }
 
-  async #isDue(cluster: HyperfleetCluster, now: Date): Promise<boolean> {
-    const { rule, ages, dependencies } = this.#settings;
-    const { publish } = decideToPublish(cluster, now, ages);
-    if (rule === 'reconcile') return publish;
+  /** Why an event is due; undefined: none is. */
+  async #due(cluster: HyperfleetCluster, now: Date): Promise<string | undefined> {
+    const { rule, ages, dependencies, messages } = this.#settings;
+    if (rule === 'reconcile' && messages.decide !== undefined) {
+      const { publish, reason, failed } = messages.decide(resourceOf(cluster), now);
+      if (failed) this.#undecided.push(`cluster "${cluster.id}": ${reason}`);
+      return publish ? reason : undefined;
+    }
+    const { publish, reason } = decideToPublish(cluster, now, ages);
+    if (rule === 'reconcile') return publish ? reason : undefined;
     const isFirst = !isReconciled(cluster) && this.#spokenOf.get(cluster.id) !== stateOf(cluster);
-    if (!publish && !isFirst) return false;
+    if (!publish && !isFirst) return undefined;
+    const complete = 'dependencies are complete';
     // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
-    if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return true;
+    if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return complete;
     // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
     const statuses = await this.#api.statuses(cluster.id);
-    return planCluster(cluster, statuses, dependencies).verdict !== 'waiting';
+    return planCluster(cluster, statuses, dependencies).verdict === 'waiting' ? undefined : complete;
   }
 
   /** Undefined: the same was said a moment ago. */
@@ -165,31 +188,39 @@ async function* groups(
   }
   if (group.length > 0) yield group;
 }
+
+/** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
+function resourceOf(cluster: HyperfleetCluster): MessageResource {
+  const { id, name, generation, conditions, labels, createdTime, updatedTime } = cluster;
+  return {
+    generation,
+    conditions,
+    fields: {
+      id,
+      name,
+      kind: 'Cluster',
+      href: `/api/hyperfleet/v1/clusters/${id}`,
+      created_time: createdTime ?? '',
+      updated_time: updatedTime ?? '',
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    },
+  };
+}
+
 /** The event, as the running system writes it. */
 export function eventFor(
   cluster: HyperfleetCluster,
-  settings: Pick<SentinelSettings, 'eventType' | 'source'>,
+  settings: Pick<SentinelSettings, 'eventType' | 'source' | 'messages'>,
+  reason: string,
 ): { id: string; body: string } {
   const id = randomUUID();
-  const resource = {
-    id: cluster.id,
-    kind: 'Cluster',
-    href: `/api/hyperfleet/v1/clusters/${cluster.id}`,
-    generation: cluster.generation,
-  };
-  const definition = {
-    id: 'resource.id',
-    kind: 'resource.kind',
-    href: 'resource.href',
-    generation: 'resource.generation',
-  };
   const body = encodeCloudEvent({
     specversion: '1.0',
     id,
     source: settings.source,
     type: settings.eventType,
     datacontenttype: 'application/json',
-    data: buildEventData(definition, resource),
+    data: settings.messages.data(resourceOf(cluster), reason),
     extensions: {},
   });
   return { id, body };

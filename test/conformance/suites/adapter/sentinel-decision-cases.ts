@@ -1,10 +1,11 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 import { readCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
 import {
-  buildEventData,
   decideToPublish,
   searchByLabels,
 } from '../../../../runtime/pull-secret-adapter/sentinel/decision.ts';
+import { type DataNode, messageData } from '../../../../runtime/pull-secret-adapter/sentinel/message-data.ts';
+import { readMessages } from '../../../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface Condition {
@@ -22,7 +23,12 @@ interface File {
     publish: boolean;
     reason: string;
   }[];
-  readonly defaults: { readonly reconciled_max_age_s: number; readonly not_reconciled_max_age_s: number };
+  readonly defaults: {
+    readonly reconciled_max_age_s: number;
+    readonly not_reconciled_max_age_s: number;
+    /** The running system's own: parameters, and `result`. */
+    readonly expressions?: Readonly<Record<string, string>>;
+  };
   readonly v0_1_rule?: { readonly max_age_ready_s: number; readonly max_age_not_ready_s: number };
   readonly payload?: readonly {
     def: Record<string, unknown>;
@@ -35,7 +41,12 @@ interface File {
 }
 
 type Input =
-  | { kind: 'decision'; resource: File['cases'][number]['resource']; zero: boolean; ages: File['defaults'] }
+  | {
+      kind: 'decision' | 'expressions';
+      resource: File['cases'][number]['resource'];
+      zero: boolean;
+      ages: File['defaults'];
+    }
   | { kind: 'first-release'; ready: boolean; age: number; observed: number }
   | { kind: 'payload'; def: Record<string, unknown>; owner: boolean; omitted: readonly string[] }
   | { kind: 'search'; selector: Record<string, string> };
@@ -47,11 +58,20 @@ const OWNER = { id: 'cls-0', kind: 'Cluster', href: '/c/cls-0' };
 export const suite: ConformanceSuite<Input> = {
   cases(document) {
     const file = document as File;
-    const found: ConformanceCase<Input>[] = file.cases.map((one) => ({
-      name: one.name,
-      input: { kind: 'decision', resource: one.resource, zero: one.now_zero === true, ages: file.defaults },
-      expected: { publish: one.publish, reason: one.reason },
-    }));
+    // Each case is asked twice: by our rule, and by the running system's own expressions.
+    const kinds = file.defaults.expressions === undefined ? ['decision'] : ['decision', 'expressions'];
+    const found: ConformanceCase<Input>[] = file.cases.flatMap((one) =>
+      kinds.map((kind) => ({
+        name: kind === 'decision' ? one.name : `by expressions: ${one.name}`,
+        input: {
+          kind: kind as 'decision' | 'expressions',
+          resource: one.resource,
+          zero: one.now_zero === true,
+          ages: file.defaults,
+        },
+        expected: { publish: one.publish, reason: one.reason },
+      })),
+    );
     const first = file.v0_1_rule;
     if (first !== undefined) {
       const rows: [boolean, number, number, boolean][] = [
@@ -104,15 +124,14 @@ export const suite: ConformanceSuite<Input> = {
         ? {}
         : { last_updated_time: new Date(NOW.getTime() - age_seconds * 1000).toISOString() }),
     }));
+    const { generation } = input.resource;
+    const now = input.zero ? undefined : NOW;
+    if (input.kind === 'expressions') return byExpressions(input.ages, { generation, conditions }, now);
     const ages = {
       reconciled: input.ages.reconciled_max_age_s,
       notReconciled: input.ages.not_reconciled_max_age_s,
     };
-    return decideToPublish(
-      { generation: input.resource.generation, conditions },
-      input.zero ? undefined : NOW,
-      ages,
-    );
+    return decideToPublish({ generation, conditions }, now, ages);
   },
   mutation: {
     file: 'runtime/pull-secret-adapter/sentinel/decision.ts',
@@ -120,6 +139,17 @@ export const suite: ConformanceSuite<Input> = {
     by: 'age >= limit',
   },
 };
+
+function byExpressions(
+  { expressions = {} }: File['defaults'],
+  resource: { readonly generation: number; readonly conditions: readonly Condition[] },
+  now: Date | undefined,
+): unknown {
+  const { result, ...params } = expressions;
+  const { decide } = readMessages({ message_decision: { params, result } });
+  const { publish, reason, failed } = decide?.(resource, now) ?? {};
+  return failed === true ? `failed: ${reason}` : { publish, reason };
+}
 
 /** The shipped rule, asked about a cluster as the first release saw it, in that release's words. */
 function firstRelease({ ready, age, observed }: Extract<Input, { kind: 'first-release' }>): unknown {
@@ -154,7 +184,8 @@ function payload(input: Extract<Input, { kind: 'payload' }>): unknown {
   const resource = input.owner ? { ...RESOURCE, owner_references: OWNER } : RESOURCE;
   let data: Readonly<Record<string, unknown>>;
   try {
-    data = buildEventData(input.def, resource);
+    const { generation, ...fields } = resource;
+    data = messageData(input.def as DataNode)({ generation, conditions: [], fields }, '');
   } catch {
     return 'error';
   }

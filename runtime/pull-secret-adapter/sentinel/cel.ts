@@ -1,0 +1,150 @@
+/**
+ * CEL, bounded: expressions are the operator's, what they are asked about is written by tenants, so that neither may cost much time or
+ * memory. The language is what Sentinel's own environment has (the standard of CEL and `condition()`), without regular expressions, which
+ * have no bound here, and without one comprehension inside another.
+ */
+import { type ASTNode, Environment, type Context as Variables } from '@marcbachmann/cel-js';
+import { onOneLine } from '../../rules/text/printable.ts';
+
+/** A compiled expression. */
+export interface CelProgram {
+  /** `bool`, `string`, `dyn` and so on. */
+  readonly type: string;
+  /** Names that it mentions, but for those that it binds itself. */
+  readonly names: ReadonlySet<string>;
+  /** @throws CelError when it has no value for these variables, or one that is too large */
+  readonly evaluate: (variables: Variables) => unknown;
+}
+
+/** What is wrong with an expression, or why it has no value: one sentence without a period, and no value of a document. */
+export class CelError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CelError';
+  }
+}
+
+const LIMITS = {
+  maxAstNodes: 500,
+  maxDepth: 32,
+  maxListElements: 100,
+  maxMapEntries: 100,
+  maxCallArguments: 8,
+};
+const MAX_TEXT = 4096;
+/** Of a value, with everything inside it: characters of texts, entries of lists and maps. */
+const MAX_WEIGHT = 65_536;
+
+const COMPREHENSIONS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+const PLAIN =
+  'condition has size startsWith endsWith contains bool bytes double dyn duration int string timestamp type uint getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds';
+const FUNCTIONS: ReadonlySet<string> = new Set([...COMPREHENSIONS, ...PLAIN.split(' ')]);
+
+/** What the expressions of one file may name. */
+export interface CelNames {
+  readonly variables: Readonly<Record<string, 'dyn' | 'map' | 'string' | 'google.protobuf.Timestamp'>>;
+  /** `condition(type)`, if it is known. */
+  readonly condition?: (type: string) => Readonly<Record<string, unknown>>;
+}
+
+/** Compiles expressions of one file. */
+export type CelCompiler = (expression: string) => CelProgram;
+
+/**
+ * @example
+ * ```ts
+ * import { celCompiler } from './cel.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const compile = celCompiler({ variables: { resource: 'map' } });
+ * assert.equal(compile('resource.generation > 1').evaluate({ resource: { generation: 2n } }), true);
+ * assert.throws(() => compile('resource.id.matches("(a+)+")'), /"matches" is not known here/);
+ * ```
+ */
+export function celCompiler({ variables, condition }: CelNames): CelCompiler {
+  const environment = new Environment({ limits: LIMITS });
+  for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type);
+  if (condition !== undefined) environment.registerFunction('condition(string): map', condition);
+  return (expression) => compile(environment, expression);
+}
+
+function compile(environment: Environment, expression: string): CelProgram {
+  if (expression.trim() === '') throw new CelError('it is empty: wanted an expression of CEL');
+  if (expression.length > MAX_TEXT)
+    throw new CelError(`it has ${expression.length} characters: wanted at most ${MAX_TEXT}`);
+  const parsed = attempt(() => environment.parse(expression));
+  const bound = new Set<string>();
+  const names = new Set<string>();
+  examine(parsed.ast, { depth: 0, bound, names });
+  const { valid, type = 'dyn', error } = parsed.check();
+  if (!valid) throw new CelError(firstLine(error));
+  return {
+    type,
+    names: new Set([...names].filter((name) => !bound.has(name))),
+    evaluate: (variables) => {
+      const value: unknown = attempt(() => parsed(variables) as unknown);
+      if (weigh(value, MAX_WEIGHT) < 0) throw new CelError('its value is too large');
+      return value;
+    },
+  };
+}
+
+function attempt<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof CelError ? error : new CelError(firstLine(error));
+  }
+}
+
+/** Beyond the first line the library draws the expression. */
+function firstLine(error: unknown): string {
+  const { message } = error as { readonly message?: unknown };
+  return onOneLine(String(message).split('\n')[0] ?? '').slice(0, 200);
+}
+
+interface Examination {
+  /** Comprehensions around this place. */
+  readonly depth: number;
+  readonly bound: Set<string>;
+  readonly names: Set<string>;
+}
+
+/** @throws CelError for a function that is not known, and for one comprehension inside another */
+function examine(node: ASTNode, state: Examination): void {
+  if (node.op === 'id') state.names.add(node.args);
+  if (node.op === 'call') return examineCall(node.args[0], node.args[1], state);
+  if (node.op === 'rcall') {
+    const [name, receiver, given] = node.args;
+    examine(receiver, state);
+    return examineCall(name, given, state);
+  }
+  for (const child of nodesIn(node.args)) examine(child, state);
+}
+
+function examineCall(name: string, given: readonly ASTNode[], state: Examination): void {
+  if (!FUNCTIONS.has(name)) throw new CelError(`the function "${onOneLine(name)}" is not known here`);
+  const depth = state.depth + (COMPREHENSIONS.has(name) ? 1 : 0);
+  if (depth > 1) throw new CelError(`"${name}" stands inside another comprehension: wanted one at a time`);
+  const [first] = given;
+  if (COMPREHENSIONS.has(name) && first?.op === 'id') state.bound.add(first.args);
+  for (const child of given) examine(child, { ...state, depth });
+}
+
+function nodesIn(value: unknown): readonly ASTNode[] {
+  if (Array.isArray(value)) return value.flatMap(nodesIn);
+  return typeof value === 'object' && value !== null && 'op' in value ? [value as ASTNode] : [];
+}
+
+/** What is left of `budget`; below zero as soon as the value is heavier. */
+function weigh(value: unknown, budget: number): number {
+  if (typeof value === 'string') return budget - value.length;
+  if (typeof value !== 'object' || value === null) return budget - 1;
+  if (ArrayBuffer.isView(value)) return budget - value.byteLength;
+  let left = budget - 1;
+  for (const [key, one] of value instanceof Map ? value.entries() : Object.entries(value)) {
+    left = weigh(one, left - String(key).length);
+    if (left < 0) return left;
+  }
+  return left;
+}

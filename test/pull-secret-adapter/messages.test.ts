@@ -1,0 +1,218 @@
+/** What Sentinel says by expressions of CEL: refused before anything runs when it can never work, bounded whatever tenants write, counted when it has no value. */
+import assert from 'node:assert/strict';
+import type { ApiCondition } from '../../runtime/pull-secret-adapter/cluster.ts';
+import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
+import type { MessageResource } from '../../runtime/pull-secret-adapter/sentinel/message-data.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('messages of Sentinel');
+const NOW = new Date('2026-01-02T00:00:00Z');
+
+function resource(
+  fields: Readonly<Record<string, unknown>> = {},
+  ...conditions: ApiCondition[]
+): MessageResource {
+  return { generation: 3, conditions, fields: { id: 'cls-1', kind: 'Cluster', ...fields } };
+}
+
+interface Bad extends Case {
+  readonly file: unknown;
+  readonly says: RegExp;
+}
+
+const decision = (result: unknown, params?: unknown): unknown => ({
+  message_decision: { result, ...(params === undefined ? {} : { params }) },
+});
+
+const BAD: readonly Bad[] = (
+  [
+    ['no map', 'text', /not a map/],
+    ['nothing', {}, /says nothing/],
+    ['a whole configuration', { resource_type: 'clusters' }, /"resource_type" is not known/],
+    ['a result that is missing', decision(undefined), /result is no text/],
+    ['a result that is empty', decision(' '), /result: it is empty/],
+    ['a result that is no truth value', decision('resource.id + "x"'), /is of type string: wanted bool/],
+    ['a result that is a text', decision('"true"'), /is of type string: wanted bool/],
+    ['a syntax error', decision('resource.generation >'), /result: Unexpected token/],
+    ['a variable that nobody knows', decision('resourse.generation > 1'), /Unknown variable: resourse/],
+    ['types that do not fit', decision('now > 1'), /no such overload/],
+    ['a function of a later CEL', decision('resource.id.split("-").size() > 1'), /"split" is not known here/],
+    ['a regular expression', decision('resource.id.matches("(a+)+$")'), /"matches" is not known here/],
+    [
+      'a comprehension inside another',
+      decision('resource.labels.all(a, resource.labels.all(b, a == b))'),
+      /inside another comprehension/,
+    ],
+    ['parameters in a circle', decision('a', { a: 'b', b: 'a' }), /in a circle: a, b/],
+    ['a parameter that names itself', decision('a', { a: 'a' }), /in a circle: a/],
+    ['a parameter with a name of ours', decision('true', { now: 'true' }), /the name "now"/],
+    ['a parameter that CEL keeps', decision('true', { in: 'true' }), /keeps for itself/],
+    ['a parameter with the name of a type', decision('true', { int: 'true' }), /keeps for itself/],
+    ['a parameter that is no expression', decision('true', { a: 1 }), /params\.a is no text/],
+    [
+      'too many parameters',
+      decision('true', Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`a${at}`, 'true']))),
+      /wanted at most 50/,
+    ],
+    ['a long expression', decision(`"${'x'.repeat(5000)}" == ""`), /wanted at most 4096/],
+    ['a deep expression', decision(`${'('.repeat(200)}true${')'.repeat(200)}`), /depth|deep/i],
+    ['a wide expression', decision(Array.from({ length: 600 }, () => 'true').join('||')), /nodes/i],
+    ['data without an id', { message_data: { name: 'resource.name' } }, /has no "id"/],
+    ['data that is empty', { message_data: { id: '' } }, /message_data\.id: it is empty/],
+    [
+      'data that is null',
+      { message_data: { id: 'resource.id', a: { b: null } } },
+      /message_data\.a\.b is empty/,
+    ],
+    ['data that is a list', { message_data: { id: ['resource.id'] } }, /message_data\.id is a list/],
+    ['a template of Go, as the first release had it', { message_data: { id: '.id' } }, /message_data\.id: /],
+    [
+      'a condition in the data',
+      { message_data: { id: 'condition("Ready").status' } },
+      /"condition"|condition/,
+    ],
+  ] as const
+).map(([name, file, says]) => ({ name, reason: 'Sentinel would start, and never say anything', file, says }));
+
+table(test, BAD, ({ file, says }) => {
+  assert.throws(
+    () => readMessages(file),
+    (error: unknown) => {
+      assert.ok(error instanceof TypeError, String(error));
+      assert.match(error.message, says);
+      return true;
+    },
+  );
+});
+
+test('parameters may name each other in any order, and are judged like everything else', () => {
+  const { decide } = readMessages({
+    message_decision: {
+      params: {
+        is_old: 'age > duration("1h")',
+        age: 'now - timestamp(seen)',
+        seen: 'condition("Reconciled").last_updated_time',
+      },
+      result: 'is_old && resource.labels.exists(key, key == "tier")',
+    },
+  });
+  const seen = { type: 'Reconciled', status: 'True', last_updated_time: '2026-01-01T22:00:00.123456789Z' };
+  const labels = { tier: 'gold' };
+  assert.deepEqual(decide?.(resource({ labels }, seen), NOW), {
+    publish: true,
+    reason: 'message decision matched',
+    failed: false,
+  });
+  assert.equal(decide?.(resource({ labels: { team: 'a' } }, seen), NOW).publish, false);
+});
+
+interface Unanswered extends Case {
+  readonly result: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly says: RegExp;
+}
+
+const UNANSWERED: readonly Unanswered[] = [
+  {
+    name: 'a field that is not there',
+    result: 'resource.owner.id == ""',
+    fields: {},
+    says: /No such key: owner/,
+  },
+  {
+    name: 'a label that is no time',
+    result: 'timestamp(resource.labels.at) < now',
+    fields: { labels: { at: 'x' } },
+    says: /ISO 8601/,
+  },
+  {
+    name: 'a value of another type',
+    result: 'resource.labels.flag',
+    fields: { labels: { flag: 'yes' } },
+    says: /did not return bool/,
+  },
+  { name: "a prototype's field", result: 'resource.constructor.name == ""', fields: {}, says: /No such key/ },
+  {
+    name: 'control characters in what a tenant wrote',
+    result: 'duration(resource.labels.pause) > duration("1s")',
+    fields: { labels: { pause: '\u001b[2J\nforged' } },
+    says: /^result evaluation failed: \P{Cc}*$/u,
+  },
+].map((one) => ({ ...one, reason: 'no event is sent, and the count says so' }));
+
+table(test, UNANSWERED, ({ result, fields, says }) => {
+  const { decide } = readMessages(decision(result));
+  const { publish, failed, reason } = decide?.(resource(fields), NOW) ?? {};
+  assert.deepEqual([publish, failed], [false, true]);
+  assert.match(reason ?? '', says);
+});
+
+test('values do not grow from parameter to parameter', () => {
+  const params = Object.fromEntries([
+    ['p0', '"0123456789abcdef"'],
+    ...Array.from({ length: 30 }, (_, at) => [`p${at + 1}`, `p${at} + p${at}`]),
+  ]);
+  const { decide } = readMessages(decision('size(p30) > 0', params));
+  assert.match(
+    decide?.(resource(), NOW).reason ?? '',
+    /param "p13" evaluation failed: its value is too large/,
+  );
+});
+
+test('work grows with the document, never with its square: one comprehension at a time', () => {
+  const compile = celCompiler({ variables: { resource: 'map' } });
+  for (const outer of ['all', 'exists', 'exists_one', 'map', 'filter'])
+    for (const inner of ['all', 'exists', 'exists_one', 'map', 'filter'])
+      assert.throws(
+        () => compile(`resource.l.${outer}(a, size(resource.l.${inner}(b, true)) > 0)`),
+        /inside another|overload/,
+      );
+  assert.equal(
+    compile('resource.l.all(a, a > 0) && resource.l.exists(a, a == 2)').evaluate({
+      resource: { l: [1n, 2n] },
+    }),
+    true,
+  );
+});
+
+test('data: expressions, numbers and truth values, maps; what has no value is left out', () => {
+  const { decide, data } = readMessages({
+    message_data: {
+      id: 'resource.id',
+      generation: 'resource.generation',
+      why: 'reason',
+      ready: 'resource.status.conditions.filter(c, c.type == "Reconciled")[0].status',
+      owner_references: { id: 'resource.owner_references.id' },
+      labels: 'resource.labels',
+      at: 'timestamp(resource.created_time)',
+      sizes: '[1, 2]',
+      nothing: 'null',
+      version: 2,
+      test: true,
+    },
+  });
+  assert.equal(decide, undefined);
+  const fields = { labels: { tier: 'gold' }, created_time: '2026-01-01T00:00:00.120Z' };
+  const reconciled = { type: 'Reconciled', status: 'False', observed_generation: 2 };
+  assert.deepEqual(data(resource(fields, reconciled), 'message decision matched'), {
+    at: '2026-01-01T00:00:00.12Z',
+    generation: 3,
+    id: 'cls-1',
+    labels: { tier: 'gold' },
+    ready: 'False',
+    sizes: [1, 2],
+    test: true,
+    version: 2,
+    why: 'message decision matched',
+  });
+});
+
+test('the pull secret of a cluster is nothing that an expression can reach', () => {
+  const { data } = readMessages({
+    message_data: { id: 'resource.id', secret: 'resource.spec.pullSecret.data' },
+  });
+  assert.deepEqual(data(resource(), ''), { id: 'cls-1' });
+});
+
+test.run();
