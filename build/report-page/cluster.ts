@@ -4,12 +4,10 @@ import type {
   ReportCause,
   ReportCluster,
   ReportKey,
-  ReportMirrors,
-  ReportNamespace,
   ReportPull,
   ReportSecret,
 } from '../../runtime/rules/report/types.ts';
-import { code, h, name, sentence } from './dom.ts';
+import { code, folded, h, name, reference, sentence } from './dom.ts';
 import { nodesBar } from './overview.ts';
 import { problemCards } from './problems.ts';
 import { pullGraph } from './pull.ts';
@@ -36,8 +34,8 @@ export function clusterParts(
     ...problemsIn(report.problems, cluster.name),
     pullsPart(cluster, chosen),
     keysPart(cluster),
-    namespacesPart(cluster.namespaces),
-    mirrorsPart(cluster.mirrors),
+    namespacesPart(cluster),
+    mirrorsPart(cluster),
     nodesPart(cluster),
   ];
 }
@@ -59,25 +57,37 @@ function problemsIn(problems: readonly ReportCause[], cluster: string): readonly
   });
   return own.length === 0
     ? []
-    : [part('problems', 'What is wrong, and what to do', ...problemCards(own, true))];
+    : [part(cluster, 'problems', 'What is wrong, and what to do', ...problemCards(own, cluster))];
 }
 
-function part(id: string, title: string, ...content: readonly (HTMLElement | string)[]): HTMLElement {
+/** A section with an address of its own. */
+function part(
+  cluster: string,
+  id: string,
+  title: string,
+  ...content: readonly (HTMLElement | string)[]
+): HTMLElement {
+  const link = { class: 'permalink', href: linkTo({ cluster, part: id }), 'aria-label': `Link to: ${title}` };
   return h(
     'section',
-    { id: `part-${id}`, 'aria-labelledby': `title-${id}` },
-    h('h2', { id: `title-${id}` }, title),
+    { id: `part-${id}`, tabindex: '-1', 'aria-labelledby': `title-${id}` },
+    h('h2', {}, h('span', { id: `title-${id}` }, title), ' ', h('a', link, '#')),
     ...content,
   );
 }
 
 function tableOf(title: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
+  // Where there is no room for columns, each cell says itself what it is.
+  for (const row of rows)
+    heads.forEach((text, at) => {
+      row.children[at]?.setAttribute('data-label', text);
+    });
   return h(
     'div',
     { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title },
     h(
       'table',
-      {},
+      { class: 'rows' },
       h('thead', {}, h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
       h('tbody', {}, ...rows),
     ),
@@ -94,11 +104,12 @@ function pullsPart(
       { class: pull === chosen ? 'chosen' : undefined },
       h('td', {}, mark(pull.verdict, 'this pull')),
       h('th', { scope: 'row' }, h('a', { href: linkTo({ cluster, pull: pull.id }) }, name(pull.object))),
-      h('td', {}, code(pull.image)),
+      h('td', {}, reference(pull.image)),
       h('td', { class: 'number' }, pull.pods === 0 ? '–' : String(pull.pods)),
     ),
   );
   return part(
+    cluster,
     'pulls',
     'Pull paths',
     rows.length === 0
@@ -117,7 +128,7 @@ const STATE_VERDICTS = {
   rejected: 'broken',
 } as const;
 
-function keysPart({ keys, nodes }: ReportCluster): HTMLElement {
+function keysPart({ name: cluster, keys, nodes }: ReportCluster): HTMLElement {
   const rows = keys.map((key) =>
     h(
       'tr',
@@ -135,6 +146,7 @@ function keysPart({ keys, nodes }: ReportCluster): HTMLElement {
     ),
   );
   return part(
+    cluster,
     'keys',
     'Registry keys of the nodes',
     rows.length === 0
@@ -160,7 +172,7 @@ function endOf({ expiresAt, ends }: ReportKey): readonly (HTMLElement | string)[
   return ends === undefined ? [time] : [badge(ends === 'ended' ? 'broken' : 'attention', ends), ' ', time];
 }
 
-function namespacesPart(namespaces: readonly ReportNamespace[]): HTMLElement {
+function namespacesPart({ name: cluster, namespaces }: ReportCluster): HTMLElement {
   const items = namespaces.map(({ name: namespace, secrets, grants, claims, pulls, verdict }) =>
     h(
       'details',
@@ -197,6 +209,7 @@ function namespacesPart(namespaces: readonly ReportNamespace[]): HTMLElement {
     ),
   );
   return part(
+    cluster,
     'namespaces',
     'Namespaces',
     ...(items.length === 0
@@ -223,7 +236,10 @@ function secretItem({ name: secret, keys, fault, copy }: ReportSecret): HTMLElem
   );
 }
 
-function mirrorsPart({ state, summary, rules, refusals }: ReportMirrors): HTMLElement {
+function mirrorsPart({
+  name: cluster,
+  mirrors: { state, summary, rules, refusals },
+}: ReportCluster): HTMLElement {
   const rows = rules.map(({ source, mirrors, blocked, from }, at) =>
     h(
       'tr',
@@ -244,6 +260,7 @@ function mirrorsPart({ state, summary, rules, refusals }: ReportMirrors): HTMLEl
     ),
   );
   return part(
+    cluster,
     'mirrors',
     'Mirror sets, in the order of the operator',
     h('p', {}, badge(state === 'rendered' ? 'ok' : 'attention', state), ' ', sentence(summary)),
@@ -267,7 +284,7 @@ function mirrorsPart({ state, summary, rules, refusals }: ReportMirrors): HTMLEl
   );
 }
 
-function nodesPart({ nodes }: ReportCluster): HTMLElement {
+function nodesPart({ name: cluster, nodes }: ReportCluster): HTMLElement {
   const body = h('ul', { class: 'node-list' });
   const details = h(
     'details',
@@ -275,7 +292,7 @@ function nodesPart({ nodes }: ReportCluster): HTMLElement {
     h('summary', {}, `${nodes.total} nodes: ${nodes.eligible} eligible, ${nodes.inSync} in sync`),
     body,
   );
-  details.addEventListener('toggle', () => {
+  folded(details, () => {
     if (body.childElementCount > 0) return;
     body.append(
       ...nodes.list.map((node) =>
@@ -289,5 +306,5 @@ function nodesPart({ nodes }: ReportCluster): HTMLElement {
       ),
     );
   });
-  return part('nodes', 'Nodes', details);
+  return part(cluster, 'nodes', 'Nodes', details);
 }

@@ -48,3 +48,49 @@ export function sentence(text: string): string {
 export function code(text: string): HTMLElement {
   return h('code', { title: text.length > LONGEST ? onOneLine(text).slice(0, 2000) : undefined }, name(text));
 }
+
+/** As code, with digests cut to what tells them apart; the whole of it on hovering, and on paper. */
+export function reference(text: string): HTMLElement {
+  const [whole = '', start = ''] =
+    /^(.*@sha256:[0-9a-f]{12})[0-9a-f]{52}$/.exec(text) === null ? [] : [text, text.slice(0, -52)];
+  if (whole === '') return code(text);
+  return h(
+    'code',
+    { title: whole },
+    name(start),
+    h('span', { class: 'rest' }, whole.slice(-52)),
+    h('span', { class: 'cut' }, '…'),
+  );
+}
+
+const FILLS = new WeakMap<HTMLDetailsElement, () => void>();
+
+/** A part that is folded: what nobody opens is not made. */
+export function folded(details: HTMLDetailsElement, fill: () => void): HTMLDetailsElement {
+  FILLS.set(details, fill);
+  details.addEventListener('toggle', fill);
+  return details;
+}
+
+/** Opens every part and shows every row, for paper; what is returned closes the parts again. */
+export function openAll(): () => void {
+  const opened: HTMLDetailsElement[] = [];
+  // What a part holds may have parts and buttons of its own.
+  for (let more = true; more; ) {
+    more = false;
+    for (const details of document.querySelectorAll<HTMLDetailsElement>('details:not([open])')) {
+      // The browser would tell the part later, when the paper is printed.
+      FILLS.get(details)?.();
+      details.open = true;
+      opened.push(details);
+      more = true;
+    }
+    for (const button of document.querySelectorAll<HTMLButtonElement>('button.more')) {
+      button.click();
+      more = true;
+    }
+  }
+  return () => {
+    for (const details of opened) details.open = false;
+  };
+}

@@ -1,7 +1,7 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
 import type { Report, ReportCause, ReportCluster } from '../../runtime/rules/report/types.ts';
 import { clusterParts } from './cluster.ts';
-import { h, name } from './dom.ts';
+import { h, name, openAll } from './dom.ts';
 import { overviewParts } from './overview.ts';
 import { currentRoute, linkTo } from './route.ts';
 
@@ -13,6 +13,9 @@ function main(): void {
   if (view === null || !(search instanceof HTMLInputElement)) return;
   const made = document.getElementById('made');
   made?.replaceChildren(`${name(report.source)} · ${report.madeAt.replace('T', ' ').replace('Z', ' UTC')}`);
+
+  const address = h('p', { class: 'address' });
+  document.querySelector('footer')?.append(address);
 
   const draw = (): void => {
     const route = currentRoute();
@@ -27,9 +30,10 @@ function main(): void {
     document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;
   };
   const shown = (): void => {
-    const target = currentRoute().pull === undefined ? view : document.getElementById('pull');
-    target?.focus({ preventScroll: true });
-    (currentRoute().pull === undefined ? document.body : target)?.scrollIntoView({ block: 'start' });
+    const { pull, part } = currentRoute();
+    const target = pull === undefined ? partOf(part) : document.getElementById('pull');
+    (target ?? view).focus({ preventScroll: true });
+    (target ?? document.body).scrollIntoView({ block: 'start' });
   };
   globalThis.addEventListener('hashchange', () => {
     draw();
@@ -41,11 +45,25 @@ function main(): void {
     draw();
   });
   document.addEventListener('keydown', (event) => onKey(event, search));
-  // On paper nothing can be opened.
+  // On paper nothing can be opened, and a link leads nowhere: its address stands at the end.
+  let closeAgain: (() => void) | undefined;
   globalThis.addEventListener('beforeprint', () => {
-    for (const details of document.querySelectorAll('details')) details.open = true;
+    closeAgain ??= openAll();
+    address.replaceChildren(location.href);
+  });
+  globalThis.addEventListener('afterprint', () => {
+    closeAgain?.();
+    closeAgain = undefined;
   });
   draw();
+  if (currentRoute().part !== undefined || currentRoute().pull !== undefined) shown();
+}
+
+/** The section or card that the address names; opened, if it is folded. */
+function partOf(part: string | undefined): HTMLElement | null {
+  const found = part === undefined ? null : document.getElementById(`part-${part}`);
+  if (found instanceof HTMLDetailsElement) found.open = true;
+  return found;
 }
 
 function onKey(event: KeyboardEvent, search: HTMLInputElement): void {

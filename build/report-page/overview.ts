@@ -9,7 +9,7 @@ import {
   type ReportVerdict,
 } from '../../runtime/rules/report/types.ts';
 import { code, h, name, sentence } from './dom.ts';
-import { problemCards } from './problems.ts';
+import { partId, problemCards } from './problems.ts';
 import { linkTo } from './route.ts';
 import { badge, mark, sign } from './verdict.ts';
 
@@ -36,7 +36,7 @@ function hero(report: Report): HTMLElement {
     'section',
     { class: `hero ${worst}`, 'aria-labelledby': 'headline' },
     h('div', { class: 'hero-sign' }, sign(worst)),
-    h('div', {}, h('h1', { id: 'headline' }, headline(report)), h('p', {}, heroHint(report))),
+    h('div', {}, h('h1', { id: 'headline' }, headline(report)), ...heroHint(report)),
     h(
       'ul',
       { class: 'tiles', 'aria-label': 'Clusters by verdict' },
@@ -45,12 +45,24 @@ function hero(report: Report): HTMLElement {
   );
 }
 
-function heroHint({ problems }: Report): string {
+/** What to begin with: the worst cause, where it is, and the first thing to do. */
+function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
   const [first] = problems;
-  if (first === undefined) return 'Nothing needs to be done.';
+  if (first === undefined) {
+    const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
+    const text = unknown ? 'Look at the clusters of which nothing is known.' : 'Nothing needs to be done.';
+    return [h('p', {}, text)];
+  }
   const [only = ''] = first.clusters;
   const where = first.clusters.length === 1 ? name(only) : `${first.clusters.length} clusters`;
-  return `Begin with: ${sentence(first.title)} (${where}).`;
+  const link = h('a', { href: linkTo({ part: partId(first) }) }, sentence(first.title));
+  const advice = first.cases[0]?.advice;
+  return [
+    h('p', {}, 'Begin with: ', link, ` in ${where}.`),
+    ...(advice === undefined
+      ? []
+      : [h('p', { class: 'hero-todo' }, h('b', {}, 'To do: '), sentence(advice))]),
+  ];
 }
 
 function tile(clusters: readonly ReportCluster[], verdict: ReportVerdict): HTMLElement {
@@ -70,7 +82,7 @@ function problemsPart({ problems }: Report): HTMLElement {
     h('h2', { id: 'problems' }, 'What is wrong, and what to do'),
     ...(problems.length === 0
       ? [h('p', { class: 'all-good' }, sign('ok'), 'No problem was found.')]
-      : problemCards(problems, true)),
+      : problemCards(problems)),
   );
 }
 

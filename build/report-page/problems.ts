@@ -1,6 +1,6 @@
 /** What is wrong, where, and what to do: one card for each cause. */
 import type { ReportCase, ReportCause } from '../../runtime/rules/report/types.ts';
-import { code, h, name, sentence } from './dom.ts';
+import { code, folded, h, name, sentence } from './dom.ts';
 import { linkTo } from './route.ts';
 import { badge } from './verdict.ts';
 
@@ -8,16 +8,26 @@ import { badge } from './verdict.ts';
 const AT_ONCE = 20;
 
 /** Cards; the worst one is open. */
-export function problemCards(problems: readonly ReportCause[], open: boolean): readonly HTMLElement[] {
-  return problems.map((problem, at) => card(problem, open && at === 0));
+export function problemCards(problems: readonly ReportCause[], cluster?: string): readonly HTMLElement[] {
+  return problems.map((problem, at) => card(problem, at === 0, cluster));
 }
 
-function card({ verdict, title, cases, clusters, cause }: ReportCause, open: boolean): HTMLElement {
+/** What an address calls a cause. */
+export function partId({ cause, title }: Pick<ReportCause, 'cause' | 'title'>): string {
+  return `${cause} ${title}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, 120);
+}
+
+function card(problem: ReportCause, open: boolean, cluster: string | undefined): HTMLElement {
+  const { verdict, title, cases, clusters, cause } = problem;
+  const part = partId(problem);
   const fixes = new Set(cases.map(({ fix }) => fix)).size;
   const body = h('div', { class: 'cases' });
   const details = h(
     'details',
-    { class: `card ${verdict}`, open, 'data-cause': cause },
+    { class: `card ${verdict}`, id: `part-${part}`, tabindex: '-1', open, 'data-cause': cause },
     h(
       'summary',
       {},
@@ -25,16 +35,39 @@ function card({ verdict, title, cases, clusters, cause }: ReportCause, open: boo
       h('h3', {}, sentence(title)),
       h('span', { class: 'where' }, whereText(clusters, cases.length)),
       hasFix(cases) ? h('span', { class: 'has-fix' }, fixes === 1 ? 'fix ready' : 'fixes ready') : undefined,
+      gist(cases),
     ),
     body,
+    h(
+      'p',
+      { class: 'card-link' },
+      h(
+        'a',
+        { href: linkTo({ ...(cluster === undefined ? {} : { cluster }), part }) },
+        'Link to this problem',
+      ),
+    ),
   );
   // What nobody opens costs nothing.
   const fill = (): void => {
     if (body.childElementCount === 0) fillCases(body, grouped(cases), 0);
   };
   if (open) fill();
-  details.addEventListener('toggle', fill);
-  return details;
+  return folded(details, fill);
+}
+
+/** Of a card that is closed: the first object, and what to do about it. */
+function gist(cases: readonly ReportCase[]): HTMLElement {
+  const [first] = cases;
+  const ready = first?.fix === undefined ? undefined : 'open this, and apply the YAML that is ready';
+  const todo = first?.advice === undefined ? ready : sentence(first.advice);
+  return h(
+    'span',
+    { class: 'gist' },
+    code(first?.object ?? ''),
+    cases.length > 1 ? ` and ${cases.length - 1} more` : undefined,
+    todo === undefined ? undefined : h('span', { class: 'gist-todo' }, `To do: ${todo}`),
+  );
 }
 
 function hasFix(cases: readonly ReportCase[]): boolean {
@@ -83,7 +116,7 @@ function caseBlock(group: readonly ReportCase[]): HTMLElement {
   const [first] = group;
   return h(
     'div',
-    { class: 'case', tabindex: '-1' },
+    { class: first?.fix === undefined ? 'case' : 'case with-fix', tabindex: '-1' },
     h('ul', { class: 'said' }, ...group.map(saidLine)),
     first?.advice === undefined
       ? undefined

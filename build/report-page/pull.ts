@@ -1,6 +1,6 @@
 /** The way of one image as a graph: pod, kubelet, runtime, places in order. It is a list, so that it can be read out as well. */
 import type { EntryOfPull, ReportPlace, ReportPull } from '../../runtime/rules/report/types.ts';
-import { code, h, name, sentence } from './dom.ts';
+import { code, h, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 
 type Step = 'good' | 'bad' | 'plain' | 'off';
@@ -15,7 +15,7 @@ export function pullGraph(pull: ReportPull): HTMLElement {
     h(
       'ol',
       { class: 'graph' },
-      step('plain', 'Pod', code(image), secretsList(pull)),
+      step('plain', 'Pod', reference(image), secretsList(pull)),
       step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', ...kubeletContent(pull)),
       step('plain', 'CRI-O asks, in this order', placesList(places, skipped)),
     ),
@@ -115,17 +115,17 @@ function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped
         'li',
         { class: `place ${place.sent === 'nothing' || place.sent === 'failure' ? 'bare' : 'with'}` },
         h('span', { class: 'place-kind' }, place.kind === 'mirror' ? 'mirror' : 'the source itself'),
-        code(place.reference),
+        reference(place.reference),
         place.from === undefined ? undefined : h('span', { class: 'from' }, name(place.from)),
         h('p', { class: 'sent' }, ...sentText(place)),
       ),
     ),
-    ...skipped.map(({ reference, why, from }) =>
+    ...skipped.map(({ reference: where, why, from }) =>
       h(
         'li',
         { class: 'place off' },
         h('span', { class: 'place-kind' }, 'not asked'),
-        code(reference),
+        reference(where),
         from === undefined ? undefined : h('span', { class: 'from' }, name(from)),
         h('p', {}, sentence(why)),
       ),
@@ -134,8 +134,8 @@ function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped
 }
 
 function sentText({ sent, entry, why = '' }: ReportPlace): readonly (HTMLElement | string)[] {
-  if (sent === 'kubelet') return ['🔑 the credential that the kubelet chose'];
-  if (sent === 'entry' && entry !== undefined) return ['🔑 ', ...entryText(entry)];
-  if (sent === 'helper') return ['🔑 ', sentence(why)];
+  if (sent === 'kubelet') return ['✓ with the credential that the kubelet chose'];
+  if (sent === 'entry' && entry !== undefined) return ['✓ with ', ...entryText(entry)];
+  if (sent === 'helper') return ['✓ ', sentence(why)];
   return [sent === 'failure' ? '✕ ' : '○ no credential: ', sentence(why)];
 }

@@ -30,7 +30,7 @@ interface Installed {
   readonly name: TestBrowser['name'];
   readonly path: string;
   readonly debian: string;
-  launch(theme: Theme): Promise<Browser>;
+  readonly launch: (theme: Theme) => Promise<Browser>;
 }
 
 const CHROMIUM = '/usr/bin/chromium';

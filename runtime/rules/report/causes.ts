@@ -151,6 +151,10 @@ export function mirrorProblems(
       title: severity === 'error' ? 'Mirror sets are refused' : 'A mirror set does not do what it says',
       object,
       message,
+      advice:
+        severity === 'error'
+          ? `Correct ${object}: until then no mirror set comes into force. "pullwright mirrors" shows the result before it is applied`
+          : `Correct ${object}, or leave it if the rest of it is what you mean; "pullwright mirrors" shows what comes of it`,
     }),
   );
   if (state === 'rendered' || said.some(({ verdict }) => verdict === 'broken')) return said;
@@ -163,6 +167,8 @@ export function mirrorProblems(
       title: 'Nodes do not follow the mirror sets',
       object: 'MachineConfig/99-worker-generated-registries',
       message: summary,
+      advice:
+        'Ask the operator why it does not go on: kubectl get machineconfigpools, kubectl get clusteroperator machine-config -o yaml',
     },
   ];
 }
@@ -197,7 +203,16 @@ export function statusProblems(cluster: string, rows: readonly StatusRow[]): rea
       cluster,
       object,
       message,
+      advice: lookAtIt(object),
     }));
+}
+
+/** `PullStatus/shop/pull-secret` says more of itself than one sentence. */
+function lookAtIt(object: string): string {
+  const [kind = '', ...rest] = object.split('/');
+  const name = rest.at(-1) ?? '';
+  const namespace = rest.length > 1 ? ` -n ${rest[0] ?? ''}` : '';
+  return `Its status says more: kubectl get ${kind.toLowerCase()} ${name}${namespace} -o yaml`;
 }
 
 /**
