@@ -37,14 +37,23 @@ const command = ['explain', 'quay.io/shop/web:1', '-n', 'shop', '--from', folder
 const explain = (env: NodeJS.ProcessEnv, ...more: readonly string[]) =>
   runProcess([process.execPath, main, ...command, ...more], { env: { ...process.env, ...env } });
 
-test('wraps at forty columns; only single words are longer', async () => {
-  const { stdout } = await explain({ COLUMNS: '40' });
-  const wide = stdout.split('\n').filter((line) => line.length > 40);
-  for (const line of wide) assert.match(line, /^[│├└─ ]*\S+$/, line);
+for (const columns of [20, 40, 80])
+  test(`wraps at ${columns} columns; only single words are longer`, async () => {
+    const { stdout } = await explain({ COLUMNS: `${columns}` });
+    const wide = stdout.split('\n').filter((line) => line.length > columns);
+    // Narrower than sixteen characters, a deep branch would be a column of words.
+    for (const line of wide)
+      assert.match(line, columns < 40 ? /^[│├└─ ]*.{0,16}\S*$/ : /^[│├└─ ]*\S+$/, line);
+    const { stdout: whole } = await explain({ COLUMNS: '' });
+    const words = (text: string): string => text.replace(/[│├└─\s]+/g, ' ').trim();
+    assert.equal(words(stdout), words(whole), 'nothing is lost');
+    assert.ok(whole.split('\n').some((line) => line.length > 80));
+  });
+
+test('a width of zero, or one that is no number, is no width', async () => {
   const { stdout: whole } = await explain({ COLUMNS: '' });
-  const words = (text: string): string => text.replace(/[│├└─\s]+/g, ' ').trim();
-  assert.equal(words(stdout), words(whole), 'nothing is lost');
-  assert.ok(whole.split('\n').some((line) => line.length > 80));
+  for (const COLUMNS of ['0', '-3', 'wide', '1e999'])
+    assert.equal((await explain({ COLUMNS })).stdout, whole, COLUMNS);
 });
 
 test('no colours without a terminal, and none with NO_COLOR', async () => {

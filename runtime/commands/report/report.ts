@@ -12,7 +12,7 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
 import { type Flags, file, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
-import { paintFor } from '../terminal.ts';
+import { columnsOf, paintFor } from '../terminal.ts';
 import { gatherCluster, gatherFolders } from './gather.ts';
 
 const TABLE = {
@@ -83,7 +83,7 @@ function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io
     case 'markdown':
       return reportMarkdown(report);
     default:
-      return reportText(report, paintFor(io));
+      return reportText(report, paintFor(io), columnsOf(io));
   }
 }
 

@@ -2,7 +2,11 @@
 import type { Paint } from '../diagnose/explain-text.ts';
 import { onOneLine } from '../text/printable.ts';
 import { textTable } from '../text/table.ts';
+import { wrapped } from '../text/wrap.ts';
 import type { Report, ReportCause, ReportChange, ReportCluster, ReportVerdict } from './types.ts';
+
+/** With the colour, never the colour alone. */
+const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
 
 const COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green' } as const;
 
@@ -21,16 +25,16 @@ export function headline({ problems, clusters }: Report): string {
     : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
 }
 
-/** For people at a terminal. */
-export function reportText(report: Report, paint: Paint): string {
+/** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
+export function reportText(report: Report, paint: Paint, columns?: number): string {
   const { problems, clusters, changes } = report;
   return [
-    paint('bold', headline(report)),
+    ...wrapped(headline(report), columns).map((line) => paint('bold', line)),
     '',
-    ...problems.flatMap((cause) => [...causeLines(cause, paint), '']),
+    ...problems.flatMap((cause) => [...causeLines(cause, paint, columns), '']),
     textTable(
       [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
-      undefined,
+      columns,
     ).trimEnd(),
     ...(changes === undefined
       ? []
@@ -43,15 +47,28 @@ export function reportText(report: Report, paint: Paint): string {
   ].join('\n');
 }
 
-function causeLines({ verdict, title, cases, clusters }: ReportCause, paint: Paint): readonly string[] {
+/** Each line at its own depth, in so many columns. */
+function indented(depth: number, text: string, columns: number | undefined): readonly string[] {
+  const lines = wrapped(onOneLine(text), columns === undefined ? undefined : columns - depth);
+  return lines.map((line) => `${' '.repeat(depth)}${line}`);
+}
+
+function causeLines(
+  { verdict, title, cases, clusters }: ReportCause,
+  paint: Paint,
+  columns: number | undefined,
+): readonly string[] {
   const shown = cases.slice(0, MOST_CASES);
   const more = cases.length - shown.length;
   return [
-    `${paint(COLOURS[verdict], verdict.padEnd(9))} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+    ...wrapped(
+      `${paint(COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', title)} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+      columns,
+    ),
     ...shown.flatMap(({ cluster, object, message, advice, fix }) => [
-      `  ${onOneLine(cluster)}  ${onOneLine(object)}`,
-      `    ${onOneLine(message)}`,
-      ...(advice === undefined ? [] : [`    ${onOneLine(advice)}`]),
+      ...indented(2, `${onOneLine(cluster)}  ${onOneLine(object)}`, columns),
+      ...indented(4, message, columns),
+      ...(advice === undefined ? [] : indented(4, advice, columns)),
       ...(fix === undefined
         ? []
         : fix
