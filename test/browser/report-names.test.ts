@@ -37,7 +37,7 @@ inBrowsers(test, (browser, title) => {
       }));
       assert.deepEqual([said.elements, said.scripts], [0, 2]);
       assert.match(said.text, /<img src=x onerror=alert\(1\)>/);
-      assert.doesNotMatch(said.text, /[\u202a-\u202e\u2066-\u2069\u001b]/);
+      assert.doesNotMatch(said.text, /(?!\n|\t)[\p{Cc}\p{Cf}]/u);
       assert.doesNotMatch(said.text, /x{1300}/);
       assert.doesNotMatch(said.title, /owned/);
       assert.deepEqual(await cutElements(page), []);
