@@ -9,6 +9,7 @@ import type {
 } from '../../runtime/rules/report/types.ts';
 import { code, folded, h, name, reference, sentence } from './dom.ts';
 import { nodesBar } from './overview.ts';
+import { part, tableOf } from './parts.ts';
 import { problemCards } from './problems.ts';
 import { pullGraph } from './pull.ts';
 import { linkTo } from './route.ts';
@@ -58,40 +59,6 @@ function problemsIn(problems: readonly ReportCause[], cluster: string): readonly
   return own.length === 0
     ? []
     : [part(cluster, 'problems', 'What is wrong, and what to do', ...problemCards(own, cluster))];
-}
-
-/** A section with an address of its own. */
-function part(
-  cluster: string,
-  id: string,
-  title: string,
-  ...content: readonly (HTMLElement | string)[]
-): HTMLElement {
-  const link = { class: 'permalink', href: linkTo({ cluster, part: id }), 'aria-label': `Link to: ${title}` };
-  return h(
-    'section',
-    { id: `part-${id}`, tabindex: '-1', 'aria-labelledby': `title-${id}` },
-    h('h2', {}, h('span', { id: `title-${id}` }, title), ' ', h('a', link, '#')),
-    ...content,
-  );
-}
-
-function tableOf(title: string, heads: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
-  // Where there is no room for columns, each cell says itself what it is.
-  for (const row of rows)
-    heads.forEach((text, at) => {
-      row.children[at]?.setAttribute('data-label', text);
-    });
-  return h(
-    'div',
-    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': title },
-    h(
-      'table',
-      { class: 'rows' },
-      h('thead', {}, h('tr', {}, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
-      h('tbody', {}, ...rows),
-    ),
-  );
 }
 
 function pullsPart(

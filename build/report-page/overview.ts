@@ -1,5 +1,5 @@
 /** The first screen: the headline, what is wrong, and every cluster by system. */
-import { countText, headline, VERDICT_WORDS } from '../../runtime/rules/report/text.ts';
+
 import {
   REPORT_SYSTEMS,
   type Report,
@@ -8,6 +8,7 @@ import {
   type ReportNodes,
   type ReportVerdict,
 } from '../../runtime/rules/report/types.ts';
+import { countText, headline, VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
 import { code, h, name, sentence } from './dom.ts';
 import { partId, problemCards } from './problems.ts';
 import { linkTo } from './route.ts';

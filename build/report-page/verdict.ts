@@ -1,6 +1,7 @@
 /** Verdicts as people see them: a sign, a colour and a word, so that none of them is needed alone. */
-import { VERDICT_WORDS } from '../../runtime/rules/report/text.ts';
+
 import type { ReportVerdict } from '../../runtime/rules/report/types.ts';
+import { VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
 import { h } from './dom.ts';
 
 const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { onOneLine, printable } from '../text/printable.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
-import { headline, VERDICT_WORDS } from './text.ts';
 import type { Report } from './types.ts';
+import { headline, VERDICT_WORDS } from './verdict.ts';
 
 /**
  * The page.

@@ -1,7 +1,8 @@
 /** A report as Markdown: for the comment of a change, where no script runs. */
 import { onOneLine } from '../text/printable.ts';
-import { changeLine, countText, headline, VERDICT_WORDS } from './text.ts';
+import { changeLine } from './text.ts';
 import type { Report, ReportCause, ReportCluster } from './types.ts';
+import { countText, headline, VERDICT_WORDS } from './verdict.ts';
 
 /** A comment has room for so many. */
 const MOST_CASES = 10;

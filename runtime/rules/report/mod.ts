@@ -14,7 +14,7 @@
  * - `report.ts`: The report of a fleet, out of what was found of each cluster
  * - `text.ts`: A report on a terminal
  * - `types.ts`: What a report is made of
- * - `verdict.ts`: Which of several verdicts is the worst
+ * - `verdict.ts`: Which of several verdicts is the worst, and what people are told of them
  *
  * @module
  */

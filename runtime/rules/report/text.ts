@@ -3,7 +3,8 @@ import type { Paint } from '../diagnose/explain-text.ts';
 import { onOneLine } from '../text/printable.ts';
 import { textTable } from '../text/table.ts';
 import { wrapped } from '../text/wrap.ts';
-import type { Report, ReportCause, ReportChange, ReportCluster, ReportVerdict } from './types.ts';
+import type { Report, ReportCause, ReportChange, ReportCluster } from './types.ts';
+import { countText, headline } from './verdict.ts';
 
 /** With the colour, never the colour alone. */
 const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
@@ -12,18 +13,6 @@ const COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green
 
 /** Cases of one cause that are listed. */
 const MOST_CASES = 5;
-
-/** One sentence: how many problems there are, and in how many clusters. */
-export function headline({ problems, clusters }: Report): string {
-  const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
-  const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
-  const all = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
-  if (count > 0) return `${count} ${count === 1 ? 'problem' : 'problems'} in ${where} of ${all}`;
-  const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
-  return unknown === 0
-    ? `Nothing is wrong in ${all}`
-    : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
-}
 
 /** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
 export function reportText(report: Report, paint: Paint, columns?: number): string {
@@ -91,26 +80,9 @@ function clusterCells({ name, verdict, nodes, keys, pulls, pullsLeftOut, systems
   ];
 }
 
-/** `2 new, 1 gone`. */
-export function countText(list: readonly ReportChange[]): string {
-  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
-    const count = list.filter((one) => one.change === change).length;
-    return count === 0 ? [] : [`${count} ${change}`];
-  });
-  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
-}
-
 /** One line about one difference. */
 export function changeLine({ what, change, cluster, subject, before, after }: ReportChange): string {
   const values = [before, after].filter((value) => value !== undefined).map(onOneLine);
   const where = [cluster, subject].filter((part) => part !== '').map(onOneLine);
   return `  ${change.padEnd(7)} ${what.padEnd(8)} ${where.join('  ')}${values.length === 0 ? '' : `: ${values.join(' -> ')}`}`;
 }
-
-/** What a verdict is called where people read it. */
-export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
-  broken: 'Broken',
-  attention: 'Attention',
-  unknown: 'Not known',
-  ok: 'In order',
-};

@@ -1,5 +1,5 @@
-/** Which of several verdicts is the worst. */
-import type { ReportVerdict } from './types.ts';
+/** Which of several verdicts is the worst, and what people are told of them. */
+import type { Report, ReportChange, ReportVerdict } from './types.ts';
 
 const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
 
@@ -35,3 +35,32 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
   for (const verdict of verdicts) if (worst === undefined || byVerdict(verdict, worst) < 0) worst = verdict;
   return worst ?? otherwise;
 }
+
+/** One sentence: how many problems there are, and in how many clusters. */
+export function headline({ problems, clusters }: Report): string {
+  const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
+  const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
+  const all = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
+  if (count > 0) return `${count} ${count === 1 ? 'problem' : 'problems'} in ${where} of ${all}`;
+  const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
+  return unknown === 0
+    ? `Nothing is wrong in ${all}`
+    : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
+}
+
+/** `2 new, 1 gone`. */
+export function countText(list: readonly ReportChange[]): string {
+  const parts = (['new', 'gone', 'changed'] as const).flatMap((change) => {
+    const count = list.filter((one) => one.change === change).length;
+    return count === 0 ? [] : [`${count} ${change}`];
+  });
+  return parts.length === 0 ? 'nothing is different' : parts.join(', ');
+}
+
+/** What a verdict is called where people read it. */
+export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
+  broken: 'Broken',
+  attention: 'Attention',
+  unknown: 'Not known',
+  ok: 'In order',
+};
