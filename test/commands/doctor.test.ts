@@ -119,6 +119,37 @@ else {
     assert.equal((await doctor('web/x/y', 'fine')).code, 2);
   });
 
+  test('--all -A has one entry for each cause, and the YAML for all of them', async () => {
+    const ask = (...more: readonly string[]) =>
+      runProcess([process.execPath, main, 'doctor', ...more, '--kubeconfig', plane.kubeconfig]);
+    const ran = await ask('--all', '-A', '-o', 'json');
+    assert.equal(ran.code, 1, ran.stderr);
+    assert.equal(ran.stderr, '');
+    const { causes, unread } = JSON.parse(ran.stdout) as {
+      readonly causes: readonly { link: string; cause: string; pods: number; namespaces: string[] }[];
+      readonly unread: readonly string[];
+    };
+    assert.deepEqual(unread, []);
+    const refused = causes.find(({ cause }) => cause.includes('refused the credential'));
+    assert.equal(refused?.link, 'registry');
+    assert.equal(refused.pods, 1, JSON.stringify(causes));
+    const failing = causes.filter(({ pods }) => pods > 0);
+    assert.equal(failing.length, 6, JSON.stringify(failing));
+    // The cases of a template alone, each in a namespace of its own: one cause, as the ServiceAccount has the same name everywhere.
+    const lists = causes.find(
+      ({ cause }) => cause === 'no credential that is listed matches: images of quay.io',
+    );
+    assert.ok(lists === undefined || lists.pods === 0, JSON.stringify(lists));
+    const [namespace = ''] = refused.namespaces;
+    const one = await ask('--all', '-n', namespace);
+    assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
+    assert.match(one.stdout, /1 pod in case-\d+: a registry refused the last pull: .*refused the credential/);
+    assert.match(one.stdout, /such as {2}Pod\/case-\d+\/web: .*\n {2}fix +Run pullwright verify/);
+    const fine = await ask('--all', '-n', 'fine');
+    assert.equal(fine.stdout, 'No pod in namespace "fine" fails to pull\n');
+    assert.equal(fine.code, 0, fine.stderr);
+  });
+
   test.lastly('the control plane stops', () => plane.stop());
 }
 

@@ -7,14 +7,15 @@ import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
-import { readFolders } from '../explain/folders.ts';
+import { readFolders, withDefaultAccount } from '../explain/folders.ts';
 import { kindsFor, nextKindsFor } from '../explain/world.ts';
 import { CLUSTER_FLAGS, fromFlag, namespaceFlag, outputFlag } from '../flags/common.ts';
-import type { Flags } from '../flags/flag.ts';
+import { type Flags, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { type ClusterAccess, namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
 import { findPod, type PodPuller, parsePodName } from '../pod-spec.ts';
 import { paintFor } from '../terminal.ts';
+import { examineAll } from './all.ts';
 import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './look.ts';
 import { doctorAccess } from './rights.ts';
 
@@ -23,10 +24,13 @@ const TABLE = {
   summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
   about: [
     'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
+    'With --all every pod that fails to pull is examined, and pods that fail for the same cause are one line: how many, in which namespaces, and what fixes it.',
   ],
   args: [{ name: 'POD', help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME' }],
   flags: {
     namespace: namespaceFlag,
+    all: toggle({ help: 'every pod of the namespace that fails to pull, grouped by cause, in place of one' }),
+    'all-namespaces': toggle({ short: 'A', help: 'with --all, those of every namespace' }),
     from: fromFlag,
     cluster: clusterFlag,
     ...CLUSTER_FLAGS,
@@ -36,7 +40,7 @@ const TABLE = {
     ),
   },
   exitCodes: '0 no link is broken, 1 one is, or it cannot be told, 2 wrong usage',
-  examples: ['pullwright doctor deploy/web -n shop'],
+  examples: ['pullwright doctor deploy/web -n shop', 'pullwright doctor --all -A'],
   permissions: {
     reads: [],
     writes: [],
@@ -46,6 +50,8 @@ const TABLE = {
       'list secrets, events, roles, rolebindings, pullstatuses, pullsecretclaims (namespace of the pod)',
       'get secrets/global-pull-secret, pullstatuses (kube-system)',
       'get secrets/pull-secret (openshift-config)',
+      'get daemonsets/global-pull-secret-syncer, list pods (kube-system)',
+      'list of the same kinds with --all, in every namespace with --all-namespaces',
       'get criocredentialproviderconfigs/cluster',
       'get mutatingadmissionpolicies, mutatingadmissionpolicybindings, mutatingwebhookconfigurations',
       'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, pullsecretprofiles, sidecarsets',
@@ -57,9 +63,10 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  if (flags.all || flags['all-namespaces']) return examineAll(flags, args, io);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
-    throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web');
+    throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web, or --all');
   needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
@@ -70,7 +77,8 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
       code: 'PodUnreadable',
       disposition: 'terminal',
     });
-  const input = lookAt(store, puller, { unread: problems, hosted });
+  const live = flags.from === undefined;
+  const input = lookAt(store, puller, { unread: problems, hosted, live });
   const links = doctorChain(input);
   io.stdout.write(RENDERERS[flags.output]({ input, links, paint: paintFor(io) }));
   return links.every(({ state }) => state === 'ok') ? 0 : 1;
@@ -97,16 +105,6 @@ interface FolderFlags extends ClusterAccess {
 
 interface Looked extends SourceObjects {
   readonly hosted: boolean;
-}
-
-/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
-export function withDefaultAccount<T extends SourceObjects>(
-  found: T,
-  { namespace }: Pick<PodPuller, 'namespace'>,
-): T {
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
-  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
-  return found;
 }
 
 interface Finding {

@@ -24,6 +24,7 @@ import {
   podSpecOf,
 } from '../pod-spec.ts';
 import { complaintIn, providerFailure } from './complaint.ts';
+import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
 import { providerMayRead } from './rights.ts';
 
@@ -41,7 +42,13 @@ export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[
 }
 
 /** Kinds of a folder beside those of `explain`. */
-export const DOCTOR_FOLDER_KINDS: readonly string[] = ['Event', PULL_STATUS.kind, 'Role', 'RoleBinding'];
+export const DOCTOR_FOLDER_KINDS: readonly string[] = [
+  'Event',
+  PULL_STATUS.kind,
+  'Role',
+  'RoleBinding',
+  'DaemonSet',
+];
 
 /** What is named by the pod: its ServiceAccount, and the report of its node. */
 export function doctorNext(puller: PodPuller): readonly NextKinds[] {
@@ -57,6 +64,10 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
         ...(node === undefined ? [] : reportsAbout(node)),
       ];
     },
+    (store) => {
+      const node = nodeNameOf(store, puller);
+      return node === undefined ? [] : agentKinds(store, node);
+    },
   ];
 }
 
@@ -65,6 +76,8 @@ export interface Known {
   readonly unread: readonly string[];
   readonly hosted: boolean;
   readonly nodes?: NodeMirrors;
+  /** Whether it is a cluster, where what is not found does not exist. @default {false} */
+  readonly live?: boolean;
 }
 
 /**
@@ -73,7 +86,8 @@ export interface Known {
  * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
  * @throws PullwrightError when the pod is not there
  */
-export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, nodes }: Known): DoctorInput {
+export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): DoctorInput {
+  const { unread, hosted, nodes } = known;
   const spec = podSpecOf(store, puller) ?? {};
   const template = findPod(store, puller) as KubeObject;
   const { namespace } = puller;
@@ -86,6 +100,16 @@ export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, 
   const complaint = complaintIn(store, template);
   const failure = providerFailure(store, template);
   const mayRead = providerMayRead(store, namespace, account);
+  const node = nodeNameOf(store, puller);
+  const images = imagesOf(spec).map((image) => ({
+    ...imageIn(store, { world, namespace, image, mayRead }),
+    ...leftOut(image, { world, synced, node }),
+  }));
+  const facts = nodeFacts(store, {
+    node,
+    explanations: images.flatMap(({ explanation }) => explanation ?? []),
+    complete: known.live === true && unread.length === 0,
+  });
   return {
     namespace,
     pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
@@ -93,10 +117,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, 
     ownList: ownSecrets(spec).length > 0 && !(isPod && sameList(spec, object)),
     template,
     account: { name: account, object, known: unread.length === 0 },
-    images: imagesOf(spec).map((image) => ({
-      ...imageIn(store, { world, namespace, image, mayRead }),
-      ...leftOut(image, { world, synced, node: nodeNameOf(store, puller) }),
-    })),
+    images,
     notInjected: [
       ...notCopied(spec, { name: account, object }, isPod),
       ...(isPod
@@ -106,6 +127,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, { unread, hosted, 
     troubles: troublesIn(store, namespace, nodeOf(spec)),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     ...(complaint === undefined ? {} : { complaint }),
+    ...(facts === undefined ? {} : { node: facts }),
     unread,
   };
 }

@@ -1,5 +1,6 @@
 /** Rights that pulls and this command need. */
 import type { ObjectStore } from '../../controller/store.ts';
+import { GLOBAL_PULL_SECRET } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -57,6 +58,16 @@ export function doctorAccess(namespace: string): readonly KubeObject[] {
         ['batch', ['jobs', 'cronjobs']],
         [RBAC, ['roles', 'rolebindings']],
         ['pullwright.dev', ['pullstatuses', 'pullsecretclaims']],
+      ]),
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'Role',
+      metadata: { ...metadata, namespace: GLOBAL_PULL_SECRET.namespace },
+      rules: rules([
+        ['', ['pods']],
+        ['apps', ['daemonsets']],
+        ['pullwright.dev', ['pullstatuses']],
       ]),
     },
     {

@@ -8,6 +8,8 @@ import { MIRROR_SET_KINDS } from '../../rules/mirrors/collect.ts';
 import { type ClusterObjects, clustersIn } from '../../rules/node-registries/clusters.ts';
 import { CLUSTER_VERSION, IMAGE_CONFIG, isOf } from '../../rules/node-registries/input.ts';
 import { chooseCluster } from '../choose-cluster.ts';
+import type { SourceObjects } from '../object-source.ts';
+import type { PodPuller } from '../pod-spec.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS } from './injected.ts';
 import { FOLDER_KINDS } from './world.ts';
 
@@ -173,4 +175,14 @@ function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): re
   return problems
     .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
     .map(({ place, message }) => `${place}: ${message}`);
+}
+
+/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
+export function withDefaultAccount<T extends SourceObjects>(
+  found: T,
+  { namespace }: Pick<PodPuller, 'namespace'>,
+): T {
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
+  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
+  return found;
 }

@@ -10,13 +10,11 @@ import { type NodeMirrors, nodeMirrors } from '../../rules/node-registries/node-
 import type { ExaminedPod } from '../../rules/report/pulls.ts';
 import type { ClusterFacts } from '../../rules/report/report.ts';
 import type { CommandIo } from '../command.ts';
-import { withDefaultAccount } from '../doctor/doctor.ts';
+import { clusterKinds } from '../doctor/cluster-kinds.ts';
 import { DOCTOR_FOLDER_KINDS, lookAt } from '../doctor/look.ts';
-import { readClusters } from '../explain/folders.ts';
-import { injectionKinds } from '../explain/injected.ts';
-import { CLUSTER_KINDS, nextNodeKinds, nodeObjects } from '../explain/node-kinds.ts';
+import { readClusters, withDefaultAccount } from '../explain/folders.ts';
+import { nextNodeKinds, nodeObjects } from '../explain/node-kinds.ts';
 import { type ClusterAccess, readObjects, type SourceKind } from '../object-source.ts';
-import { WORKLOADS } from '../pod-spec.ts';
 import { STATUS_KINDS, statusRows } from '../status.ts';
 import { chosenPods, isRunning } from './pods.ts';
 
@@ -40,34 +38,24 @@ export async function gatherFolders(dirs: readonly string[]): Promise<Gathered> 
   };
 }
 
-const RBAC = 'rbac.authorization.k8s.io/v1';
-const OWN = 'pullwright.dev/v1alpha1';
-
 /** Of all namespaces. */
-const LIVE_KINDS: readonly SourceKind[] = [
-  ...new Map(
-    [
-      ...Object.values(WORKLOADS),
-      ...[...STATUS_KINDS].filter(({ kind }) => kind !== 'DaemonSet'),
-      ...['Secret', 'ServiceAccount', 'Namespace'].map((kind) => ({ apiVersion: 'v1', kind })),
-      ...injectionKinds('').filter(({ kind }) => kind !== 'Namespace'),
-      ...['PullSecretGrant', 'PullSecretClaim'].map((kind) => ({ apiVersion: OWN, kind })),
-      ...['Role', 'RoleBinding'].map((kind) => ({ apiVersion: RBAC, kind })),
-      ...CLUSTER_KINDS,
-      { apiVersion: 'v1', kind: 'Event', fieldSelector: 'involvedObject.kind=Pod,type=Warning' },
-    ].map((kind: SourceKind) => [
-      `${kind.apiVersion} ${kind.kind} ${kind.name ?? ''} ${kind.namespace ?? ''}`,
-      kind,
-    ]),
-  ).values(),
-];
+const LIVE_KINDS: readonly SourceKind[] = clusterKinds(
+  undefined,
+  STATUS_KINDS.filter(({ kind }) => kind !== 'DaemonSet'),
+);
 
 /** The one cluster. @throws PullwrightError where it does not answer */
 export async function gatherCluster(access: ClusterAccess, name: string, io: CommandIo): Promise<Gathered> {
   const { store, problems } = await readObjects({ ...access, from: undefined }, LIVE_KINDS, io, [
     nextNodeKinds,
   ]);
-  const facts = factsOf(store, { name, hostedCluster: undefined, hosted: false, unread: problems });
+  const facts = factsOf(store, {
+    name,
+    hostedCluster: undefined,
+    hosted: false,
+    unread: problems,
+    live: true,
+  });
   return { clusters: [facts], unread: problems };
 }
 
@@ -76,6 +64,7 @@ interface About {
   readonly hostedCluster: KubeObject | undefined;
   readonly hosted: boolean;
   readonly unread: readonly string[];
+  readonly live?: boolean;
 }
 
 function factsOf(store: ObjectStore, about: About): ClusterFacts {
@@ -94,14 +83,14 @@ function factsOf(store: ObjectStore, about: About): ClusterFacts {
 
 function examined(
   store: ObjectStore,
-  { name: cluster, hosted, unread }: About,
+  { name: cluster, hosted, unread, live = false }: About,
   nodes: NodeMirrors,
 ): readonly ExaminedPod[] {
   return chosenPods(store).map(({ object, pods }) => {
     const { name, namespace = '' } = object.metadata;
     const puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
     if (unread.length === 0) withDefaultAccount({ store, problems: [] }, puller);
-    const input = lookAt(store, puller, { unread, hosted, nodes });
+    const input = lookAt(store, puller, { unread, hosted, nodes, live });
     return { cluster, input, links: doctorChain(input), pods, runs: isRunning(object) };
   });
 }

@@ -11,6 +11,38 @@ export interface ChosenPod {
   readonly pods: number;
 }
 
+/**
+ * What fails to pull: of the pods of a workload that fail alike on one node one, which stands for them, and templates that have no
+ * pod although some are wanted.
+ *
+ * @param namespace the one that is looked at; all where it is undefined
+ */
+export function failingPods(store: ObjectStore, namespace?: string): readonly ChosenPod[] {
+  return [...familiesIn(store, namespace).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
+    if (pods.length === 0)
+      return template === undefined || isIdle(template) || isRunning(template)
+        ? []
+        : [{ object: template, pods: 0 }];
+    const alike = new Map<string, ChosenPod>();
+    for (const pod of pods) {
+      const complaint = complaintIn(store, pod);
+      if (complaint === undefined) continue;
+      const id = JSON.stringify([podSpecIn(pod)['nodeName'], complaint]);
+      const before = alike.get(id);
+      alike.set(id, { object: before?.object ?? pod, pods: (before?.pods ?? 0) + 1 });
+    }
+    return [...alike.values()];
+  });
+}
+
+/** A workload that wants no pod now, or that makes them at its own times. */
+function isIdle({ kind, spec, status }: KubeObject): boolean {
+  if (kind === 'CronJob') return true;
+  if (kind === 'Job') return recordOf(status)['completionTime'] !== undefined;
+  if (kind === 'DaemonSet') return recordOf(status)['desiredNumberScheduled'] === 0;
+  return recordOf(spec)['replicas'] === 0;
+}
+
 const KINDS = [...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values()];
 
 interface Family {
@@ -37,10 +69,10 @@ export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
   });
 }
 
-function familiesIn(store: ObjectStore): ReadonlyMap<string, Family> {
+function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string, Family> {
   const families = new Map<string, Family>();
   for (const kind of KINDS)
-    for (const object of store.list(kind)) {
+    for (const object of store.list(kind, namespace)) {
       if (imagesOf(podSpecIn(object)).length === 0) continue;
       const root = rootOf(store, object);
       const id = `${object.metadata.namespace ?? ''} ${root.kind}/${root.name}`;

@@ -77,6 +77,11 @@ function agentsReport(
   daemonSet: KubeObject | undefined,
 ): boolean {
   if (delivery === 'reconciler') return reports(agent);
+  return startsReporting(daemonSet);
+}
+
+/** Whether the agents that a DaemonSet starts report. */
+export function startsReporting(daemonSet: KubeObject | undefined): boolean {
   const spec = daemonSet?.spec as
     | { readonly template?: { readonly spec?: { readonly containers?: readonly { command?: unknown }[] } } }
     | undefined;
@@ -98,7 +103,8 @@ function nodeTruth(world: World, names: readonly string[], wanted: Redacted<stri
   return { nodes: names.length, behind };
 }
 
-function lackOf(
+/** What a node lacks by the report of its agent, held against the digest of what it should have; undefined when nothing. */
+export function lackOf(
   report: KubeObject | undefined,
   digest: string | undefined,
 ): Omit<NodeBehind, 'node'> | undefined {

@@ -17,7 +17,7 @@ export const FAULT_OF: Readonly<Record<LinkName, (input: DoctorInput) => Fault |
   credential: noCredential,
   'mirror-credential': mirrorBare,
   distribution: ({ troubles }) => trouble(troubles.find(({ onNode }) => !onNode)),
-  node: ({ troubles }) => trouble(troubles.find(({ onNode }) => onNode)),
+  node: ({ troubles, node }) => trouble(troubles.find(({ onNode }) => onNode)) ?? nodeFault(node),
   registry: refused,
 };
 
@@ -25,9 +25,15 @@ function unreadableImage({ images }: DoctorInput): Fault | undefined {
   const bad = images.find(({ fault }) => fault !== undefined);
   if (bad === undefined) return undefined;
   return {
+    about: bad.text,
     message: `image "${bad.text}" cannot be read: ${bad.fault}`,
     advice: 'Correct it in the template',
   };
+}
+
+/** The registry of a reference. */
+function hostOf(reference: string): string {
+  return reference.split('/', 1)[0] ?? reference;
 }
 
 function explanations({ images }: DoctorInput): readonly Explanation[] {
@@ -42,6 +48,7 @@ function noPlace(input: DoctorInput): Fault | undefined {
   const [why] = bad.skipped;
   const from = why?.from === undefined ? '' : ` (${why.from})`;
   return {
+    about: hostOf(bad.repository),
     message: `"${bad.image}" may be pulled from nowhere${why === undefined ? '' : `: ${why.reference} ${why.why}${from}`}`,
     advice:
       'Allow its source in the mirror set, or take it out of the blocked registries of image.config.openshift.io/cluster',
@@ -56,10 +63,15 @@ function passedOver(input: DoctorInput): Fault | undefined {
     'not-found',
     'unauthorized',
   ];
-  for (const { mirrorFix, places } of explanations(input)) {
+  for (const { mirrorFix, places, repository } of explanations(input)) {
     if (mirrorFix === undefined || (places.length > 0 && !failed.includes(input.complaint?.cause))) continue;
     const { message, fix, object } = mirrorFix;
-    return { message, advice: fix, ...(object === undefined ? {} : { mend: [object] }) };
+    return {
+      about: hostOf(repository),
+      message,
+      advice: fix,
+      ...(object === undefined ? {} : { mend: [object] }),
+    };
   }
   return undefined;
 }
@@ -67,6 +79,7 @@ function passedOver(input: DoctorInput): Fault | undefined {
 function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | undefined {
   if (isPod || !account.known || account.object !== undefined) return undefined;
   return {
+    about: account.name,
     message: `ServiceAccount "${namespace}/${account.name}" does not exist: no pod can be made`,
     mend: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
   };
@@ -77,10 +90,12 @@ function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | unde
   if (first === undefined) return undefined;
   if (!isPod)
     return {
+      about: first.by,
       message: `${first.by} gives such pods Secret "${first.secret}", and nothing injects it: no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists`,
       advice: 'Switch admission on, or list the Secret in the ServiceAccount',
     };
   return {
+    about: first.by,
     message: `${first.by} gives such pods Secret "${first.secret}", and this one does not list it: it was made before, or while nothing injected`,
     advice: 'Delete the pod: the one that follows it gets the Secret',
   };
@@ -92,8 +107,10 @@ function secretMissing(input: DoctorInput): Fault | undefined {
   if (missing === undefined || !isNeeded(input)) return undefined;
   const better = input.images.flatMap(({ elsewhere }) => elsewhere)[0];
   const message = `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist`;
-  if (better === undefined) return { message, advice: `Create it, or bring it here by a PullSecretProfile` };
-  return { message, ...mendAccount(input, missing.name, better) };
+  const about = missing.name;
+  if (better === undefined)
+    return { about, message, advice: `Create it, or bring it here by a PullSecretProfile` };
+  return { about, message, ...mendAccount(input, missing.name, better) };
 }
 
 /** Another credential may do: then a Secret that is missing stands in nobody's way. */
@@ -111,11 +128,12 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
   if (blocked !== undefined) {
     const name = blocked.source.split('/').at(-1) ?? '';
     const message = `${blocked.source} ${blocked.why}: one unreadable Secret fails every image of the pod`;
-    return { message, ...mendAccount(input, name, undefined) };
+    return { about: name, message, ...mendAccount(input, name, undefined) };
   }
   const ignored = first?.secrets.find(({ state }) => state === 'ignored');
   if (ignored === undefined || !isNeeded(input)) return undefined;
   return {
+    about: ignored.name,
     message: `Secret "${ignored.name}", listed by ${ignored.listedBy}, is passed over: it has another type than a pull secret, or no data under the key of its type`,
     ...mendAccount(input, ignored.name, input.images.flatMap(({ elsewhere }) => elsewhere)[0]),
     ...(input.images.some(({ elsewhere }) => elsewhere.length > 0)
@@ -131,25 +149,29 @@ function noCredential(input: DoctorInput): Fault | undefined {
   for (const { explanation, elsewhere, leftOutNode } of input.images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const [better] = elsewhere;
+    const about = `images of ${hostOf(explanation.repository)}`;
     const message = `no credential that is listed matches "${explanation.image}"`;
     if (leftOutNode !== undefined)
       return {
+        about: `nodes without the label ${GLOBAL_PULL_SECRET.nodeLabel}=true`,
         message: `${message}; Secret "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.global}" does, and node "${leftOutNode}" does not get it: it lacks the label ${GLOBAL_PULL_SECRET.nodeLabel}=true`,
         advice:
           'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
       };
     if (better !== undefined)
       return {
+        about,
         message: `${message}; Secret "${better}" of the namespace does`,
         ...mendAccount(input, undefined, better),
       };
     const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
     // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
     if (near !== undefined && explanation.kubelet.unused.some((one) => one.near))
-      return { message: `${message}: ${near.message}`, advice: near.fix ?? '' };
+      return { about, message: `${message}: ${near.message}`, advice: near.fix ?? '' };
     // Where the node's provider failed, the credential is a mirror's, and the refusal says nothing about the pod's list.
     if (input.complaint?.cause === 'unauthorized' && input.provider.failure === undefined)
       return {
+        about,
         message: `${message}, and the registry wants one`,
         advice: 'Add an entry for its host to a Secret of the pod',
       };
@@ -162,10 +184,11 @@ function mirrorBare(input: DoctorInput): Fault | undefined {
   const { matchImages, mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
   if (mirror === undefined) return undefined;
-  const host = mirror.split('/', 1)[0] ?? mirror;
+  const host = hostOf(mirror);
   const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   const mend = mendProvider(input, { matchImages, mayRead });
   return {
+    about: host,
     message: mayRead ? message : `${message}; the credential provider may not read it`,
     mend,
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
@@ -176,19 +199,57 @@ function mirrorBare(input: DoctorInput): Fault | undefined {
 function providerFailed(input: DoctorInput, failure: string): Fault {
   const { matchImages, mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
-  if (mayRead) return { message, advice: 'What to do stands at the end of its message' };
-  return { message, mend: mendProvider(input, { matchImages, mayRead }) };
+  if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
+  return { about: failure, message, mend: mendProvider(input, { matchImages, mayRead }) };
 }
 
 function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | undefined {
-  return found === undefined ? undefined : { message: `${found.object}: ${found.message}` };
+  return found === undefined
+    ? undefined
+    : { about: found.object, message: `${found.object}: ${found.message}` };
+}
+
+/** Of a node that takes part: whether its agent is there, and has brought what is in the Secret now. */
+function nodeFault(node: DoctorInput['node']): Fault | undefined {
+  if (node === undefined) return undefined;
+  const { name, agent, agentSays = '', behind = 'none' } = node;
+  const daemonSet = `DaemonSet "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}"`;
+  const says = {
+    'no-daemon-set': [
+      `node "${name}" has the label, and ${daemonSet} does not exist: nothing brings the pull secret to it`,
+      'Apply the manifests of global-pull-secret, or look at the reconciler: pullwright status',
+    ],
+    absent: [
+      `${daemonSet} has no pod on node "${name}": nothing brings the pull secret to it`,
+      `Compare the taints of the node with the tolerations of the DaemonSet: kubectl describe node ${name}`,
+    ],
+    'not-ready': [
+      `the agent of node "${name}" is not ready: ${agentSays}`,
+      `Read its log: kubectl logs -n ${GLOBAL_PULL_SECRET.namespace} ${agentSays.split(' ', 1)[0] ?? ''}`,
+    ],
+    ready: undefined,
+    unknown: undefined,
+  }[agent];
+  if (says !== undefined)
+    return {
+      about: agent === 'no-daemon-set' ? daemonSet : name,
+      message: says[0] ?? '',
+      advice: says[1] ?? '',
+    };
+  if (behind === 'none') return undefined;
+  return {
+    about: name,
+    message: `node "${name}" does not have the pull secret that is there (${behind.reason}): ${behind.why}`,
+    advice: `If this stays, read the log of its agent, which this finds: kubectl get pods -n ${GLOBAL_PULL_SECRET.namespace} -l name=${GLOBAL_PULL_SECRET.syncer} --field-selector spec.nodeName=${name}`,
+  };
 }
 
 function refused({ complaint }: DoctorInput): Fault | undefined {
   if (complaint === undefined) return undefined;
   const { said, advice } = COMPLAINTS[complaint.cause];
   const image = complaint.image === undefined ? '' : ` of "${complaint.image}"`;
-  return { message: `the last pull${image} failed: ${said}`, advice };
+  const host = complaint.image === undefined ? '' : `${hostOf(complaint.image)}: `;
+  return { about: `${host}${said}`, message: `the last pull${image} failed: ${said}`, advice };
 }
 
 const COMPLAINTS: Readonly<Record<PullComplaint, { readonly said: string; readonly advice: string }>> = {

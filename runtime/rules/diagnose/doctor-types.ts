@@ -50,8 +50,21 @@ export interface DoctorInput {
     readonly failure?: string;
   };
   readonly complaint?: { readonly cause: PullComplaint; readonly image?: string };
+  /** Of a pod whose images are pulled with what is brought to its node. */
+  readonly node?: NodeEvidence;
   /** What could not be read, each with the right that is missing. */
   readonly unread: readonly string[];
+}
+
+/** What is known of a node that takes part in the global pull secret. */
+export interface NodeEvidence {
+  readonly name: string;
+  /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
+  readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
+  /** Of an agent that is there and not ready: its pod, and what it waits for. */
+  readonly agentSays?: string;
+  /** Whether the agent's report has the digest of the Secret that is there; undefined where agents do not report. */
+  readonly behind?: { readonly reason: string; readonly why: string } | 'none';
 }
 
 export interface Link {
@@ -62,6 +75,8 @@ export interface Link {
   readonly mend?: readonly KubeObject[];
   /** What else to do, in one sentence. */
   readonly advice?: string;
+  /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */
+  readonly about?: string;
 }
 
 /** What is wrong with a link. */

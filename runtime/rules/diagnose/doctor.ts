@@ -4,7 +4,7 @@
  */
 
 import { FAULT_OF } from './doctor-links.ts';
-import type { DoctorInput, Link, LinkName } from './doctor-types.ts';
+import type { DoctorInput, Link, LinkName, NodeEvidence } from './doctor-types.ts';
 import { LINKS } from './doctor-types.ts';
 
 /** Judges every link, in the order of {@link LINKS}. Total. */
@@ -14,8 +14,23 @@ export function doctorChain(input: DoctorInput): readonly Link[] {
     if (found !== undefined) return { link, state: 'broken', ...found };
     return input.unread.length > 0 && LINKS.indexOf(link) > LINKS.indexOf('places')
       ? { link, state: 'unknown', message: 'not all could be read' }
-      : { link, state: 'ok', message: link === 'injection' ? injectionText(input) : OK[link] };
+      : { link, state: 'ok', message: TEXT[link]?.(input) ?? OK[link] };
   });
+}
+
+/** Links whose text says what was seen. */
+const TEXT: Readonly<Partial<Record<LinkName, (input: DoctorInput) => string | undefined>>> = {
+  injection: injectionText,
+  node: ({ node }) => (node === undefined ? undefined : nodeText(node)),
+};
+
+/** What is known of the node, and what is not. */
+function nodeText({ name, agent, behind }: NodeEvidence): string {
+  if (agent === 'unknown') return `not judged: nothing here tells of the agent of node "${name}"`;
+  const has = `the agent of node "${name}" is ready`;
+  return behind === undefined
+    ? `${has}; it does not report what the node's file holds (agent.report)`
+    : `${has}, and reports the pull secret that is there`;
 }
 
 /** What was seen of the list, and not that nothing was missed. */

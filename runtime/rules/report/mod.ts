@@ -3,6 +3,7 @@
  *
  * - `causes.ts`: Every problem of a cluster with its cause, and problems of one cause together
  * - `diff.ts`: What is different between two reports
+ * - `failing-pods.ts`: Pods that fail to pull, those that fail for one cause together, and what fixes each cause
  * - `html.ts`: A report as one page that needs nothing else
  * - `keys.ts`: The registry keys of the pull secrets that nodes get: which entry wins, which lose, and when each ends
  * - `markdown.ts`: A report as Markdown

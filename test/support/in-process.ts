@@ -1,0 +1,32 @@
+/** The program within this process, for suites of many short runs: what `main.ts` does, without the start of a runtime. */
+import { Readable } from 'node:stream';
+import { runMain } from '../../runtime/commands/main.ts';
+
+/** What a run said. */
+export interface InProcessRun {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `args` as `pullwright` would, with no terminal and an empty environment. */
+export async function runInProcess(
+  args: readonly string[],
+  cwd: string = process.cwd(),
+): Promise<InProcessRun> {
+  const seen = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') => ({
+    write: (text: string) => {
+      seen[name] += text;
+    },
+  });
+  const code = await runMain(args, {
+    stdin: Readable.from([]),
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    env: { NO_COLOR: '1' },
+    cwd,
+    signal: new AbortController().signal,
+  });
+  return { code, ...seen };
+}
