@@ -13,6 +13,8 @@ export function injectionAccess(input: {
   readonly evict: boolean;
   /** @default {false} */
   readonly serviceAccounts?: boolean;
+  /** Whether policies bind the account. @default {false} */
+  readonly isGuarded?: boolean;
 }): readonly PolicyRule[] {
   const named = input.secretNames === undefined ? {} : { resourceNames: input.secretNames };
   const admission = 'admissionregistration.k8s.io';
@@ -58,10 +60,9 @@ export function injectionAccess(input: {
       : []),
     ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
     // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
-    ...(input.admission !== 'none' || input.serviceAccounts === true
-      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: READ }]
-      : []),
-    ...(input.serviceAccounts === true
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
+    // Also to take names off again when the option has gone. Never without that policy.
+    ...(input.serviceAccounts === true || input.isGuarded === true
       ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
       : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.

@@ -12,10 +12,16 @@ const NAME = 'pullwright-service-account-lists';
  */
 export function accountGuardPolicy({
   serviceAccount,
-}: Pick<GuardInput, 'serviceAccount'>): readonly KubeObject[] {
+  adds,
+}: Pick<GuardInput, 'serviceAccount'> & {
+  /** Whether it may add names; otherwise it only takes off what it added before. */
+  readonly adds: boolean;
+}): readonly KubeObject[] {
   const username = `system:serviceaccount:${serviceAccount.namespace}:${serviceAccount.name}`;
   const same = (path: string): string => `object.${path} == oldObject.${path}`;
   const annotations = (object: string): string => `${object}.metadata.?annotations.orValue({})`;
+  const added = (object: string): string =>
+    `${annotations(object)}[?'${ADDED_ANNOTATION}'].orValue('').split(', ')`;
   const covered = (a: string, b: string): string =>
     `${annotations(a)}.all(k, k == '${ADDED_ANNOTATION}' || (k in ${annotations(b)} && ${annotations(a)}[k] == ${annotations(b)}[k]))`;
   return admissionPolicy({
@@ -48,10 +54,22 @@ export function accountGuardPolicy({
           'the reconciler of Pullwright changes of a ServiceAccount only imagePullSecrets and its own annotation',
       },
       {
-        expression: `oldObject.?imagePullSecrets.orValue([]).all(s, s in object.?imagePullSecrets.orValue([]) || s.?name.orValue('') in ${annotations('oldObject')}[?'${ADDED_ANNOTATION}'].orValue('').split(', '))`,
+        expression: `oldObject.?imagePullSecrets.orValue([]).all(s, s in object.?imagePullSecrets.orValue([]) || s.?name.orValue('') in ${added('oldObject')})`,
         message: 'the reconciler of Pullwright takes off a ServiceAccount only the names that it added',
       },
+      ...(adds ? [] : [noneAdded(added)]),
     ],
     actions: ['Deny'],
   });
+}
+
+function noneAdded(added: (object: string) => string): {
+  readonly expression: string;
+  readonly message: string;
+} {
+  return {
+    expression: `object.?imagePullSecrets.orValue([]).all(s, s in oldObject.?imagePullSecrets.orValue([])) && ${added('object')}.all(n, n == '' || n in ${added('oldObject')})`,
+    message:
+      'the reconciler of Pullwright adds no names to ServiceAccounts here: the fleet does not say serviceAccounts: true',
+  };
 }

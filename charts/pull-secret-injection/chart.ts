@@ -29,15 +29,14 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
     ...pullSecretInjectionObjects(config, { ...cluster, account: accountOf(cluster) }),
   ],
   shared: sharedOptions,
-  hostedAccess: (config, cluster) => part(config, cluster.namespace).access,
-  reconciler: (config, cluster) =>
-    cluster.kind === 'standalone' ? part(config, cluster.namespace) : undefined,
+  hostedAccess: (config, cluster) => part(config, cluster).access,
+  reconciler: (config, cluster) => (cluster.kind === 'standalone' ? part(config, cluster) : undefined),
   managementReconciler(management, hosted) {
     const [first] = hosted;
     // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
     if (first === undefined) return undefined;
     const own = hosted.map(({ cluster }) => cluster.namespace);
-    return { ...part(first.config, management.namespace, own), access: [] };
+    return { ...part(first.config, management, own), access: [] };
   },
 };
 
@@ -64,12 +63,13 @@ function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string
   };
 }
 
-/** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from `ownNamespace` */
+/** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from those of `cluster` */
 function part(
   config: PullSecretInjectionInput,
-  ownNamespace: string,
+  cluster: ClusterContext,
   alsoOwn: readonly string[] = [],
 ): ReconcilerPart {
+  const { namespace: ownNamespace } = cluster;
   const { admission = 'policy', audit = true, evict = false } = config;
   const { secretNames } = config;
   const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
@@ -91,6 +91,7 @@ function part(
           admission,
           audit,
           evict,
+          isGuarded: accountOf(cluster) !== undefined,
           ...(config.serviceAccounts === undefined ? {} : { serviceAccounts: config.serviceAccounts }),
           ...(secretNames === undefined ? {} : { secretNames }),
         }),

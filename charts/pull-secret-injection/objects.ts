@@ -56,9 +56,9 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
     ...(input.account === undefined
       ? []
       : guardPolicy({ serviceAccount: input.account, named: input.guardNamed })),
-    ...(input.account === undefined || !input.serviceAccounts
+    ...(input.account === undefined
       ? []
-      : accountGuardPolicy({ serviceAccount: input.account })),
+      : accountGuardPolicy({ serviceAccount: input.account, adds: input.serviceAccounts })),
     ...(input.account === undefined || !triesPods(input)
       ? []
       : dryRunPolicy({ serviceAccount: input.account })),

@@ -27,12 +27,12 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
   const serviceAccount = { namespace: 'kube-system', name: 'reconciler' };
-  for (const object of accountGuardPolicy({ serviceAccount })) await plane.apply(object);
+  for (const object of accountGuardPolicy({ serviceAccount, adds: true })) await plane.apply(object);
   await applySource(plane);
   await readyNamespace(plane, 'shop', { team: 'a' });
   const user = await reconcilerUser(plane, { serviceAccounts: true });
-  const reconciler = startReconciler(plane, user, { serviceAccounts: true });
-  const soon = waiter(reconciler);
+  let reconciler = startReconciler(plane, user, { serviceAccounts: true });
+  let soon = waiter(reconciler);
   const path = '/api/v1/namespaces/shop/serviceaccounts';
   const listOf = async (name: string): Promise<unknown> => {
     const { body } = await plane.client.request('GET', `${path}/${name}`);
@@ -139,6 +139,31 @@ else {
     assert.ok('pod' in made, JSON.stringify(made));
     const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
     assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
+  });
+
+  test('with the option gone from the fleet the names are taken off, others stay, and none can be added', async () => {
+    await plane.apply(teamProfile({ serviceAccounts: ['default'] }));
+    await soon(async () => assert.deepEqual(await listOf('default'), [['more', 'reg'], 'reg']));
+    await reconciler.stop();
+    for (const object of accountGuardPolicy({ serviceAccount, adds: false })) await plane.apply(object);
+    const add = { imagePullSecrets: [{ name: 'more' }, { name: 'reg' }, { name: 'planted' }] };
+    const note = { metadata: { annotations: { [ADDED]: 'reg, more' } } };
+    for (const change of [add, note])
+      await eventually(async () => {
+        const { status, body } = await user.client.request(
+          'PATCH',
+          `${path}/default?dryRun=All`,
+          change,
+          MERGE,
+        );
+        assert.match(`${status} ${String(body.message)}`, /^422 .*adds no names to ServiceAccounts here/s);
+      });
+    reconciler = startReconciler(plane, user, { serviceAccounts: false });
+    soon = waiter(reconciler);
+    await soon(async () => assert.deepEqual(await listOf('default'), [['more'], undefined]));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'team', 'AccountsListed'), 'False NotAllowed'),
+    );
   });
 
   test.lastly('ends', async () => {

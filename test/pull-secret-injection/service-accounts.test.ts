@@ -121,6 +121,14 @@ test('without the operator nothing is added, and the profile says so', () => {
   assert.equal(conditionOf(seen.status('PullSecretProfile', 'team'), 'AccountsListed'), 'False NotAllowed');
 });
 
+test('when the operator takes the option back, the names go from the accounts and others stay', () => {
+  const listed = account('default', ['theirs', 'reg'], { [ADDED]: 'reg' });
+  for (const admission of ['policy', 'webhook', 'none'] as const) {
+    const seen = scene([shop, quay, team, listed, account('builder', ['reg'])], { admission });
+    assert.deepEqual(patched(seen), { default: [[{ name: 'theirs' }], 'removed'] });
+  }
+});
+
 test('the list by itself: repeated names, names without a name, an annotation by hand', () => {
   const references = [{ name: 'a' }, {}, { name: 'a' }];
   assert.equal(accountListFor({ references, ours: [] }, ['a']), undefined);

@@ -63,13 +63,9 @@ function readsOf(options: InjectionOptions): readonly Read[] {
       ),
     ),
     ...(options.audit ? [hosted('v1', 'Pod')] : []),
-    hosted('v1', 'ServiceAccount', readsAccounts(options) ? {} : { preview: true }),
+    // Which of them enforce mountable secrets, and which list names of ours.
+    hosted('v1', 'ServiceAccount'),
   ];
-}
-
-/** Which of them enforce mountable secrets decides about injection; and names are added to them where that is wanted. */
-function readsAccounts({ admission, serviceAccounts }: InjectionOptions): boolean {
-  return admission !== 'none' || serviceAccounts;
 }
 
 /** Whether the webhook is asked, and whether one answers. */

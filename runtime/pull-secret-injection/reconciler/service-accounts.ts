@@ -107,9 +107,7 @@ export function reconcileAccounts(world: World, name: string, options: Injection
   return {
     apply: reports.map(({ apply }) => apply),
     status: reports.map(({ status }) => status),
-    actions: options.serviceAccounts
-      ? accounts.flatMap((account) => listAction(world, namespace, account, options))
-      : [],
+    actions: accounts.flatMap((account) => listAction(world, namespace, account, options)),
   };
 }
 
@@ -200,6 +198,8 @@ function wantedIn(
   { namespace, account, options }: AccountContext,
   ours: readonly string[],
 ): readonly string[] {
+  // What was added while it was allowed is taken off.
+  if (!options.serviceAccounts) return [];
   const { name, labels = {} } = account.metadata;
   const own = namespaceLabels(namespace);
   const where = namespace.metadata.name;
