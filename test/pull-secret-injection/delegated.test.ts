@@ -15,7 +15,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, waiter } from './live-scene.ts';
+import { conditionOf, listen, waiter } from './live-scene.ts';
 
 const test = suite('distribution in the hands of others');
 const missing = missingControlPlane();
@@ -170,6 +170,45 @@ else {
     await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
     await annotate(null);
     await soon(async () => assert.equal(await hostsIn('red'), undefined));
+  });
+
+  test("one tenant's Secret is that tenant's affair; a lost source is one status, and no PullStatus for anybody", async () => {
+    await readyNamespace(plane, 'violet', {});
+    await plane.apply(sourceObject('violet', 'reg', ['theirs.example'], ''));
+    await plane.apply(namespaceObject('violet', { team: 'a' }));
+    const annotations = { 'pullwright.dev/grant-namespaces': '*' };
+    await plane.apply({ ...unannotated, metadata: { ...unannotated.metadata, annotations } });
+    for (const name of ['red', 'blue', 'green'])
+      await soon(async () => assert.deepEqual(await hostsIn(name), ['quay.io']));
+    await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
+    const [statuses, profiles] = await Promise.all([
+      listen(plane, 'PullStatus'),
+      listen(plane, 'PullSecretProfile'),
+    ]);
+    await plane.remove(quay);
+    await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
+    assert.equal(await conditionOf(plane, 'platform', 'SourcesReady'), 'False SourceMissing');
+    // Once a later change was worked on, everything that follows from the loss has been written.
+    await plane.apply({
+      ...unannotated,
+      metadata: { ...unannotated.metadata, annotations },
+      data: sourceObject('platform', 'quay', ['later.example'])['data'],
+    });
+    for (const name of ['red', 'blue', 'green'])
+      await soon(async () => assert.deepEqual(await hostsIn(name), ['later.example']));
+    await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
+    assert.deepEqual(await hostsIn('violet'), ['theirs.example']);
+    const made = statuses.events.filter(({ object }) => object.metadata.namespace !== 'violet');
+    assert.deepEqual(made, []);
+    const lost = profiles.events.filter(({ object }) => {
+      const { conditions = [] } = (object.status ?? {}) as {
+        conditions?: { type: string; status: string }[];
+      };
+      return conditions.some(({ type, status }) => type === 'SourcesReady' && status === 'False');
+    });
+    assert.equal(lost.length, 1);
+    for (const told of [statuses, profiles]) told.stop();
+    await plane.remove(namespaceObject('violet'));
   });
 
   test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {

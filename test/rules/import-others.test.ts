@@ -69,6 +69,31 @@ table<ImportCase>(
       note: ['dropped', /matches namespaces by a pattern/],
     },
     {
+      name: 'names added to pods with an image of a registry',
+      reason: 'every pod would get them: an anchor is a condition',
+      object: kyverno({
+        ...onPods(),
+        mutate: {
+          patchStrategicMerge: {
+            spec: { containers: [{ '<(image)': 'corp.example/*' }], imagePullSecrets: [{ name: 'reg' }] },
+          },
+        },
+      }),
+      note: ['dropped', /its anchors or targets choose/],
+    },
+    {
+      name: 'names added beside another field',
+      reason: '+() adds what is not there, and chooses no pods',
+      object: kyverno({
+        ...onPods(),
+        mutate: {
+          patchStrategicMerge: { spec: { '+(dnsPolicy)': 'x', imagePullSecrets: [{ name: 'reg' }] } },
+        },
+      }),
+      note: ['carried', /names only/],
+      spec: { namespaceSelector: {}, selector: {}, mode: 'Inject', secrets: [{ name: 'reg' }] },
+    },
+    {
       name: 'a ClusterExternalSecret',
       reason: 'it goes on working',
       object: {
@@ -113,7 +138,7 @@ table<ImportCase>(
               containers: [
                 {
                   image: 'quay.io/titansoft/imagepullsecret-patcher:v0.14',
-                  env: [{ name: 'CONFIG_EXCLUDED_NAMESPACES', value: 'kube-system, web' }],
+                  env: [{ name: 'CONFIG_EXCLUDED_NAMESPACES', value: 'kube-system, web, dev-*' }],
                 },
               ],
               volumes: [{ name: 'src', secret: { secretName: 'src' } }],

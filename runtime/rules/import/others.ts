@@ -18,6 +18,8 @@ import { subjectOf } from './types.ts';
 type Raw = Readonly<Record<string, unknown>>;
 
 const NAME_LABEL = 'kubernetes.io/metadata.name';
+/** It compares whole names: what is none excludes nothing. */
+const NAMESPACE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const PULL_SECRET = 'kubernetes.io/dockerconfigjson';
 const NOTHING: ImportedPart = { notes: [] };
 
@@ -64,7 +66,9 @@ function importKyverno(object: KubeObject): ImportedPart {
       const generate = recordOf(rule['generate']);
       if (generate['kind'] === 'Secret' || generate['cloneList'] !== undefined)
         return generated(rule, generate, subject);
-      const names = injectedBy(recordOf(rule['mutate']));
+      const mutate = recordOf(rule['mutate']);
+      const names = injectedBy(mutate);
+      if (names !== undefined && isNarrowed(mutate)) return note(dropped(subject, NARROWED));
       return names === undefined
         ? NOTHING
         : mutated(rule, { names, subject, profile: `${object.metadata.name}-${name}` });
@@ -116,6 +120,19 @@ function injectedBy(mutate: Raw): readonly string[] | undefined {
   if (!JSON.stringify(mutate).includes('imagePullSecrets')) return undefined;
   const references = list(recordOf(recordOf(mutate['patchStrategicMerge'])['spec'])['imagePullSecrets']);
   return references.flatMap((one) => text(recordOf(one)['name']) ?? []);
+}
+
+const NARROWED =
+  'adds pull secrets only to the pods that its anchors or targets choose, such as by image: write a profile with mode Inject and a selector of those pods';
+
+/** Whether anchors (`(image)`, `<(image)`, `=(x)`, `X(x)`; `+(x)` adds) or targets choose the pods. */
+function isNarrowed({ targets, patchStrategicMerge }: Raw): boolean {
+  return targets !== undefined || hasAnchor(patchStrategicMerge);
+}
+
+function hasAnchor(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, inner]) => /^[<=X^]?\(.*\)$/.test(key) || hasAnchor(inner));
 }
 
 function mutated(
@@ -244,9 +261,9 @@ function importPatcher(object: KubeObject): ImportedPart {
   const excluded = (valueOf('CONFIG_EXCLUDED_NAMESPACES') ?? '')
     .split(',')
     .map((one) => one.trim())
-    .filter((one) => one !== '');
+    .filter((one) => NAMESPACE_NAME.test(one));
   const copy = valueOf('CONFIG_SECRETNAME') ?? 'image-pull-secret';
-  const message = `profile ${copy}: pods get the name at admission instead of by their ServiceAccount`;
+  const message = `profile ${copy}: pods get the name at admission instead of by their ServiceAccount; namespaces that opted out by annotation need the label pullwright.dev/inject=false`;
   return {
     profiles: [everywhere(copy, { namespace, name: source }, [...new Set([namespace, ...excluded])])],
     grants: [{ namespace, name: source, to: '*' }],
