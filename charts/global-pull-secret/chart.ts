@@ -10,6 +10,7 @@ import { hostedAccess, managementAccess } from './access.ts';
 import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
+import { reports } from './options.ts';
 import { type GlobalPullSecretInput, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -19,7 +20,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => checkShape(config, deliveryOf(cluster)),
+  check: (config, cluster) => [...checkShape(config, deliveryOf(cluster)), ...checkCanary(config)],
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
     return globalPullSecretObjects(config, cluster);
@@ -93,6 +94,14 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
+/** What became of the first node is known by its report. */
+function checkCanary({ agent = {}, canary }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
+  if (canary === undefined || reports(agent)) return [];
+  return [
+    { path: ['canary'], text: 'nobody knows what became of the first node: wanted agents that report' },
+  ];
+}
+
 /** Where git brings the policies, the reconciler does not. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
@@ -115,6 +124,7 @@ function reconcilerOptions(
     ...(config.enforce === undefined ? {} : { enforce: config.enforce }),
     ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
     ...(config.removals === undefined ? {} : { removals: config.removals }),
+    ...(config.canary === undefined ? {} : { canary: config.canary }),
     ...agentOptions,
   };
 }

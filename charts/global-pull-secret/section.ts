@@ -44,6 +44,14 @@ export interface GlobalPullSecretInput {
     /** A removal that is held goes on after this long. @default {'never'} */
     readonly delay?: string;
   };
+  /**
+   * One node of each pool gets a changed pull secret first; the others follow when its kubelet is up again with it and the node is Ready.
+   * @default {all nodes get it at once}
+   */
+  readonly canary?: {
+    /** Key of the label whose value is the pool of a node. @default {all nodes are one pool} */
+    readonly poolLabel?: string;
+  };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
@@ -165,6 +173,17 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     })
     .exactOptional()
     .describe("What a change of the platform's pull secret may remove without a confirmation"),
+  canary: z
+    .strictObject({
+      poolLabel: z
+        .string()
+        .min(1)
+        .max(317)
+        .exactOptional()
+        .describe('Key of the label whose value is the pool of a node; default: all nodes are one pool'),
+    })
+    .exactOptional()
+    .describe('One node of each pool gets a changed pull secret first; default: all at once'),
   createConfigNamespace: z
     .boolean()
     .exactOptional()

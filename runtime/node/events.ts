@@ -94,7 +94,8 @@ function bareState(step: Step, look: Look): NodeState {
   if (idle !== undefined && problem === undefined)
     return { ready: true, reason: 'NothingToBring', message: idle };
   if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
-  return { ready: false, reason: problem.code, message: describeError(problem) };
+  const busy = problem.disposition === 'waiting' ? { busy: true } : {};
+  return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }
 
 /** A part of the source that no reader can use is no fault of the node, and is not kept from those who look at it. */

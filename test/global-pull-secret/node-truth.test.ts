@@ -2,71 +2,19 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nodeStatus } from '../../runtime/global-pull-secret/agent/report.ts';
-import { type NodeState, stateOf } from '../../runtime/node/events.ts';
+import type { NodeState } from '../../runtime/node/events.ts';
 import { nodesRow } from '../../runtime/rules/diagnose/status-table.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { reveal } from '../../runtime/rules/redacted.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { additional, auth, config, Fleet, NOW, PLATFORM, platform } from './fleet.ts';
-import { TaskNode } from './support/task-node.ts';
+import { additional, auth, config, PLATFORM, platform } from './fleet.ts';
+import { eligible as node, ReportingNodes } from './support/reporting-nodes.ts';
 
 const test = suite('what nodes report');
 const root = mkdtempSync(join(tmpdir(), 'pullwright-truth-'));
 
-const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
-const node = (name: string): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, uid: name, labels: { [LABEL]: 'true' } },
-});
-
-/** A cluster whose agents report, and the agents of its nodes, each with the files of a node. */
-class Nodes extends Fleet {
-  readonly #agents = new Map<string, TaskNode>();
-
+class Nodes extends ReportingNodes {
   constructor(names: readonly string[], folder: string, options: Readonly<Record<string, unknown>> = {}) {
-    super({ agent: { report: true }, ...options });
-    this.management.set(platform(PLATFORM));
-    for (const name of names) {
-      this.hosted.set(node(name));
-      this.#agents.set(name, new TaskNode(join(root, folder), name));
-    }
-  }
-
-  agent(name: string): TaskNode {
-    const found = this.#agents.get(name);
-    assert.ok(found !== undefined);
-    return found;
-  }
-
-  /** The mounts of a node catch up with the Secrets. */
-  mount(name: string): void {
-    for (const which of ['global', 'original'] as const) {
-      const value = this.secret(`${which}-pull-secret`)?.data?.['.dockerconfigjson'];
-      this.agent(name).set(which, value && Buffer.from(reveal(value), 'base64').toString());
-    }
-  }
-
-  report(name: string, state: NodeState): void {
-    const { object, status } = nodeStatus({ name, uid: name }, state, undefined, NOW);
-    this.hosted.set({ ...object, status });
-  }
-
-  /** What the agent says when it has nothing more to do. */
-  settled(name: string): void {
-    this.report(name, stateOf({ do: 'rest', ready: true, reason: 'Settled' }, this.agent(name).look()));
-  }
-
-  /** The agent brings it to its node, and says so. */
-  bring(name: string): void {
-    this.mount(name);
-    if (this.agent(name).look().wanted?.digest !== this.agent(name).look().present) this.agent(name).settle();
-    this.settled(name);
-  }
-
-  message(about: 'additional' | 'original' = 'additional'): string {
-    return this.status(about)?.conditions.find(({ type }) => type === 'Ready')?.message ?? '';
+    super(names, join(root, folder), options);
   }
 }
 

@@ -19,14 +19,15 @@ import { Wake } from '../../node/mount-watcher.ts';
 import { StateFolder } from '../../node/state-folder.ts';
 import { NODE_HOLDS_REMOVAL } from '../../rules/docker-config/removal-guard.ts';
 import { spreadDelay } from '../../rules/rollout/spread.ts';
-import { openReporter, openSlots, openWatch } from './api-server.ts';
+import { openOwnNode, openReporter, openSlots, openWatch } from './api-server.ts';
+import type { OwnNode } from './own-node.ts';
 import { renderPreview } from './preview.ts';
 import type { SecretWatch } from './secret-watch.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
 /** How the agent runs. Times are milliseconds. */
 export interface AgentSettings
-  extends Omit<AgentTaskOptions, 'monotonic' | 'now' | 'watched'>,
+  extends Omit<AgentTaskOptions, 'monotonic' | 'nodeName' | 'now' | 'poolOf' | 'watched'>,
     DaemonSettings {
   readonly stateDir: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
@@ -71,9 +72,10 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const folder = new StateFolder(options.stateDir);
   const slots = options.restart === 'never' ? undefined : await openSlots(options, around);
   const watch = options.watch && !options.uninstall ? await openWatch(options, around) : undefined;
+  const node = options.report ? await openOwnNode(options, around) : undefined;
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
-      ...engineOptions(options, folder, watch),
+      ...engineOptions(options, folder, { watch, node }),
       ...(slots === undefined ? {} : { slots }),
       publish,
       report: daemon.event,
@@ -103,7 +105,7 @@ export async function previewAgent(options: AgentSettings, io: Pick<DaemonIo, 's
 function engineOptions(
   options: AgentSettings,
   folder: StateFolder,
-  watch?: SecretWatch,
+  { watch, node }: { readonly watch?: SecretWatch | undefined; readonly node?: OwnNode | undefined } = {},
 ): Omit<EngineOptions, 'report' | 'publish'> {
   const { windowMs, slots, nodeName } = options;
   const monotonic = (): number => clock.monotonic();
@@ -112,6 +114,7 @@ function engineOptions(
     task: agentTask({
       ...options,
       monotonic,
+      ...(node === undefined ? {} : { poolOf: (label) => node.label(label) }),
       ...(watch === undefined ? {} : { watched: (name) => watch.read(name) }),
     }),
     folder,

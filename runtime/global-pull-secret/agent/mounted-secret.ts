@@ -23,6 +23,8 @@ export interface MountedSecret {
   readonly bytes: Redacted<Uint8Array>;
   /** The mark beside it. */
   readonly judged?: string | undefined;
+  /** What stands beside it about who gets it first. */
+  readonly canary?: string | undefined;
   /** Removals that its Secret confirms; a mount does not bring annotations. */
   readonly confirmed?: readonly string[] | undefined;
   /** Of its Secret, where the watch brought it. */
@@ -44,7 +46,8 @@ export function readSource(path: string): MountedSecret {
       path,
       file: { state: 'present', content },
       bytes: redact(new Uint8Array(bytes)),
-      judged: markBeside(path),
+      judged: fileBeside(path, NAMES.judgedKey),
+      canary: fileBeside(path, NAMES.canaryKey),
     };
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR')
@@ -56,10 +59,10 @@ export function readSource(path: string): MountedSecret {
   }
 }
 
-/** A mark that cannot be read is none. */
-function markBeside(path: string): string | undefined {
+/** What cannot be read is not there. */
+function fileBeside(path: string, name: string): string | undefined {
   try {
-    return readFileSync(join(dirname(path), NAMES.judgedKey), 'utf8').trim();
+    return readFileSync(join(dirname(path), name), 'utf8').trim();
   } catch {
     return undefined;
   }

@@ -21,6 +21,8 @@ export interface WatchedSecret {
   readonly bytes: Redacted<Uint8Array> | undefined;
   /** The mark that its removals are judged. */
   readonly judged?: string | undefined;
+  /** Who gets it first. */
+  readonly canary?: string | undefined;
   /** Removals that its annotation confirms. */
   readonly confirmed?: readonly string[];
   readonly resourceVersion?: string | undefined;
@@ -76,11 +78,11 @@ export class SecretWatch {
     if (!listed) return undefined;
     const gone = goneAt !== undefined && this.#options.clock.monotonic() - goneAt >= GONE_MS;
     if (object === undefined || gone) return { bytes: undefined, live };
-    const mark = valueOf(object, NAMES.judgedKey);
     const confirms = object.metadata.annotations?.[CONFIRM_REMOVAL];
     return {
       bytes: valueOf(object, NAMES.dataKey),
-      judged: mark === undefined ? undefined : Buffer.from(reveal(mark)).toString('utf8'),
+      judged: textOf(object, NAMES.judgedKey),
+      canary: textOf(object, NAMES.canaryKey),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
       resourceVersion: object.metadata.resourceVersion,
       live,
@@ -154,6 +156,11 @@ export class SecretWatch {
 
 function unseen(): Seen {
   return { object: undefined, listed: false, live: false, goneAt: undefined };
+}
+
+function textOf(object: KubeObject, key: string): string | undefined {
+  const value = valueOf(object, key);
+  return value === undefined ? undefined : Buffer.from(reveal(value)).toString('utf8');
 }
 
 /** Without the key it is an empty file, as the mount would have none: the same as an absent one. */

@@ -21,6 +21,7 @@ import {
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { decodeUtf8 } from '../../rules/go/bytes.ts';
 import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
+import { readCanary, waitsForFirst } from '../../rules/rollout/canary.ts';
 import { ABSENT } from '../../rules/rollout/journal.ts';
 import { choosePullSecret } from '../reconciler/source.ts';
 import {
@@ -47,6 +48,10 @@ export interface AgentTaskOptions {
   readonly confirmed?: readonly string[];
   /** Milliseconds since 1970. @default {the clock of the machine} */
   readonly now?: () => number;
+  /** @default {nobody is waited for} */
+  readonly nodeName?: string;
+  /** Value of a label of the node; undefined while it is not known. @default it is never known */
+  readonly poolOf?: (label: string) => string | undefined;
   /** Milliseconds from any moment, never set back. */
   readonly monotonic: () => number;
   /** The secrets as the API server has them; undefined while nobody knows. @default nobody asks it */
@@ -73,6 +78,12 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
   };
 }
 
+interface Chosen {
+  readonly from: SourceName;
+  readonly document: AgentDocument;
+  readonly source: MountedSecret;
+}
+
 interface Place {
   readonly options: AgentTaskOptions;
   readonly memory: Memory;
@@ -86,26 +97,7 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
     if (chosen !== undefined) memory.missedAt = undefined;
     else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
     else assertGone(options, memory);
-    const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
-    const foreign = chosen === undefined ? 'keep' : options.foreign;
-    const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
-    const wanted = wantedDocument(source, there, { foreign, ledger, guard });
-    return {
-      present,
-      ...problemOf(from, source, wanted.held),
-      from,
-      entries: wanted.document.entries,
-      foreign: wanted.foreign.length,
-      facts: factsOf(present, source.digest, chosen),
-      wanted: {
-        digest: wanted.document.digest,
-        source: source.digest,
-        removes: wanted.removes,
-        bytes: wanted.document.bytes,
-        ledgerDuring: wanted.ledgerDuring,
-        ledgerAfter: wanted.ledgerAfter,
-      },
-    };
+    return lookFor(chosen, options, { there, present, ledger });
   } catch (error) {
     const problem =
       error instanceof PullwrightError
@@ -113,6 +105,56 @@ function look({ options, memory }: Place, file: FileContent | undefined, ledger:
         : new PullwrightError(describeError(error), { code: 'SourceInvalid' });
     return { present, wanted: undefined, problem };
   }
+}
+
+interface There {
+  readonly there: AgentDocument | undefined;
+  readonly present: string;
+  readonly ledger: Ledger;
+}
+
+function lookFor(
+  chosen: Chosen | undefined,
+  options: AgentTaskOptions,
+  { there, present, ledger }: There,
+): Look {
+  const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
+  const foreign = chosen === undefined ? 'keep' : options.foreign;
+  const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
+  const wanted = wantedDocument(source, there, { foreign, ledger, guard });
+  const { digest } = wanted.document;
+  const facts = factsOf(present, source.digest, chosen);
+  const changes = there !== undefined && digest !== present;
+  const waits = changes ? waitsFor(chosen?.source, source.digest, options) : undefined;
+  if (waits !== undefined) return { present, wanted: undefined, problem: waits, facts };
+  const { removes, ledgerDuring, ledgerAfter } = wanted;
+  const { bytes, entries } = wanted.document;
+  return {
+    present,
+    ...problemOf(from, source, wanted.held),
+    from,
+    entries,
+    foreign: wanted.foreign.length,
+    facts,
+    wanted: { digest, source: source.digest, removes, bytes, ledgerDuring, ledgerAfter },
+  };
+}
+
+/** A node that has nothing to lose waits for nobody. */
+function waitsFor(
+  source: MountedSecret | undefined,
+  digest: string,
+  { nodeName, poolOf }: AgentTaskOptions,
+): PullwrightError | undefined {
+  const told = readCanary(source?.canary);
+  if (told === undefined || nodeName === undefined) return undefined;
+  const pool = told.by === undefined ? '' : poolOf?.(told.by);
+  const first = waitsForFirst(told, { of: digest, node: nodeName, pool });
+  if (first === undefined) return undefined;
+  return new PullwrightError(`The file stays as it is: this node waits for ${first}`, {
+    code: 'CanaryFirst',
+    disposition: 'waiting',
+  });
 }
 
 /** What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it. */
@@ -191,10 +233,7 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
 }
 
 /** Which source counts, and what it says; undefined where both are mounted and neither exists. */
-function chosenSource(
-  options: AgentTaskOptions,
-  memory: Memory,
-): { from: SourceName; document: AgentDocument; source: MountedSecret } | undefined {
+function chosenSource(options: AgentTaskOptions, memory: Memory): Chosen | undefined {
   const read = (name: SourceName): MountedSecret =>
     newest(name, readSource(options[`${name}File`]), options, memory);
   const sources = { global: read('global'), original: read('original') };
@@ -236,8 +275,16 @@ function newest(
   if (seen.bytes === undefined)
     return { path: mount.path, file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
   const content = redact(Buffer.from(reveal(seen.bytes)).toString('utf8'));
-  const { bytes, judged, confirmed, resourceVersion } = seen;
-  return { path: mount.path, file: { state: 'present', content }, bytes, judged, confirmed, resourceVersion };
+  const { bytes, judged, canary, confirmed, resourceVersion } = seen;
+  return {
+    path: mount.path,
+    file: { state: 'present', content },
+    bytes,
+    judged,
+    canary,
+    confirmed,
+    resourceVersion,
+  };
 }
 
 /** A file that nobody could read is replaced; what it says is of no interest. */

@@ -17,6 +17,8 @@ export interface PullSecretInput {
   readonly annotations?: Readonly<Record<string, string>>;
   /** Whether nodes are to hold whatever the document lacks. @default {false} */
   readonly unjudged?: boolean;
+  /** Which nodes get it first. @default all at once */
+  readonly canary?: string | undefined;
 }
 
 /**
@@ -49,6 +51,7 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
     data: {
       [NAMES.dataKey]: input.value,
       [NAMES.judgedKey]: input.unjudged === true ? toBase64(redact(UNJUDGED)) : judgedMarkOf(input.value),
+      ...(input.canary === undefined ? {} : { [NAMES.canaryKey]: toBase64(redact(input.canary)) }),
     },
   };
 }

@@ -42,11 +42,16 @@ export interface NodeBehind {
   readonly reason: string;
   /** A sentence without its end. */
   readonly why: string;
+  /** What became there of what it should have. */
+  readonly content: 'older' | 'under-way' | 'failed';
 }
 
 /** What is known of the nodes that take part. */
 export interface NodeTruth {
   readonly nodes: number;
+  readonly names: readonly string[];
+  /** Digest of what they should have; undefined where none of it can be used. */
+  readonly digest: string | undefined;
   /** In the order of their names. */
   readonly behind: readonly NodeBehind[];
 }
@@ -100,7 +105,7 @@ function nodeTruth(world: World, names: readonly string[], wanted: Redacted<stri
     const lack = lackOf(reports.get(pullStatusName('Node', node)), digest);
     return lack === undefined ? [] : [{ node, ...lack }];
   });
-  return { nodes: names.length, behind };
+  return { nodes: names.length, names, digest, behind };
 }
 
 /** What a node lacks by the report of its agent, held against the digest of what it should have; undefined when nothing. */
@@ -117,13 +122,23 @@ export function lackOf(
     return {
       reason: 'NotReported',
       why: 'no agent has reported: its pod does not run there, or cannot reach the API server',
+      content: 'older',
     };
   const { status, reason = 'NotReady', message = 'its agent is not ready' } = ready;
-  if (status !== 'True') return { reason, why: message };
-  if (summary['sourceDigest'] === digest && digest !== undefined) return undefined;
-  const version = summary['resourceVersion'];
+  const seen = summary['sourceDigest'] === digest && digest !== undefined;
+  if (status !== 'True') return { reason, why: message, content: seen ? contentOf(conditions) : 'older' };
+  return seen ? undefined : olderContent(summary['resourceVersion']);
+}
+
+function olderContent(version: unknown): Omit<NodeBehind, 'node'> {
   const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';
-  return { reason: 'OlderContent', why: `its agent has brought another state of the pull secret${which}` };
+  const why = `its agent has brought another state of the pull secret${which}`;
+  return { reason: 'OlderContent', why, content: 'older' };
+}
+
+function contentOf(conditions: readonly Partial<Condition>[]): NodeBehind['content'] {
+  const stalled = conditions.some(({ type, status }) => type === 'Stalled' && status === 'True');
+  return stalled ? 'failed' : 'under-way';
 }
 
 /** Nodes that a text names. */

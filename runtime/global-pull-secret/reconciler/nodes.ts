@@ -11,6 +11,7 @@ import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-
 import { type LabelRequirement, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
+import type { CanaryPlan } from './canary.ts';
 import { eligibilityLabels, type NodeDecision, type NodeFacts, nodeDecision } from './eligibility.ts';
 import { MACHINE, machineParts, machinesOf, NODE_POOL, poolOf } from './machines.ts';
 import type { NodeTruth } from './node-truth.ts';
@@ -33,6 +34,8 @@ export interface NodesPlan {
   readonly verdicts: readonly Verdict[];
   /** What agents report; absent where they do not. */
   readonly truth?: NodeTruth;
+  /** Who gets a change first; absent where nobody waits for another. */
+  readonly canary?: CanaryPlan;
 }
 
 /** Which nodes to take, beside what their pools say. */

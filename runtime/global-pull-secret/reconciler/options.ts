@@ -9,6 +9,7 @@ import { type LabelRequirement, readSelector } from '../../rules/kubernetes/labe
 import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
+import type { CanaryOptions } from './canary.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
 
 export interface GlobalPullSecretOptions {
@@ -24,6 +25,8 @@ export interface GlobalPullSecretOptions {
   readonly enforce: Enforcement;
   /** How much a change of the platform's pull secret may remove without a confirmation. */
   readonly removals?: RemovalOptions;
+  /** One node of each pool gets a change first. @default all nodes get it at once */
+  readonly canary?: CanaryOptions;
   /** The node agent; `image` is the executable's image. */
   readonly agent: AgentOptions;
   /** Hosted clusters that differ, by `<namespace>/<name>` of their HostedCluster. @default none differs */
@@ -53,10 +56,20 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   };
   for (const field of Object.keys(raw)) {
     if (
-      !['delivery', 'mode', 'platforms', 'nodes', 'enforce', 'removals', 'agent', 'clusters'].includes(field)
+      ![
+        'delivery',
+        'mode',
+        'platforms',
+        'nodes',
+        'enforce',
+        'removals',
+        'canary',
+        'agent',
+        'clusters',
+      ].includes(field)
     )
       problems.push(
-        `${field}: no such option, wanted delivery, mode, platforms, nodes, enforce, removals, agent or clusters`,
+        `${field}: no such option, wanted delivery, mode, platforms, nodes, enforce, removals, canary, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
@@ -70,6 +83,7 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
     ...nodes(raw, problems),
     ...removals(raw, problems),
+    ...canary(raw, problems),
     agent: { image: DEFAULT_IMAGE, ...agent, ...removalsOfAgent(raw) },
   };
   if (problems.length > 0)
@@ -105,6 +119,28 @@ function removals(
   for (const unknown of Object.keys(rest))
     problems.push(`removals.${unknown}: no such option, wanted share or delay`);
   return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
+}
+
+/** `canary: {poolLabel: example.com/pool}`, or an empty map for one pool. Who is first is told by reports. */
+function canary(
+  raw: Readonly<Record<string, unknown>>,
+  problems: string[],
+): { readonly canary?: CanaryOptions } {
+  const value = raw['canary'];
+  if (value === undefined) return {};
+  if (!isRecord(value)) {
+    problems.push('canary: wanted a map of poolLabel');
+    return {};
+  }
+  const { poolLabel, ...rest } = value;
+  for (const unknown of Object.keys(rest))
+    problems.push(`canary.${unknown}: no such option, wanted poolLabel`);
+  if (isRecord(raw['agent']) && raw['agent']['report'] === false)
+    problems.push('canary: wanted agent.report, by which it is known what became of the first node');
+  if (poolLabel === undefined) return { canary: {} };
+  if (typeof poolLabel === 'string' && poolLabel !== '') return { canary: { poolLabel } };
+  problems.push('canary.poolLabel: wanted the key of a label');
+  return {};
 }
 
 /** The agents judge by the same numbers what the reconciler has not written. */

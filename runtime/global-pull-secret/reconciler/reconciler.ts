@@ -20,6 +20,7 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { Redacted } from '../../rules/redacted.ts';
 import { ADDED_ENTRIES_ANNOTATION } from './added-entries.ts';
 import { AGENT_KEPT, AGENT_READS, agentObjects, missingAgent } from './agent-objects.ts';
+import { canaryOf, RELEASE_CANARY } from './canary.ts';
 import { COMBINED, planCombined } from './combined.ts';
 import { foreignMerge, gitVerdicts, removals } from './leftovers.ts';
 import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
@@ -30,6 +31,7 @@ import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
 import {
+  confirmations,
   HELD_ANNOTATION,
   heldAnnotation,
   platformOwner,
@@ -96,8 +98,15 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
     observed === undefined
       ? truthOf(world, { options, daemonSet, decisions: labelled.decisions, value, inForce })
       : undefined;
+  const canary = canaryOf(world, {
+    options: options.canary,
+    truth,
+    inForce,
+    released: confirmations(world, RELEASE_CANARY),
+  });
   const nodes = {
     ...labelled,
+    ...(canary === undefined ? {} : { canary }),
     verdicts: [...labelled.verdicts, ...left, ...combined.verdicts],
     ...(truth === undefined ? {} : { truth }),
   };
@@ -191,7 +200,7 @@ function ownedWrites(
   return {
     apply: [
       ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
-      ...secretWrites(plan, secrets, takes),
+      ...secretWrites(plan, secrets, { takes, canary: nodes.canary?.text }),
       ...nodes.apply,
     ],
     keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
@@ -203,7 +212,11 @@ function ownedWrites(
   };
 }
 
-function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
+function secretWrites(
+  plan: PullSecretPlan,
+  secrets: SystemSecrets,
+  { takes, canary }: { readonly takes: boolean; readonly canary: string | undefined },
+): readonly Apply[] {
   const writes: Apply[] = [];
   const unjudged = plan.held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
@@ -214,6 +227,8 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       namespace: NAMES.namespace,
       value: plan.original.value,
       unjudged,
+      // Beside the one that nodes take.
+      canary: plan.global.act === 'remove' ? canary : undefined,
       ...(type === undefined ? {} : { type }),
       ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
     });
@@ -228,6 +243,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
         namespace: NAMES.namespace,
         value: plan.global.value,
         unjudged,
+        canary,
         annotations,
       }),
       adopt: takes || (secrets.global !== undefined && isGivenToUs(secrets.global)),

@@ -74,7 +74,7 @@ function hostedClusterOf(world: World): KubeObject | undefined {
 }
 
 /** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
-function confirmations(world: World, annotation: string): readonly string[] {
+export function confirmations(world: World, annotation: string): readonly string[] {
   const namespace = world.scope.controlPlaneNamespace;
   const secret = world.get({
     role: 'management',

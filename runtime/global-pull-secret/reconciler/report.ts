@@ -23,6 +23,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
+import { canaryEvents } from './canary.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
 import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import type { NodesPlan } from './nodes.ts';
@@ -98,7 +99,11 @@ export function reportPullSecret(input: PullSecretReportInput): Reported {
   return {
     apply: all.map(({ object }): Apply => ({ role: 'hosted', object })),
     status: all.map(({ ref, status }): StatusPatch => ({ ref, status })),
-    events: [...platformEvents(plan, platformOwner(world)), ...tenantEvents],
+    events: [
+      ...platformEvents(plan, platformOwner(world)),
+      ...canaryEvents(nodes.canary, platformOwner(world)),
+      ...tenantEvents,
+    ],
     metrics: metricsOf(input),
   };
 }
@@ -217,6 +222,11 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
       'pullwright_eligible_nodes',
       'Nodes that carry the eligibility label',
       nodes.decisions.filter((decision) => decision.eligible).length,
+    ),
+    gauge(
+      'pullwright_canary_held_pools',
+      'Pools whose first node could not take the changed pull secret, so that the others wait',
+      nodes.canary?.waiting.filter(({ held }) => held).length ?? 0,
     ),
     gauge('pullwright_synced_nodes', 'Nodes whose agent has the wanted pull secret on disk', ready),
   ];
