@@ -105,6 +105,22 @@ table(test, ROWS, ({ agent, wanted }) => {
   });
 });
 
+const CANARIES: readonly (readonly [options: object, wanted: RegExp])[] = [
+  [{ canary: true }, /canary: wanted a map of poolLabel$/],
+  [{ canary: { poolLabel: '' } }, /canary\.poolLabel: wanted the key of a label$/],
+  [{ canary: { pool: 'a' } }, /canary\.pool: no such option, wanted poolLabel$/],
+  [{ canary: {}, agent: { report: false } }, /canary: wanted agent\.report, by which it is known/],
+];
+for (const [options, wanted] of CANARIES)
+  test(JSON.stringify(options), () =>
+    assert.throws(() => parseOptions({ ...options }), { name: 'UsageError', message: wanted }),
+  );
+
+test('a canary is one pool, or one for each value of a label', () => {
+  assert.deepEqual(parseOptions({ canary: {} }).canary, {});
+  assert.deepEqual(parseOptions({ canary: { poolLabel: 'a/b' } }).canary, { poolLabel: 'a/b' });
+});
+
 test('all mistakes are named at once, those of a single cluster too', () => {
   assert.throws(
     () => parseOptions({ mode: 'take', removals: { share: 2 }, agent: { restart: 'x', watch: 1 } }),

@@ -5,9 +5,8 @@
 import type { EventNote, Ref, World } from '../../controller/contract.ts';
 import type { Condition, ConditionInput, ConditionText } from '../../rules/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
-import { reveal } from '../../rules/redacted.ts';
 import {
   type CanaryNode,
   planCanary,
@@ -16,13 +15,8 @@ import {
   writeCanary,
 } from '../../rules/rollout/canary.ts';
 import type { NodeTruth } from './node-truth.ts';
-import { fromBase64 } from './platform.ts';
-
-/** `canary` of the fleet. */
-export interface CanaryOptions {
-  /** Key of the label whose value is the pool of a node. @default {all nodes are one pool} */
-  readonly poolLabel?: string;
-}
+import type { CanaryOptions } from './options.ts';
+import { plainText } from './platform.ts';
 
 /** On the HostedCluster, or on the platform's Secret: the content that all nodes get whatever became of the first ones. */
 export const RELEASE_CANARY = 'pullwright.dev/release-canary';
@@ -72,7 +66,7 @@ export function canaryOf(world: World, context: CanaryContext): CanaryPlan | und
     of: digest,
     by,
     nodes,
-    before: readCanary(canaryText(inForce)),
+    before: readCanary(plainText(inForce, NAMES.canaryKey)),
     released: released.some((value) => value.split(',').some((one) => one.trim() === hash)),
   });
   return { hash, text: writeCanary(told), waiting };
@@ -81,11 +75,6 @@ export function canaryOf(world: World, context: CanaryContext): CanaryPlan | und
 function isReady({ status }: KubeObject): boolean {
   const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
   return conditions.some((one) => one.type === 'Ready' && one.status === 'True');
-}
-
-function canaryText(secret: KubeObject | undefined): string | undefined {
-  const value = (secret as SecretObject | undefined)?.data?.[NAMES.canaryKey];
-  return value === undefined ? undefined : reveal(fromBase64(value));
 }
 
 function poolName({ pool }: WaitingPool): string {

@@ -9,8 +9,13 @@ import { type LabelRequirement, readSelector } from '../../rules/kubernetes/labe
 import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
-import type { CanaryOptions } from './canary.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
+
+/** `canary` of the fleet. */
+export interface CanaryOptions {
+  /** Key of the label whose value is the pool of a node. @default {all nodes are one pool} */
+  readonly poolLabel?: string;
+}
 
 export interface GlobalPullSecretOptions {
   /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */

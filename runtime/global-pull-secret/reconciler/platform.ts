@@ -101,8 +101,13 @@ function heldOf(
 /** The copy that held a removal is gone, or was made anew without what it held; and there is no merge that has it. */
 function keepsNothing({ copy, lastText }: PlatformInput): boolean {
   if (copy === undefined) return lastText === undefined;
-  const mark = (copy as SecretObject).data?.[NAMES.judgedKey];
-  return mark !== undefined && reveal(fromBase64(mark)) === UNJUDGED;
+  return plainText(copy, NAMES.judgedKey) === UNJUDGED;
+}
+
+/** What stands beside a pull secret and is no secret. */
+export function plainText(secret: KubeObject | undefined, key: string): string | undefined {
+  const value = (secret as SecretObject | undefined)?.data?.[key];
+  return value === undefined ? undefined : reveal(fromBase64(value));
 }
 
 interface ReadPlatform {
