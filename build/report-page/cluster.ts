@@ -31,7 +31,7 @@ export function clusterParts(
       h('ul', { class: 'systems' }, ...cluster.systems.map(systemItem)),
       nodesBar(cluster.nodes),
     ),
-    ...(chosen === undefined ? [] : [pullGraph(chosen)]),
+    ...(chosen === undefined ? [] : [pullGraph(chosen, cluster.runtimes)]),
     ...problemsIn(report.problems, cluster.name),
     pullsPart(cluster, chosen),
     keysPart(cluster),

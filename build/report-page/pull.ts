@@ -6,7 +6,7 @@ import { badge } from './verdict.ts';
 type Step = 'good' | 'bad' | 'plain' | 'off';
 
 /** The graph. */
-export function pullGraph(pull: ReportPull): HTMLElement {
+export function pullGraph(pull: ReportPull, runtimes: readonly string[]): HTMLElement {
   const { object, image, verdict, kubelet, places, skipped, findings } = pull;
   return h(
     'section',
@@ -17,7 +17,12 @@ export function pullGraph(pull: ReportPull): HTMLElement {
       { class: 'graph' },
       step('plain', 'Pod', reference(image), secretsList(pull)),
       step(kubelet.blocked === undefined ? 'good' : 'bad', 'kubelet chooses', ...kubeletContent(pull)),
-      step('plain', 'CRI-O asks, in this order', placesList(places, skipped)),
+      ...(runtimes.length > 0 && !runtimes.includes('cri-o')
+        ? []
+        : [step('plain', 'CRI-O asks, in this order', placesList(places, skipped))]),
+      ...(runtimes.includes('containerd')
+        ? [step('plain', 'containerd asks, in this order', hostsList(pull))]
+        : []),
     ),
     ...(findings.length === 0
       ? []
@@ -129,6 +134,44 @@ function placesList(places: readonly ReportPlace[], skipped: ReportPull['skipped
         from === undefined ? undefined : h('span', { class: 'from' }, name(from)),
         h('p', {}, sentence(why)),
       ),
+    ),
+  );
+}
+
+const CONTAINERD_SENDS = {
+  kubelet: '✓ with the credential that the kubelet chose',
+  nothing: '○ without a credential: the kubelet has none for the image',
+  failure: '✕ nothing: the kubelet fails before',
+} as const;
+
+/** Which hosts those are stands in files of each node. */
+function hostsList({ image, containerd }: ReportPull): HTMLElement {
+  const [first = ''] = image.split('/');
+  const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');
+  const host = isHost ? first : 'docker.io';
+  const sent = (): HTMLElement => h('p', { class: 'sent' }, CONTAINERD_SENDS[containerd]);
+  const kind = containerd === 'kubelet' ? 'place with' : 'place bare';
+  return h(
+    'ol',
+    { class: 'places' },
+    h(
+      'li',
+      { class: kind },
+      h('span', { class: 'place-kind' }, 'every host of the file, in its order, on each node'),
+      code(`/etc/containerd/certs.d/${host}/hosts.toml`),
+      h(
+        'p',
+        {},
+        'Mirror sets of the cluster are not for containerd; _default/hosts.toml serves where there is no such file.',
+      ),
+      sent(),
+    ),
+    h(
+      'li',
+      { class: kind },
+      h('span', { class: 'place-kind' }, 'the source itself, unless the file names another server'),
+      reference(image),
+      sent(),
     ),
   );
 }

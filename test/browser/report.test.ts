@@ -1,6 +1,8 @@
 // deadline: 300 s
 /** The page of `pullwright report` in real browsers: what it asks, what it tells everybody, what keys do, and what paper shows. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { writeContainerdFolder } from '../report/scene.ts';
 import { suite } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
 import { inBrowsers } from './browsers.ts';
@@ -34,6 +36,22 @@ inBrowsers(test, (browser, title) => {
       'kubelet chooses',
       'CRI-O asks, in this order',
     ]);
+  });
+
+  test(title('where nodes run containerd, its hosts.toml stands in the place of mirror sets'), async () => {
+    const from = join(pages.folder, 'containerd');
+    writeContainerdFolder(from);
+    const { page } = await opened(browser, await pages.of(from));
+    await page.locator('.matrix th a').first().click();
+    await page.locator('#part-pulls a', { hasText: 'Deployment/shop/busybox' }).click();
+    await page.locator('#pull').waitFor();
+    assert.deepEqual(await page.locator('.step h3').allTextContents(), [
+      'Pod',
+      'kubelet chooses',
+      'containerd asks, in this order',
+    ]);
+    assert.match(await page.locator('.places').innerText(), /certs\.d\/docker\.io\/hosts\.toml/);
+    assert.deepEqual(await accessibilityProblems(page), []);
   });
 
   test(title('keys alone lead from the first screen to the pull path, and back'), async () => {

@@ -1,10 +1,13 @@
 // deadline: 900 s
 /** `pullwright explain` against an API server, with the rights that it declares and with one fewer. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { kindsFor, nextKindsFor } from '../../runtime/commands/explain/world.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
+import type { Report } from '../../runtime/rules/report/types.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
-import { plantedAuth } from '../support/canary.ts';
+import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
@@ -95,6 +98,45 @@ else {
     assert.match(ran.stderr, /Cannot list "Secret in web".*Grant the verb "list"/);
     assert.match(ran.stdout, /Secret pull, listed by ServiceAccount\/web\/app: unknown/);
     assert.match(ran.stdout, /warning: \d+ things could not be read, as said before/);
+  });
+
+  test('report reads the cluster of a context, and says what it may not read', async () => {
+    const report = (kubeconfig: string, ...more: readonly string[]) =>
+      runProcess([process.execPath, main, 'report', '--kubeconfig', kubeconfig, ...more]);
+    const pod = { containers: [{ name: 'app', image: 'quay.io/web/app:1' }], serviceAccountName: 'app' };
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'shop', namespace: 'web' },
+      spec: {
+        selector: { matchLabels: { app: 'shop' } },
+        template: { metadata: { labels: { app: 'shop' } }, spec: pod },
+      },
+    });
+    await plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n-1' } });
+    const context = parse(readFileSync(plane.kubeconfig, 'utf8')) as { readonly 'current-context': string };
+    const ran = await report(plane.kubeconfig, '--context', context['current-context'], '-o', 'json');
+    const found = JSON.parse(ran.stdout) as Report;
+    const [cluster] = found.clusters;
+    assert.deepEqual([found.unread, cluster?.name], [[], context['current-context']], ran.stderr);
+    const pull = cluster?.pulls.find(({ object }) => object === 'Deployment/web/shop');
+    assert.deepEqual(
+      pull?.places.map(({ reference, sent }) => [reference, sent]),
+      [
+        ['m.io/web/app:1', 'entry'],
+        ['quay.io/web/app:1', 'kubelet'],
+      ],
+    );
+    assert.equal(cluster?.nodes.total, 1);
+    assert.equal(findPlanted(ran.stdout), undefined);
+
+    const rules = [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] }];
+    const user = await plane.user({ name: 'few-rights', by: 'token', cluster: rules });
+    const few = await report(user.kubeconfig);
+    assert.match(few.stderr, /Cannot list "Secret".*Grant the verb "list"/);
+    const none = await report(plane.kubeconfig, '--context', 'nowhere');
+    assert.equal(none.code === 0, false);
+    assert.match(none.stderr, /nowhere/);
   });
 
   test.lastly('the control plane stops', () => plane.stop());

@@ -8,7 +8,7 @@ import type { Report, ReportCluster } from '../../runtime/rules/report/types.ts'
 import { findPlanted } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
-import { HOSTILE, writeHostileFolder, writeLargeFolder } from './scene.ts';
+import { HOSTILE, writeContainerdFolder, writeHostileFolder, writeLargeFolder } from './scene.ts';
 
 const test = suite('pullwright report');
 const root = new URL('../..', import.meta.url).pathname;
@@ -79,6 +79,24 @@ test('shows the way of an image: places in order, what is sent to each, who lost
     pull.kubelet.lost.map(({ key }) => key),
     ['registry.example.com/payments'],
   );
+});
+
+test('says which runtimes nodes name, and what containerd sends', async () => {
+  const from = join(folder, 'containerd');
+  writeContainerdFolder(from);
+  const [cluster] = (await reportOf('--from', from)).clusters;
+  assert.deepEqual(cluster?.runtimes, ['containerd']);
+  assert.deepEqual(cluster.pulls.map(({ object, containerd }) => `${object} ${containerd}`).toSorted(), [
+    'Deployment/shop/busybox nothing',
+    'Deployment/shop/web kubelet',
+  ]);
+  assert.deepEqual(clusterOf(await reportOf('--from', 'examples/troubled'), 'clusters/shop-eu').runtimes, []);
+});
+
+test('every problem says what to do', async () => {
+  const { problems } = await reportOf('--from', 'examples/troubled');
+  for (const { title, cases } of problems)
+    for (const { advice, fix } of cases) assert.ok(advice !== undefined || fix !== undefined, title);
 });
 
 test('gives the YAML that fixes it', async () => {

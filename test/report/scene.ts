@@ -94,6 +94,17 @@ export function writeHostileFolder(folder: string): void {
   );
 }
 
+/** A folder with one cluster whose nodes run containerd, and one workload with a pull secret. */
+export function writeContainerdFolder(folder: string): void {
+  const nodeInfo = { containerRuntimeVersion: 'containerd://2.1.4' };
+  write(folder, [
+    { ...node('worker-0', false), status: { nodeInfo } },
+    secret('shop', 'robot', { 'quay.io/shop': { auth: plantedAuth('containerd') } }),
+    deployment('shop', 'web', 'quay.io/shop/web:1', ['robot']),
+    deployment('shop', 'busybox', 'busybox', []),
+  ]);
+}
+
 /** So many hosted clusters, each with so many nodes, four workloads and six registry keys. */
 export function writeLargeFolder(folder: string, clusters: number, nodes: number): void {
   write(

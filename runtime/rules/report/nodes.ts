@@ -43,6 +43,29 @@ export function nodeCoverage(objects: readonly KubeObject[]): ReportNodes {
   };
 }
 
+/**
+ * The container runtimes that Nodes name.
+ *
+ * @param objects of the cluster; others than Nodes are passed over
+ * @example
+ * ```ts
+ * import { runtimesOf } from './nodes.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const node = (name: string, containerRuntimeVersion: string) =>
+ *   ({ apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { nodeInfo: { containerRuntimeVersion } } });
+ * assert.deepEqual(runtimesOf([node('a', 'cri-o://1.36.0'), node('b', 'containerd://2.1.4')]), ['containerd', 'cri-o']);
+ * assert.deepEqual(runtimesOf([node('a', '')]), []);
+ * ```
+ */
+export function runtimesOf(objects: readonly KubeObject[]): readonly string[] {
+  const named = objects
+    .filter(({ kind, apiVersion }) => kind === 'Node' && apiVersion === 'v1')
+    .map(({ status }) => recordOf(recordOf(status)['nodeInfo'])['containerRuntimeVersion'])
+    .map((version) => (typeof version === 'string' ? (version.split('://')[0] ?? '') : ''));
+  return [...new Set(named.filter((name) => name === 'containerd' || name === 'cri-o'))].toSorted();
+}
+
 interface Evidence {
   /** By name of the report. */
   readonly reports: ReadonlyMap<string, KubeObject>;

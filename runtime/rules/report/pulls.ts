@@ -38,6 +38,7 @@ export function reportPulls({ cluster, input, links, pods, runs }: ExaminedPod):
         secrets: [],
         kubelet: { blocked: fault ?? 'cannot be read', tried: [], lost: [], others: 0 },
         places: [],
+        containerd: 'failure',
         skipped: [],
         findings: [],
       };
@@ -47,6 +48,7 @@ export function reportPulls({ cluster, input, links, pods, runs }: ExaminedPod):
       secrets: explanation.secrets.map(({ name, listedBy, state }) => ({ name, listedBy, state })),
       kubelet: kubeletOf(explanation),
       places: explanation.places.map(placeOf),
+      containerd: containerdOf(explanation),
       skipped: explanation.skipped.map(({ reference, from, why }) => ({
         reference,
         ...(from === undefined ? {} : { from }),
@@ -102,6 +104,12 @@ function kubeletOf({ kubelet }: Explanation): ReportKubelet {
     lost,
     others: unused.length - lost.length,
   };
+}
+
+/** The kubelet hands every runtime the same; containerd checks no host and reads no auth file. */
+function containerdOf({ kubelet, containerd }: Explanation): ReportPull['containerd'] {
+  if (kubelet.blockedBy !== undefined) return 'failure';
+  return containerd.what === 'kubelet' ? 'kubelet' : 'nothing';
 }
 
 /** Where it stands, and no more. */

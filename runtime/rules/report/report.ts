@@ -17,7 +17,7 @@ import {
 import { reportKeys } from './keys.ts';
 import { reportMirrors } from './mirror-sets.ts';
 import { type CopyOf, reportNamespaces } from './namespaces.ts';
-import { nodeCoverage } from './nodes.ts';
+import { nodeCoverage, runtimesOf } from './nodes.ts';
 import { type ExaminedPod, reportPulls } from './pulls.ts';
 import {
   REPORT_SYSTEMS,
@@ -98,6 +98,7 @@ function clusterOf(
       ),
       systems,
       nodes,
+      runtimes: runtimesOf(objects),
       keys: keys.keys,
       pulls: shown,
       pullsLeftOut: pulls.length - shown.length,

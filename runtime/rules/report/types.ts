@@ -41,6 +41,8 @@ export interface ReportCluster {
   /** Of those that are in use. */
   readonly systems: readonly ReportSystem[];
   readonly nodes: ReportNodes;
+  /** Container runtimes that its Nodes name, sorted: `containerd`, `cri-o`; empty where none says so. */
+  readonly runtimes: readonly string[];
   readonly keys: readonly ReportKey[];
   readonly pulls: readonly ReportPull[];
   /** Pulls in order that are left out, so that the report stays small enough to open. */
@@ -101,6 +103,8 @@ export interface ReportPull {
   readonly kubelet: ReportKubelet;
   /** In the order in which CRI-O asks them. */
   readonly places: readonly ReportPlace[];
+  /** What containerd sends, to whatever host it asks: it chooses hosts by files of the node that no API server has. */
+  readonly containerd: 'kubelet' | 'nothing' | 'failure';
   readonly skipped: readonly { readonly reference: string; readonly from?: string; readonly why: string }[];
   readonly findings: readonly {
     readonly severity: string;
