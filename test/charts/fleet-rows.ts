@@ -114,6 +114,18 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     wanted: [/agent\.shape: .*wanted delivery "reconciler"/],
   },
   {
+    name: 'a first node of which nobody reports',
+    reason: 'the others would wait for ever',
+    text: section('canary: {}, agent: { report: false }'),
+    wanted: [/canary: nobody knows what became of the first node: wanted agents that report/],
+  },
+  {
+    name: 'a pool without the key of its label',
+    reason: 'all nodes would be one pool without a word',
+    text: section('canary: { pool: a }'),
+    wanted: [/canary\.pool: unknown field, wanted one of "poolLabel"/],
+  },
+  {
     name: 'an SELinux type for a privileged container',
     reason: 'would do nothing',
     text: section('agent: { seLinuxType: x }'),

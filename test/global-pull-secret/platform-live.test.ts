@@ -34,6 +34,8 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
   await furnish(plane, 'quay.io');
+  // At first the cluster has no pull secret of its own.
+  await plane.remove(platform('quay.io'));
   await plane.apply(additional('tenant.example.com'));
   const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
   const merged = (...registries: string[]): Promise<void> =>
@@ -44,6 +46,20 @@ else {
     eventually(async () => assert.match(JSON.stringify((await plane.get(about))?.['status'] ?? {}), wanted));
   const label = async (): Promise<unknown> =>
     (await plane.get(WORKER))?.metadata['labels']?.['hypershift.openshift.io/nodepool-globalps-enabled'];
+
+  test('where the platform has no pull secret and never had one, nodes get what the tenant adds', async () => {
+    await process.says('caches are filled');
+    await merged('tenant.example.com');
+    assert.equal(await plane.get(ORIGINAL), undefined, 'no copy, which would say that there was one');
+    await says(PLATFORM_STATUS, AWAITED);
+    await says(STATUS, AWAITED);
+    await plane.apply(platform('quay.io'));
+    await merged('quay.io', 'tenant.example.com');
+    await plane.remove(platform('quay.io'));
+    await says(PLATFORM_STATUS, /"reason":"OriginalMissing"/);
+    assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
+    await plane.apply(platform('quay.io'));
+  });
 
   test('a bad entry of the platform costs no other credential, and is told to the platform alone', async () => {
     await process.says('caches are filled');
