@@ -46,7 +46,7 @@ function lockedPackage(root: string, name: string): Locked {
   const found = lock.packages[`node_modules/${name}`];
   if (found !== undefined) return found;
   throw new PullwrightError(
-    `Cannot build: package-lock.json has no "${name}", wanted its version and checksum`,
+    `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
     {
       code: 'BaseNotLocked',
       disposition: 'terminal',

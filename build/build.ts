@@ -33,7 +33,7 @@ function main(): void {
 function wantedArchs(text: string): readonly Arch[] {
   if (text === 'all') return ['x64', 'arm64'];
   if (text === 'x64' || text === 'arm64') return [text];
-  throw new UsageError(`Unknown architecture "${text}": wanted x64, arm64 or all`);
+  throw new UsageError(`Unknown architecture "${text}": expected x64, arm64 or all`);
 }
 
 /** The names that people and kubelets call the executable by. */

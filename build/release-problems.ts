@@ -51,7 +51,7 @@ function changelogProblem(changelog: string, version: string): readonly string[]
     ...(/^\S+ \(\d{4}-\d{2}-\d{2}\)$/.test(head.trim())
       ? []
       : [
-          `The section of CHANGELOG.md is "## ${head.trim()}": wanted a date, such as "## ${version} (2026-01-31)"`,
+          `The section of CHANGELOG.md is "## ${head.trim()}": expected a date, such as "## ${version} (2026-01-31)"`,
         ]),
     ...(body.join('').trim() === '' ? [`The section of CHANGELOG.md for ${version} is empty`] : []),
   ];

@@ -32,7 +32,7 @@ function accountMistakes(
   return [
     {
       path: ['clusters', index, 'hostedCluster', 'serviceAccount'],
-      text: `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: wanted reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`,
+      text: `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`,
     },
   ];
 }
@@ -56,7 +56,7 @@ function rivals({ tops, sections }: HostedFleet, index: number): readonly FleetP
       .filter((key) => JSON.stringify(wanted[key]) !== JSON.stringify(other[key]))
       .map((key) => ({
         path: ['clusters', index, 'systems', system.name, key],
-        text: `clusters[${first}] has ${JSON.stringify(other[key])}, and the reconciler of "${management}" serves both with one value: wanted the same, got ${JSON.stringify(wanted[key])}`,
+        text: `clusters[${first}] has ${JSON.stringify(other[key])}, and the reconciler of "${management}" serves both with one value: expected the same, got ${JSON.stringify(wanted[key])}`,
       }));
   });
 }

@@ -31,7 +31,7 @@ function twice(
     return [
       {
         path: ['clusters', index, field],
-        text: `${JSON.stringify(value)} is also the ${field} of clusters[${before}], wanted another`,
+        text: `${JSON.stringify(value)} is also the ${field} of clusters[${before}], expected another`,
       },
     ];
   });
@@ -51,7 +51,7 @@ function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
       return [
         {
           path: ['clusters', index, 'path'],
-          text: 'only a fleet of one cluster may be written to ".", wanted a folder',
+          text: 'only a fleet of one cluster may be written to ".", expected a folder',
         },
       ];
     const parent = parentsOf(path).find((one) => folders.has(one));
@@ -60,7 +60,7 @@ function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
       : [
           {
             path: ['clusters', index, 'path'],
-            text: `${JSON.stringify(path)} is inside the folder of clusters[${folders.get(parent)}], wanted one beside it`,
+            text: `${JSON.stringify(path)} is inside the folder of clusters[${folders.get(parent)}], expected one beside it`,
           },
         ];
   });
@@ -95,7 +95,7 @@ function referenceMistakes(
     return [
       at(
         'management',
-        `missing, wanted the cluster that runs its control plane${managements.length === 0 ? '; the fleet has none of kind "management"' : `: ${managements.join(', ')}`}`,
+        `missing, expected the cluster that runs its control plane${managements.length === 0 ? '; the fleet has none of kind "management"' : `: ${managements.join(', ')}`}`,
       ),
     ];
   if (typeof cluster.management !== 'string' || managements.includes(cluster.management)) return [];

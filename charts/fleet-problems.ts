@@ -9,7 +9,7 @@ export type FieldPath = readonly (string | number)[];
 /** One mistake. */
 export interface FleetProblem {
   readonly path: FieldPath;
-  /** `wanted one of "gitops", "reconciler", got "git"` */
+  /** `expected one of "gitops", "reconciler", got "git"` */
   readonly text: string;
 }
 
@@ -94,10 +94,12 @@ export function unknownField(key: string, known: readonly string[]): string {
   return `unknown field, ${suggestion(key, known)}`;
 }
 
-/** `did you mean "x"?` for a near miss, else `wanted one of ...`. */
+/** `did you mean "x"?` for a near miss, else `expected one of ...`. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearWord(word, known);
-  return near === undefined ? `wanted one of ${known.map(quote).join(', ')}` : `did you mean ${quote(near)}?`;
+  return near === undefined
+    ? `expected one of ${known.map(quote).join(', ')}`
+    : `did you mean ${quote(near)}?`;
 }
 
 const CREDENTIAL_FIELDS: ReadonlySet<string> = new Set([
@@ -131,13 +133,13 @@ function isWrongKind(issue: z.core.$ZodIssue): boolean {
 }
 
 function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {
-  if (issue.code === 'invalid_type') return `wanted ${article(issue.expected)}`;
+  if (issue.code === 'invalid_type') return `expected ${article(issue.expected)}`;
   if (issue.code === 'invalid_value') {
     const values = issue.values.map((one) => JSON.stringify(one)).join(', ');
-    return issue.values.length === 1 ? `wanted ${values}` : `wanted one of ${values}`;
+    return issue.values.length === 1 ? `expected ${values}` : `expected one of ${values}`;
   }
-  if (issue.code === 'too_small' && typeof value === 'number') return `wanted at least ${issue.minimum}`;
-  if (issue.code === 'too_big' && typeof value === 'number') return `wanted at most ${issue.maximum}`;
+  if (issue.code === 'too_small' && typeof value === 'number') return `expected at least ${issue.minimum}`;
+  if (issue.code === 'too_big' && typeof value === 'number') return `expected at most ${issue.maximum}`;
   return `${issue.message.charAt(0).toLowerCase()}${issue.message.slice(1)}`;
 }
 

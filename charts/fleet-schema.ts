@@ -125,7 +125,7 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictOb
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional(),
   memoryLimit: z
     .string()
-    .regex(/^\d+(Ki|Mi|Gi)$/, 'wanted a size such as "512Mi"')
+    .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
     .exactOptional(),
   kubeconfigSecret: dnsName().exactOptional(),
   allowAddresses: z
@@ -156,7 +156,7 @@ const folder = z
   .string()
   .regex(
     /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
-    'wanted a relative folder such as "clusters/prod", without ".."',
+    'expected a relative folder such as "clusters/prod", without ".."',
   );
 
 const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
@@ -165,7 +165,7 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
     .string()
     .regex(
       /^(?:https:\/\/|ssh:\/\/|git@)(?:[^\s@]+@)?[^\s@]+$/,
-      'wanted a URL that begins with https://, ssh:// or git@',
+      'expected a URL that begins with https://, ssh:// or git@',
     )
     .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet'),
   revision: z.string().min(1).exactOptional(),
@@ -182,7 +182,7 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
 const imagePullSecrets = z
   .array(dnsName())
   .max(8)
-  .refine((names) => new Set(names).size === names.length, 'names one Secret twice, wanted each once')
+  .refine((names) => new Set(names).size === names.length, 'names one Secret twice, expected each once')
   .describe('Secrets that our own pods pull the image with, in each of their namespaces');
 
 const systems = z.record(z.string(), z.unknown());
@@ -196,7 +196,7 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
   namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
   gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
   runbooks: z
-    .url({ protocol: /^https?$/, error: 'wanted a URL that begins with https:// or http://' })
+    .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
     .exactOptional()
     .describe('Folder of the runbooks that alerts point at'),
   defaults: z
@@ -208,7 +208,7 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
     })
     .exactOptional()
     .describe('What every cluster has unless it says otherwise'),
-  clusters: z.array(z.unknown()).min(1, 'wanted at least one cluster'),
+  clusters: z.array(z.unknown()).min(1, 'expected at least one cluster'),
 });
 
 /** A fleet whose clusters have not been looked at. */
@@ -250,13 +250,16 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
   network: network.exactOptional(),
   destination: z
     .strictObject({
-      server: z.url({ protocol: /^https$/, error: 'wanted an https URL' }).exactOptional(),
+      server: z.url({ protocol: /^https$/, error: 'expected an https URL' }).exactOptional(),
       name: z.string().min(1).exactOptional(),
       kubeConfigSecret: dnsName().exactOptional(),
     })
     .exactOptional(),
   systems: systems.exactOptional(),
   extend: z
-    .custom<NonNullable<ClusterInput['extend']>>((value) => typeof value === 'function', 'wanted a function')
+    .custom<NonNullable<ClusterInput['extend']>>(
+      (value) => typeof value === 'function',
+      'expected a function',
+    )
     .exactOptional(),
 });

@@ -39,7 +39,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   const own = asMap(place.cluster.systems);
   const kind = place.cluster.kind ?? 'standalone';
   if (!system.kinds.includes(kind)) {
-    const text = `not for a ${kind} cluster, wanted ${system.kinds.join(' or ')}`;
+    const text = `not for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
     // Defaults speak to whichever clusters they can.
     if (system.name in own) found.push({ path: originOf([system.name], place), text });
     return [];

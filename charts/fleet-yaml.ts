@@ -51,7 +51,7 @@ export function readFleetYaml(text: string): FleetYaml {
   if (second !== undefined)
     problems.push({
       path: [],
-      text: `the file holds ${documents.length} documents, wanted one`,
+      text: `the file holds ${documents.length} documents, expected one`,
       ...at(second.range?.[0] ?? 0),
     });
   return { ...valueOf(document, problems), locate: locate(document) };
@@ -65,14 +65,14 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
   } catch {
     return {
       value: undefined,
-      problems: [...problems, { path: [], text: 'more than 100 uses of aliases, wanted fewer' }],
+      problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
     };
   }
 }
 
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {
-  if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, wanted spaces';
-  if (error.code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, wanted once';
+  if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, expected spaces';
+  if (error.code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, expected once';
   return `not valid YAML: ${yamlMistake(error)}`;
 }
 

@@ -217,9 +217,12 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
   const names = objects.map(
     (object) => `${describeObject({ ...object.metadata, kind: object.kind })} (${object.apiVersion})`,
   );
-  return new PullwrightError(`Cannot write "${path}": ${names.join(' and ')} both belong there, wanted one`, {
-    code: 'SameFile',
-    disposition: 'terminal',
-    hint: 'Give one of them another name or namespace',
-  });
+  return new PullwrightError(
+    `Cannot write "${path}": ${names.join(' and ')} both belong there, expected one`,
+    {
+      code: 'SameFile',
+      disposition: 'terminal',
+      hint: 'Give one of them another name or namespace',
+    },
+  );
 }

@@ -118,7 +118,7 @@ function readArguments(args: readonly string[]): Asked | number {
       return 0;
     }
     if (!/^[1-9]\d{0,3}$/.test(values.repeat))
-      throw new Error(`--repeat is "${values.repeat}": wanted a whole number from 1 to 9999`);
+      throw new Error(`--repeat is "${values.repeat}": expected a whole number from 1 to 9999`);
     if (values.pure && values.changed) throw new Error('--pure and --changed exclude each other');
     if (values.changed && positionals.length > 1)
       throw new Error(`--changed takes one revision, not ${positionals.length}`);

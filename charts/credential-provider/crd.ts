@@ -176,7 +176,7 @@ export function credentialProviderConfig(matchImages?: readonly string[]): KubeO
   const wrong = (matchImages ?? []).filter((entry) => !isMatchImage(entry));
   if (wrong.length > 0)
     throw new TypeError(
-      `Cannot use matchImages ${wrong.map((entry) => `"${entry}"`).join(', ')}: wanted a host in lower case with optional wildcard labels, port and path`,
+      `Cannot use matchImages ${wrong.map((entry) => `"${entry}"`).join(', ')}: expected a host in lower case with optional wildcard labels, port and path`,
     );
   return {
     apiVersion: `${CREDENTIAL_PROVIDER.group}/v1`,

@@ -97,7 +97,7 @@ export const schema: z.ZodType<CredentialProviderInput, CredentialProviderInput>
     .array(
       z
         .string()
-        .refine(isMatchImage, 'wanted a host in lower case with optional wildcard labels, port and path'),
+        .refine(isMatchImage, 'expected a host in lower case with optional wildcard labels, port and path'),
     )
     .min(1)
     .max(50)
@@ -171,7 +171,7 @@ export function mistakes(
   return [
     ...(installer === undefined || isStandalone
       ? []
-      : [{ path: ['installer'], text: `the cluster is of kind ${kind}, wanted standalone: ${nodes}` }]),
+      : [{ path: ['installer'], text: `the cluster is of kind ${kind}, expected standalone: ${nodes}` }]),
     ...poolMistakes(executable, kind),
     ...namespaceMistakes(namespaces, kind),
     ...(installer === undefined || executable === undefined || installer.uninstall === true
@@ -200,13 +200,13 @@ function poolMistakes(
   const isStandalone = kind === 'standalone';
   if (executable === undefined || isStandalone === (executable.pools !== undefined)) return [];
   const text = isStandalone
-    ? 'wanted the names of pools of the Machine Config Operator'
-    : `the cluster is of kind ${kind}, which has no pools, wanted none: all NodePools take it that refer to its ConfigMap`;
+    ? 'expected the names of pools of the Machine Config Operator'
+    : `the cluster is of kind ${kind}, which has no pools, expected none: all NodePools take it that refer to its ConfigMap`;
   return [{ path: ['executable', 'pools'], text }];
 }
 
 function namespaceMistakes(namespaces: readonly NamespaceAccess[], kind: string): readonly SectionProblem[] {
-  const text = `the cluster is of kind ${kind}, wanted standalone: name the secrets`;
+  const text = `the cluster is of kind ${kind}, expected standalone: name the secrets`;
   return namespaces.flatMap(({ secrets }, index) =>
     secrets !== 'inUse' || kind === 'standalone'
       ? []

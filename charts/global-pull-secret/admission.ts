@@ -33,7 +33,7 @@ const SUBJECT = `Secret ${NAMES.namespace}/${NAMES.additional}`;
 const HAS_TYPE: Validation = {
   expression: `object.type == '${NAMES.secretType}'`,
   message: `${SUBJECT} has another type than ${NAMES.secretType}: delete it and create it with that type`,
-  messageExpression: `'${SUBJECT} has type ' + object.type + ', wanted ${NAMES.secretType}: delete it and create it with that type'`,
+  messageExpression: `'${SUBJECT} has type ' + object.type + ', expected ${NAMES.secretType}: delete it and create it with that type'`,
 };
 
 const HAS_KEY: Validation = {

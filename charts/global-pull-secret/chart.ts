@@ -84,11 +84,11 @@ function checkShape(
   if (options?.shape !== 'upstream') return [];
   const inGit = {
     path: ['agent', 'shape'],
-    text: 'the upstream shape holds a hash of the credentials, which git does not know: wanted delivery "reconciler"',
+    text: 'the upstream shape holds a hash of the credentials, which git does not know: expected delivery "reconciler"',
   };
   const noImage = {
     path: ['agent', 'image'],
-    text: 'the upstream shape starts control-plane-operator, which our image does not hold: wanted the image of HyperShift',
+    text: 'the upstream shape starts control-plane-operator, which our image does not hold: expected the image of HyperShift',
   };
   if (delivery === 'gitops') return [inGit];
   return options.image === undefined ? [noImage] : [];

@@ -118,7 +118,7 @@ const agent = z
       .exactOptional()
       .describe('Default: every taint'),
     alsoNodes: z
-      .array(labelMap().refine((one) => Object.keys(one).length > 0, 'wanted at least one label'))
+      .array(labelMap().refine((one) => Object.keys(one).length > 0, 'expected at least one label'))
       .exactOptional()
       .describe('Nodes beside the eligible ones: any of these label maps'),
     metrics: z

@@ -112,7 +112,7 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
       .string()
       .regex(PROVIDER, {
         error:
-          'wanted projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
+          'expected projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
       })
       .exactOptional()
       .describe('Provider of a workload identity pool that the Jobs come from'),
@@ -141,20 +141,20 @@ export const schema: z.ZodType<PullSecretAdapterInput, PullSecretAdapterInput> =
     (section) => (section.jobGoogleServiceAccount === undefined) !== (section.jobFederation === undefined),
     {
       path: ['jobGoogleServiceAccount'],
-      error: 'The Jobs need one identity: wanted jobGoogleServiceAccount or jobFederation',
+      error: 'The Jobs need one identity: expected jobGoogleServiceAccount or jobFederation',
     },
   )
   .refine((section) => section.sentinelOptions === undefined || section.sentinel === true, {
     path: ['sentinelOptions'],
-    error: 'Sentinel is not installed: wanted sentinel: true beside it',
+    error: 'Sentinel is not installed: expected sentinel: true beside it',
   })
   .refine((section) => section.apiTokenSecret === undefined || section.apiTokenAudience === undefined, {
     path: ['apiTokenAudience'],
-    error: 'One token is enough: wanted apiTokenSecret or apiTokenAudience',
+    error: 'One token is enough: expected apiTokenSecret or apiTokenAudience',
   })
   .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
     path: ['gcpProject'],
-    error: 'Pub/Sub needs its project: wanted gcpProject',
+    error: 'Pub/Sub needs its project: expected gcpProject',
   });
 
 /** Installs the adapter in one management cluster. */

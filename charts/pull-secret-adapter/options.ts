@@ -88,13 +88,13 @@ const optionFields = z.strictObject({
   passAs: z.enum(['file', 'env']).exactOptional().describe('How the Job gets the pull secret'),
   location: z
     .string()
-    .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'wanted a location such as europe-west3, or {region}' })
+    .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
     .exactOptional()
     .describe('Location of regional secrets; {region} is filled in'),
   replication: z
     .string()
     .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
-      error: 'wanted automatic or user-managed:LOCATION[,LOCATION]',
+      error: 'expected automatic or user-managed:LOCATION[,LOCATION]',
     })
     .exactOptional()
     .describe('Replication policy of new secrets; {region} is filled in'),
@@ -106,7 +106,7 @@ const optionFields = z.strictObject({
   destroyAfterSeconds: z
     .int()
     .refine((value) => value === 0 || (value >= 86_400 && value <= 86_400_000), {
-      error: 'wanted 0, or 86400 (24 hours) to 86400000 (1000 days)',
+      error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
     })
     .exactOptional()
     .describe('How long a disabled version stays before Google destroys it; 0: for ever'),
@@ -117,7 +117,7 @@ const optionFields = z.strictObject({
   adopt: z.boolean().exactOptional().describe("Whether secrets without an owner's label are taken over"),
   tenants: z
     .record(z.string().min(1).max(320), z.array(project).max(10_000))
-    .refine((tenants) => Object.keys(tenants).length > 0, { error: 'wanted at least one tenant' })
+    .refine((tenants) => Object.keys(tenants).length > 0, { error: 'expected at least one tenant' })
     .exactOptional()
     .describe('Projects that each tenant may name'),
   challenge: z
@@ -126,7 +126,7 @@ const optionFields = z.strictObject({
     .describe('What the owner of a project sets on it before a pull secret of this tenant goes there'),
   tenantKey: z
     .string()
-    .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'wanted created_by, tenancy.KEY or labels.KEY' })
+    .regex(/^(created_by|(tenancy|labels)\..+)$/, { error: 'expected created_by, tenancy.KEY or labels.KEY' })
     .exactOptional()
     .describe('Where a cluster names its tenant'),
   verifyEverySeconds: secondsFrom(0).exactOptional().describe('How old a proof of what is stored may become'),
@@ -151,7 +151,7 @@ const optionFields = z.strictObject({
         context.addIssue({
           code: 'custom',
           path: [name],
-          message: 'the adapter sets this variable itself: wanted the option of that meaning',
+          message: 'the adapter sets this variable itself: expected the option of that meaning',
         });
     })
     .exactOptional()
@@ -162,7 +162,7 @@ export const optionsSchema: z.ZodType<AdapterOptions, AdapterOptions> = optionFi
   ({ location, replication }) => location === undefined || replication === undefined,
   {
     path: ['replication'],
-    error: 'says nothing of regional secrets: wanted location or replication, not both',
+    error: 'has no effect on regional secrets: set location or replication, not both',
   },
 );
 

@@ -56,21 +56,21 @@ const dataNode: z.ZodType<DataNode, DataNode> = z.lazy(() =>
   z.record(z.string().min(1).max(100), z.union([z.string().max(4096), z.number(), z.boolean(), dataNode])),
 );
 const labelText = z.string().regex(LABEL, {
-  error: 'wanted letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
+  error: 'expected letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
 });
 
 export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
   .strictObject({
     rule: z.enum(['reconcile', 'dependencies']).exactOptional().describe('When an event is sent'),
     dependencies: z
-      .array(z.string().regex(LABEL, { error: 'wanted the name of an adapter' }))
+      .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
       .min(1)
       .max(50)
       .exactOptional()
       .describe('Adapters that come first, with rule "dependencies"'),
     eventType: z
       .string()
-      .regex(/^[\w.-]{1,200}$/, { error: 'wanted letters, digits, ".", "-" and "_"' })
+      .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
       .exactOptional()
       .describe('Type of the events'),
     labels: z.record(labelText, labelText).exactOptional().describe('Only clusters with these labels'),
@@ -111,7 +111,7 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
   })
   .refine((one) => one.rule === 'dependencies' || one.dependencies === undefined, {
     path: ['dependencies'],
-    error: 'says nothing with rule "reconcile": wanted rule "dependencies", or no such field',
+    error: 'has no effect with rule "reconcile": set rule "dependencies", or remove the field',
   })
   .superRefine(({ maxAgeSeconds, debounceSeconds }, context) => {
     const maxAge = maxAgeSeconds ?? DEFAULTS.maxAgeSeconds;

@@ -109,7 +109,7 @@ const WHY_SO_WIDE = {
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
   'change-admission':
     'the policy that injects, and which pods the webhook is sent, are written from the profiles; only the ones of their names',
-  'end-pods': 'pods that wait for a credential are started anew, with evict: true',
+  'end-pods': 'pods that wait for a credential are started again, with evict: true',
 };
 
 /** What the fleet leaves out is the reconciler's to choose. */

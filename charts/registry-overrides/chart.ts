@@ -53,7 +53,7 @@ const mirrorSet = z
     (set) =>
       set.type !== 'content-source-policy' ||
       set.entries.every((one) => one.mirrorSourcePolicy === undefined),
-    { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: wanted type "digest"' },
+    { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: expected type "digest"' },
   );
 
 export const schema: z.ZodType<RegistryOverridesInput, RegistryOverridesInput> = z.strictObject({

@@ -85,7 +85,7 @@ export function crd(input: CrdInput): KubeObject {
   const stored = input.versions.filter((version) => version.storage ?? true);
   if (stored.length !== 1)
     throw new TypeError(
-      `Cannot build CRD "${plural}.${input.group}": ${stored.length} stored versions, wanted 1`,
+      `Cannot build CRD "${plural}.${input.group}": ${stored.length} stored versions, expected 1`,
     );
   return kubernetesObject(
     'CustomResourceDefinition',
@@ -156,7 +156,7 @@ function structural(node: unknown, path: string): Schema {
   for (const word of NOT_STRUCTURAL) {
     if (word in rest)
       throw new TypeError(
-        `Cannot build a structural schema: ${path} uses "${word}", wanted one type per field`,
+        `Cannot build a structural schema: ${path} uses "${word}", expected one type per field`,
       );
   }
   return {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 export function dnsLabel(): z.ZodType<string, string> {
   return z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'wanted lower-case letters, digits and "-", at most 63');
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'expected lower-case letters, digits and "-", at most 63');
 }
 
 /** A DNS subdomain: names of most objects. */
@@ -15,20 +15,20 @@ export function dnsName(): z.ZodType<string, string> {
     .max(253)
     .regex(
       /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
-      'wanted lower-case letters, digits, "-" and "."',
+      'expected lower-case letters, digits, "-" and "."',
     );
 }
 
 /** An address or a network, such as `10.1.0.0/16`. */
 export function networkField(): z.ZodType<string, string> {
   return z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-    error: 'wanted an address or a network such as "10.1.0.0/16"',
+    error: 'expected an address or a network such as "10.1.0.0/16"',
   });
 }
 
 /** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */
 export function durationField(): z.ZodType<string, string> {
-  return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'wanted a duration such as "30s", "5m" or "1h30m"');
+  return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'expected a duration such as "30s", "5m" or "1h30m"');
 }
 
 /** An image with a tag or a digest: without one, pods of one rollout could run different programs. */
@@ -45,7 +45,7 @@ export function imageReference(): z.ZodType<string, string> {
 /** A number of pods or a share of them. */
 export function countOrPercent(): z.ZodType<number | string, number | string> {
   return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]?\d)%$/)], {
-    error: 'wanted a number of at least 1 or a share such as "10%"',
+    error: 'expected a number of at least 1 or a share such as "10%"',
   });
 }
 
@@ -55,4 +55,4 @@ export function labelMap(): z.ZodType<Record<string, string>, Record<string, str
 }
 
 const IMAGE =
-  'wanted an image with registry and tag or digest, such as "registry.example.com/team/pullwright:0.1.0"';
+  'expected an image with registry and tag or digest, such as "registry.example.com/team/pullwright:0.1.0"';

@@ -154,8 +154,8 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
     sealedSecret: z
       .strictObject({
         encrypted: z
-          .base64('wanted what "kubeseal --raw" printed')
-          .refine(isEncrypted, 'this is no sealed value: wanted what "kubeseal --raw" printed')
+          .base64('expected what "kubeseal --raw" printed')
+          .refine(isEncrypted, 'this is no sealed value: expected what "kubeseal --raw" printed')
           .describe('What "kubeseal --raw" printed for the key .dockerconfigjson'),
         scope: z
           .enum(['strict', 'namespace-wide', 'cluster-wide'])
@@ -166,5 +166,5 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
     sops: z.strictObject({}).exactOptional().describe('A file that you encrypt with SOPS, at overlays/sops'),
   })
   .refine((source) => Object.keys(source).length === 1, {
-    error: 'wanted exactly one of externalSecret, sealedSecret, sops',
+    error: 'expected exactly one of externalSecret, sealedSecret, sops',
   });

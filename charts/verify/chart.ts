@@ -39,12 +39,12 @@ export interface VerifyInput {
   readonly suspend?: boolean;
 }
 
-const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'wanted a host, with its port if it has one');
+const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host, with its port if it has one');
 
 export const schema: z.ZodType<VerifyInput, VerifyInput> = z.strictObject({
   schedule: z
     .string()
-    .regex(/^(@(hourly|daily|weekly|monthly)|\S+( +\S+){4})$/, 'wanted five fields such as "17 * * * *"')
+    .regex(/^(@(hourly|daily|weekly|monthly)|\S+( +\S+){4})$/, 'expected five fields such as "17 * * * *"')
     .exactOptional()
     .describe('When registries are asked, as cron writes it'),
   namespaces: z.array(dnsLabel()).min(1).exactOptional().describe('Namespaces whose images are asked for'),
@@ -90,7 +90,7 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
   kinds: ['standalone', 'management'],
   check: ({ secretNames, namespaceSecrets }) =>
     secretNames !== undefined && namespaceSecrets === true
-      ? [{ path: ['namespaceSecrets'], text: 'lists all Secrets: wanted either this or secretNames' }]
+      ? [{ path: ['namespaceSecrets'], text: 'lists all Secrets: expected either this or secretNames' }]
       : [],
   objects: (config, cluster) =>
     verifyObjects(

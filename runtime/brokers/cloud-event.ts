@@ -118,7 +118,7 @@ function fromStructured(body: Uint8Array): CloudEventResult {
 function build(fields: Readonly<Record<string, unknown>>, data: unknown): CloudEventResult {
   const { specversion, id, type, source, time, datacontenttype } = fields;
   if (typeof specversion !== 'string' || !/^(1\.\d+|0\.3)$/.test(specversion)) {
-    return reject('specversion is missing or unknown: wanted 1.0');
+    return reject('specversion is missing or unknown: expected 1.0');
   }
   if (typeof type !== 'string' || type === '') return reject('type is missing');
   if (id !== undefined && typeof id !== 'string') return reject('id is not text');

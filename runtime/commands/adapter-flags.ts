@@ -219,7 +219,7 @@ export function settingsOf(flags: Values): Omit<AdapterSettings, 'tenants'> {
 /** The list of tenants, if a file is named. @throws UsageError */
 export async function tenantsOf(path: string | undefined): Promise<AdapterSettings['tenants']> {
   if (path === undefined) return undefined;
-  const wanted = 'wanted YAML of the form {TENANT: [PROJECT, PREFIX*]}';
+  const wanted = 'expected YAML of the form {TENANT: [PROJECT, PREFIX*]}';
   let read: unknown;
   try {
     read = parseYaml(await readFile(path, 'utf8'));
@@ -238,11 +238,11 @@ function jobEnvOf(pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair): [string, string] => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new UsageError('Cannot use --job-env: wanted NAME=VALUE');
+      if (at < 1) throw new UsageError('Cannot use --job-env: expected NAME=VALUE');
       const name = pair.slice(0, at);
       if (OWN_JOB_VARIABLES.has(name))
         throw new UsageError(
-          `Cannot use --job-env: the adapter sets "${name}" itself; wanted the flag of that meaning`,
+          `Cannot use --job-env: the adapter sets "${name}" itself; expected the flag of that meaning`,
         );
       return [name, pair.slice(at + 1)];
     }),

@@ -68,7 +68,7 @@ const LOOK_AGAIN_MS = 5000;
 async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const [cluster, more] = args;
   if (cluster === undefined || more !== undefined)
-    throw new UsageError('Cannot show a cluster: wanted one CLUSTER');
+    throw new UsageError('Cannot show a cluster: expected one CLUSTER');
   if (!CLUSTER_ID.test(cluster))
     throw new UsageError(
       `invalid value ${JSON.stringify(cluster)} for CLUSTER: must be up to 38 of a-z, 0-9 and -`,

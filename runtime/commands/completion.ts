@@ -34,7 +34,7 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
   const shell = SHELLS.find((name) => name === args[0]);
   if (shell === undefined || args.length !== 1)
     throw new UsageError(
-      `Cannot print a completion script for "${args.join(' ')}": wanted one of ${SHELLS.join(', ')}`,
+      `Cannot print a completion script for "${args.join(' ')}": expected one of ${SHELLS.join(', ')}`,
     );
   // Not at the top: the table imports this file, and the other commands are wanted only here.
   const { COMMANDS } = await import('./table.ts');

@@ -61,7 +61,7 @@ export interface ExpectedPulls {
  * const cluster = expectPull([web], [standInSecret('shop', 'team', ['quay.io'])]);
  * cluster.pod('web').pulls('quay.io/x').with('team');
  * cluster.pod('web').pulls('docker.io/library/nginx').anonymously();
- * assert.throws(() => cluster.pod('web').pulls('quay.io/x').with('other'), /wanted Secret "other"/);
+ * assert.throws(() => cluster.pod('web').pulls('quay.io/x').with('other'), /expected Secret "other"/);
  * ```
  */
 export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
@@ -112,7 +112,10 @@ interface NamedPod {
 
 function findNamed({ store }: ReadWorld, text: string, namespace: string | undefined): NamedPod {
   const asked = parsePodName(text);
-  assert.ok(asked !== undefined, `"${text}" is no pod: wanted a name, or a kind and a name as in deploy/web`);
+  assert.ok(
+    asked !== undefined,
+    `"${text}" is no pod: expected a name, or a kind and a name as in deploy/web`,
+  );
   const kinds = [...new Map(Object.values(WORKLOADS).map((one) => [one.kind, one])).values()];
   const found = kinds
     .filter(({ kind }) => !text.includes('/') || kind === asked.kind)

@@ -197,6 +197,6 @@ async function confFiles(path: string): Promise<readonly string[]> {
 
 async function readConf(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a readable registries.conf`);
+    throw new UsageError(`Cannot read "${path}": expected a readable registries.conf`);
   });
 }

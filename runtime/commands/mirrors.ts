@@ -115,7 +115,7 @@ async function run(
   const registryOverrides = parseOverridesFlag(values['registry-overrides']);
   if (registryOverrides === undefined)
     throw new UsageError(
-      `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
+      `Cannot read --registry-overrides "${values['registry-overrides']}": expected source=target pairs`,
     );
   const conf = await readNodeConf(values['registries-conf']);
   const input = values.probe

@@ -33,6 +33,6 @@ export function overview(): string {
 export function unknownCommand(word: string): string {
   const known = Object.keys(COMMANDS);
   const near = nearWord(word, known);
-  const wanted = near === undefined ? `wanted one of ${known.join(', ')}` : `did you mean "${near}"?`;
+  const wanted = near === undefined ? `expected one of ${known.join(', ')}` : `did you mean "${near}"?`;
   return `Unknown command "${word}": ${wanted}`;
 }

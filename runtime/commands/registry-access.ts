@@ -121,6 +121,6 @@ export function credentialsFrom(
 
 async function readText(path: string, what: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a readable file with ${what}`);
+    throw new UsageError(`Cannot read "${path}": expected a readable file with ${what}`);
   });
 }

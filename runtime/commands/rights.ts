@@ -155,6 +155,8 @@ async function baselineOf(path: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`Cannot read --baseline "${path}": it is no JSON; wanted what --output json prints`);
+    throw new UsageError(
+      `Cannot read --baseline "${path}": it is no JSON; expected what --output json prints`,
+    );
   }
 }

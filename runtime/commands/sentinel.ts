@@ -139,7 +139,7 @@ function labelsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair): [string, string] => {
       const [key = '', value] = pair.split('=');
-      if (key === '' || value === undefined) throw new UsageError('Cannot use --label: wanted KEY=VALUE');
+      if (key === '' || value === undefined) throw new UsageError('Cannot use --label: expected KEY=VALUE');
       return [key, value];
     }),
   );

@@ -82,7 +82,7 @@ function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean)
   const image = parseImageReference(expectation.image);
   if (!image.ok) return `the image does not parse: ${image.goText}`;
   const puller = pullerOf(expectation);
-  if (puller === undefined) return `"${expectation.pod}" is no pod, wanted a name or deploy/name`;
+  if (puller === undefined) return `"${expectation.pod}" is no pod, expected a name or deploy/name`;
   try {
     return judgeExpectation(expectation, explainIn(findWorld(store, puller, { hosted }), image.reference));
   } catch (error) {

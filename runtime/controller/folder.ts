@@ -17,7 +17,7 @@ export interface Folder {
 }
 
 /**
- * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are passed over.
+ * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
  * @throws PullwrightError when the folder is not there, is no folder or may not be read
  */

@@ -191,7 +191,7 @@ function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<
 }
 
 function faultOf(value: unknown): string | undefined {
-  if (!isRecord(value)) return 'not a Kubernetes object: wanted a map with apiVersion, kind and metadata';
+  if (!isRecord(value)) return 'not a Kubernetes object: expected a map with apiVersion, kind and metadata';
   const object = value;
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';

@@ -31,11 +31,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
   EIO: { code: 'DiskError', state: 'input/output error', hint: 'Look into the kernel log for disk errors' },
   ELOOP: {
     code: 'IsSymlink',
-    state: 'it is a symbolic link, wanted a regular file',
+    state: 'it is a symbolic link, expected a regular file',
     hint: 'Remove the link: a link here would let its owner choose the file that root reads or writes',
     disposition: 'terminal',
   },
-  EISDIR: { code: 'NotAFile', state: 'it is a folder, wanted a regular file', disposition: 'terminal' },
+  EISDIR: { code: 'NotAFile', state: 'it is a folder, expected a regular file', disposition: 'terminal' },
   ENOTDIR: { code: 'NoFolder', state: 'its folder is not a folder', disposition: 'terminal' },
   ENOENT: { code: 'NoFolder', state: 'it does not exist', hint: 'Create the folder, or mount it' },
 };

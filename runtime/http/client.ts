@@ -102,7 +102,7 @@ export class HttpClient {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url))
-      throw await failed('TlsWanted', `"${origin}" is not spoken to without TLS: wanted https`);
+      throw await failed('TlsWanted', `"${origin}" is not spoken to without TLS: expected https`);
     // Packing costs more than it saves on short ways, and what is not packed cannot burst when it is unpacked.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];

@@ -3,7 +3,7 @@
  * own credentials; and several files as one.
  *
  * Source of the rule: client-go's ClientConfigLoadingRules: the first file that names a cluster, user, context or the current
- * context decides it, and files of a list that are not there are passed over. @kubernetes/client-node refuses a name that is there
+ * context decides it, and files of a list that are not there are skipped. @kubernetes/client-node refuses a name that is there
  * twice, and takes the current context of the last file.
  */
 import { existsSync } from 'node:fs';

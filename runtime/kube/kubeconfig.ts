@@ -130,13 +130,13 @@ function rawUsers(path: string): readonly RawUser[] {
 }
 
 function problemOf(cluster: Cluster, user: User): string | undefined {
-  if (cluster.skipTLSVerify) return 'insecure-skip-tls-verify is set, wanted certificate-authority-data';
+  if (cluster.skipTLSVerify) return 'insecure-skip-tls-verify is set, expected certificate-authority-data';
   if (!cluster.server.startsWith('https://')) return 'its server is not https';
   if (cluster.proxyUrl && !/^https?:/.test(cluster.proxyUrl))
     return 'its proxy-url is neither http nor https';
   const { name } = (user.authProvider ?? {}) as AuthProvider;
   if (name !== undefined && name !== 'oidc' && name !== 'tokenFile')
-    return `its auth-provider "${name}" is not supported any more, wanted an exec plugin`;
+    return `its auth-provider "${name}" is not supported any more, expected an exec plugin`;
   return user.username ? 'user name and password are not supported by API servers any more' : undefined;
 }
 

@@ -31,7 +31,7 @@ const NULL_KEY: ScalarTag = {
   default: 'key',
   identify: () => false,
   resolve(text, fail) {
-    fail('null as a key, wanted a text: quote it');
+    fail('null as a key, expected a text: quote it');
     return new Scalar(text);
   },
 };

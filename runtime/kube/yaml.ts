@@ -35,7 +35,7 @@ export function parseYaml(text: string): unknown {
   const wrong = first.errors[0];
   if (wrong !== undefined) throw wrong;
   if (more.some(({ contents, errors }) => errors.length > 0 || !isNothing(contents)))
-    throw new SyntaxError(`there are ${more.length + 1} documents, wanted one`);
+    throw new SyntaxError(`there are ${more.length + 1} documents, expected one`);
   return first.toJS();
 }
 

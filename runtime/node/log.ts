@@ -15,7 +15,7 @@ const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>
   'rolled-back': ['error', 'Unit does not come up with the new file: the old one is back'],
   'slot-failed': ['warn', 'Cannot ask for a restart slot'],
   'state-failed': ['error', 'Cannot store the journal'],
-  'journal-damaged': ['warn', 'The journal cannot be read and is started anew'],
+  'journal-damaged': ['warn', 'The journal cannot be read and is started again'],
   resumed: ['info', 'A change was interrupted: going on with it'],
   'given-to-root': ['warn', 'Corrected an owner that was not root'],
   swept: ['info', 'Removed what a killed run left behind'],

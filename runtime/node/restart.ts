@@ -87,7 +87,7 @@ async function restart(
   const end = await systemd.restart(options.unit, signal);
   if (end.result === 'done') return;
   throw new PullwrightError(
-    `Cannot restart "${options.unit}": its job ended with "${end.result}", wanted "done"`,
+    `Cannot restart "${options.unit}": its job ended with "${end.result}", expected "done"`,
     {
       code: 'JobFailed',
       hint: HINTS[end.result] ?? `Look at "journalctl -u ${options.unit}" on the node`,
@@ -113,7 +113,7 @@ function up(state: UnitState, unit: string): UnitState {
 
 function downAgain(unit: string, state: UnitState): PullwrightError {
   return new PullwrightError(
-    `Cannot restart "${unit}": it is ${state.active} (${state.sub}) after the job, wanted active`,
+    `Cannot restart "${unit}": it is ${state.active} (${state.sub}) after the job, expected active`,
     {
       code: 'UnitDown',
       hint: `Look at "journalctl -u ${unit}" on the node`,

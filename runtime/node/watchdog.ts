@@ -21,7 +21,7 @@ export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal
     const still = clock.monotonic() - heart.at;
     if (still > heart.patienceMs)
       throw new PullwrightError(
-        `Cannot go on: the loop has stood still for ${Math.round(still / 1000)} s, wanted at most ${Math.round(heart.patienceMs / 1000)} s`,
+        `Cannot go on: the loop has stood still for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.patienceMs / 1000)} s`,
         { code: 'Hung', hint: 'The next start goes on from the journal' },
       );
   }

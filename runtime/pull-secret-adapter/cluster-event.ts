@@ -39,7 +39,10 @@ export function clusterHint(event: CloudEvent): HintResult {
   const { id, generation } = data as { readonly id?: unknown; readonly generation?: unknown };
   if (typeof id !== 'string' || id === '') return { kind: 'invalid', reason: 'data.id is missing' };
   if (!CLUSTER_ID.test(id)) {
-    return { kind: 'invalid', reason: 'data.id is no cluster identifier: wanted up to 38 of a-z, 0-9 and -' };
+    return {
+      kind: 'invalid',
+      reason: 'data.id is no cluster identifier: expected up to 38 of a-z, 0-9 and -',
+    };
   }
   return {
     kind: 'cluster',

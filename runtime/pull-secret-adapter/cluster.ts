@@ -74,7 +74,7 @@ export function readCluster(document: unknown): ReadResult<HyperfleetCluster> {
   const { id, generation } = document;
   if (typeof id !== 'string' || id === '') return { ok: false, reason: 'the cluster document has no id' };
   if (typeof generation !== 'number' || !Number.isInteger(generation) || generation < 1) {
-    return { ok: false, reason: 'the cluster document has no generation: wanted an integer of at least 1' };
+    return { ok: false, reason: 'the cluster document has no generation: expected an integer of at least 1' };
   }
   const spec = recordOf(document['spec']);
   const status = recordOf(document['status']);

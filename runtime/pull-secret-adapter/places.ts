@@ -137,22 +137,22 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
   return [
     ...(namespace === '' || NAMESPACE.test(namespace)
       ? []
-      : ['the management namespace would be no name of a namespace: wanted up to 63 of a-z, 0-9 and -']),
+      : ['the management namespace would be no name of a namespace: expected up to 63 of a-z, 0-9 and -']),
     ...(RESERVED.test(namespace) || namespace === settings.namespace
       ? [`the management namespace would be "${namespace}", which is reserved`]
       : []),
     ...(GCP_SECRET_NAME.test(secret)
       ? []
-      : ['the name in Secret Manager would be none: wanted up to 255 of A-Z, a-z, 0-9, _ and -']),
+      : ['the name in Secret Manager would be none: expected up to 255 of A-Z, a-z, 0-9, _ and -']),
     ...(settings.location === '' || LOCATION.test(location)
       ? []
       : [
-          `"${settings.location}" gives no location for this cluster: wanted such as europe-west3${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
+          `"${settings.location}" gives no location for this cluster: expected such as europe-west3${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
         ]),
     ...(REPLICATION.test(replication)
       ? []
       : [
-          `"${settings.replication}" gives no replication policy for this cluster: wanted automatic or user-managed:LOCATION[,LOCATION]${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
+          `"${settings.replication}" gives no replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${cluster.region === undefined ? '; spec.gcp.region is missing' : ''}`,
         ]),
   ];
 }

@@ -108,7 +108,7 @@ function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] 
     precondition(
       'provider',
       provider === 'gcp',
-      provider === undefined ? 'spec.provider is missing: wanted "gcp"' : 'spec.provider is not "gcp"',
+      provider === undefined ? 'spec.provider is missing: expected "gcp"' : 'spec.provider is not "gcp"',
     ),
     precondition(
       'projectId',

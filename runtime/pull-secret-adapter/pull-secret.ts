@@ -53,7 +53,7 @@ export function judgePullSecret(secret: Redacted<string>): PullSecretVerdict {
   if (entries.length === 0) return failed("'auths' must be a non-empty object");
   const problems = entries.flatMap(entryProblem);
   if (problems.length === 0 && kubeletFault !== undefined)
-    return failed('a field beside "auths" has a wrong type: the kubelet gives up the whole document');
+    return failed('a field beside "auths" has a wrong type: the kubelet discards the whole document');
   return { problems, registries: entries.map((entry) => entry.key.written) };
 }
 
@@ -78,6 +78,6 @@ function entryProblem(entry: DockerConfigEntry): readonly string[] {
   const shown = `entry ${JSON.stringify(entry.key.written.slice(0, 200))}`;
   if (entry.fault !== undefined) return [`${shown} ${entry.fault.message}`];
   if (entry.containers === undefined)
-    return [`${shown} has an "auth" that CRI-O cannot read: wanted padding`];
+    return [`${shown} has an "auth" that CRI-O cannot read: expected padding`];
   return entry.containers.username === '' ? [`${shown} has no "auth" with a user name`] : [];
 }

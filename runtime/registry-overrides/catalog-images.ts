@@ -110,7 +110,7 @@ function lookUp(world: World, cluster: KubeObject, catalogs: readonly Catalog[],
       subject: IS_REGISTRY_OVERRIDES,
       verdict: 'Warning',
       reason: 'PairIgnored',
-      message: `"${pair.slice(0, 100)}" says nothing: wanted "source=destination"`,
+      message: `"${pair.slice(0, 100)}" has no effect: expected "source=destination"`,
     }),
   );
   return {

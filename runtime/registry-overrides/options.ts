@@ -29,11 +29,11 @@ export function parseOverridesOptions(raw: Readonly<Record<string, unknown>>): O
   const problems: string[] = [];
   const fallback = readOptions(common, '', problems);
   const byScope = new Map<string, RegistryOverridesOptions>();
-  if (!isRecord(clusters)) problems.push('clusters: wanted a map by <namespace>/<name>');
+  if (!isRecord(clusters)) problems.push('clusters: must be a map by <namespace>/<name>');
   for (const [scope, own] of isRecord(clusters) ? Object.entries(clusters) : []) {
     if (isRecord(own))
       byScope.set(scope, readOptions({ ...common, ...own }, `clusters["${scope}"].`, problems));
-    else problems.push(`clusters["${scope}"]: wanted a map of options`);
+    else problems.push(`clusters["${scope}"]: must be a map of options`);
   }
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of registry-overrides: ${problems.join('; ')}`);
@@ -47,12 +47,12 @@ function readOptions(
 ): RegistryOverridesOptions {
   const { mode = 'auto', catalogs = true, tagMirrors = true, askRegistries = false, ...others } = raw;
   for (const field of Object.keys(others))
-    problems.push(`${place}${field}: no such option, wanted mode, catalogs, tagMirrors or askRegistries`);
+    problems.push(`${place}${field}: no such option, expected mode, catalogs, tagMirrors or askRegistries`);
   if (mode !== 'auto' && mode !== 'own' && mode !== 'observe')
-    problems.push(`${place}mode: wanted auto, own or observe`);
-  if (typeof catalogs !== 'boolean') problems.push(`${place}catalogs: wanted true or false`);
-  if (typeof tagMirrors !== 'boolean') problems.push(`${place}tagMirrors: wanted true or false`);
-  if (typeof askRegistries !== 'boolean') problems.push(`${place}askRegistries: wanted true or false`);
+    problems.push(`${place}mode: must be auto, own or observe`);
+  if (typeof catalogs !== 'boolean') problems.push(`${place}catalogs: must be true or false`);
+  if (typeof tagMirrors !== 'boolean') problems.push(`${place}tagMirrors: must be true or false`);
+  if (typeof askRegistries !== 'boolean') problems.push(`${place}askRegistries: must be true or false`);
   return {
     mode: mode as OwnershipMode,
     catalogs: catalogs === true,

@@ -187,7 +187,7 @@ function modeOf(
   if (annotation === 'own' || annotation === 'observe' || annotation === 'auto')
     return { mode: annotation, problems: [] };
   const text = JSON.stringify(typeof annotation === 'string' ? annotation.slice(0, 100) : '');
-  return { mode: fallback, problems: [`${MODE_ANNOTATION} is ${text}: wanted "own", "observe" or "auto"`] };
+  return { mode: fallback, problems: [`${MODE_ANNOTATION} is ${text}: expected "own", "observe" or "auto"`] };
 }
 
 function annotationVerdict(problem: string): Verdict {

@@ -42,7 +42,7 @@ export function readSelection(annotations: Readonly<Record<string, unknown>>): I
   const problems: string[] = [];
   const state = annotations[SWITCH_ANNOTATION] ?? 'on';
   if (state !== 'on' && state !== 'off')
-    problems.push(`${SWITCH_ANNOTATION} is ${quoted(state)}: wanted "on" or "off"`);
+    problems.push(`${SWITCH_ANNOTATION} is ${quoted(state)}: expected "on" or "off"`);
   const allow = readList(annotations, ALLOW_ANNOTATION, problems);
   const deny = readList(annotations, DENY_ANNOTATION, problems);
   return { off: state === 'off', ...(allow === undefined ? {} : { allow }), deny: deny ?? [], problems };
@@ -104,7 +104,7 @@ function problemOf(entry: string): string | undefined {
   const reason = sourceProblem(entry);
   return reason === undefined
     ? undefined
-    : `wanted a source such as "quay.io/team" or "ImageDigestMirrorSet/name"`;
+    : `expected a source such as "quay.io/team" or "ImageDigestMirrorSet/name"`;
 }
 
 function quoted(value: unknown): string {

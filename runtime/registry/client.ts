@@ -152,12 +152,12 @@ export class RegistryClient {
     if (challenge === undefined)
       throw new RegistryError(
         'Invalid',
-        `"${domain}" wants a credential and does not say which kind: wanted Basic or Bearer`,
+        `"${domain}" asks for a credential and does not say which kind: expected Basic or Bearer`,
       );
     if (challenge.scheme === 'basic') {
       const basic = credential?.basic;
       if (basic === undefined)
-        throw new RegistryError('Invalid', `"${domain}" wants a credential and there is none for it`);
+        throw new RegistryError('Invalid', `"${domain}" asks for a credential and there is none for it`);
       return redact(`Basic ${reveal(basic)}`);
     }
     const token = await fetchToken(this.#options.transport, {
@@ -212,7 +212,7 @@ export class RegistryClient {
           'Invalid',
           withCredential
             ? `"${domain}" does not take the credential for "${repository}": ${what}`
-            : `"${domain}" wants a credential for "${repository}" and there is none: ${what}`,
+            : `"${domain}" asks for a credential for "${repository}" and there is none: ${what}`,
         );
       case 403:
         throw new RegistryError('Forbidden', `"${domain}" does not allow to pull "${repository}": ${what}`);

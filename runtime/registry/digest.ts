@@ -22,7 +22,7 @@ export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): str
   const algorithm = wanted === undefined ? 'sha256' : algorithmOf(wanted);
   const digest = `${algorithm}:${createHash(algorithm).update(bytes).digest('hex')}`;
   if (wanted === undefined || digest === wanted) return digest;
-  throw new RegistryError('Damaged', `${bytes.length} bytes have the digest ${digest}, wanted ${wanted}`);
+  throw new RegistryError('Damaged', `${bytes.length} bytes have the digest ${digest}, expected ${wanted}`);
 }
 
 /** The chunks of the body; the end of the stream throws `Damaged` unless they have the digest. */
@@ -42,7 +42,7 @@ export async function* streamChecked(response: Response, wanted: string): AsyncG
   }
   const digest = `${algorithmOf(wanted)}:${hash.digest('hex')}`;
   if (digest !== wanted)
-    throw new RegistryError('Damaged', `${size} bytes have the digest ${digest}, wanted ${wanted}`);
+    throw new RegistryError('Damaged', `${size} bytes have the digest ${digest}, expected ${wanted}`);
 }
 
 function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {

@@ -25,7 +25,7 @@ const HASHES: Readonly<Record<number, string>> = { 8: 'sha256', 9: 'sha384', 10:
 /** A signed message of a release has some hundred bytes. */
 const MAX_MESSAGE = 1024 * 1024;
 
-/** RSA keys of a keyring, armoured or not; keys of other kinds are passed over. @throws OpenPgpError */
+/** RSA keys of a keyring, armoured or not; keys of other kinds are skipped. @throws OpenPgpError */
 export function signingKeys(keyring: Uint8Array): readonly SigningKey[] {
   return packetsOf(unarmoured(Buffer.from(keyring))).flatMap(({ tag, body }) => {
     if ((tag !== TAG.publicKey && tag !== TAG.publicSubkey) || body[0] !== 4 || !RSA.includes(body[5] ?? 0))
@@ -79,7 +79,7 @@ interface SignatureParts {
 }
 
 function partsOfFour(body: Buffer): SignatureParts {
-  if (body[0] !== 4) throw new OpenPgpError(`its signature has version ${body[0] ?? 0}, wanted 3 or 4`);
+  if (body[0] !== 4) throw new OpenPgpError(`its signature has version ${body[0] ?? 0}, expected 3 or 4`);
   const hashedEnd = 6 + body.readUInt16BE(4);
   const looseEnd = hashedEnd + 2 + body.readUInt16BE(hashedEnd);
   const hashed = body.subarray(0, hashedEnd);

@@ -23,10 +23,10 @@ export function reconcilers(options: Readonly<Record<string, unknown>>): readonl
   const unknown = Object.keys(others);
   if (unknown.length > 0)
     throw new UsageError(
-      `Cannot use the options of verify: no such option "${unknown.join('", "')}", wanted namespace`,
+      `Cannot use the options of verify: no such option "${unknown.join('", "')}", expected namespace`,
     );
   if (typeof namespace !== 'string' || namespace === '')
-    throw new UsageError('Cannot use the options of verify: wanted namespace as a text');
+    throw new UsageError('Cannot use the options of verify: expected namespace as a text');
   return [verifyReconciler(namespace)];
 }
 

@@ -91,12 +91,12 @@ async function answer(
   const path = new URL(request.url ?? '/', 'https://webhook').pathname;
   const handler = options.handlers[path];
   if (handler === undefined) return end(response, 404, 'no such webhook');
-  if (request.method !== 'POST') return end(response, 405, 'wanted POST');
+  if (request.method !== 'POST') return end(response, 405, 'expected POST');
   const body = await bodyOf(request);
   if (body === undefined) return end(response, 413, 'the request is too large');
   const started = performance.now();
   const review = readReview(body);
-  if (review === undefined) return end(response, 400, 'wanted an AdmissionReview of admission.k8s.io/v1');
+  if (review === undefined) return end(response, 400, 'expected an AdmissionReview of admission.k8s.io/v1');
   const given = await safely(handler, review, options.log);
   const text = answerText(review.uid, given);
   options.metrics.admitted(path.slice(1), given.outcome, (performance.now() - started) / 1000);

@@ -66,7 +66,7 @@ test('a Node that cannot run the sources is told so', async () => {
   assert.equal((await start()).code, 0);
   const ran = await start('--import', old);
   assert.equal(ran.code, 1);
-  assert.match(ran.stderr, /Node 20\.1\.0: wanted 24 or later/);
+  assert.match(ran.stderr, /Node 20\.1\.0: expected 24 or later/);
 });
 
 test('each command is in the table under its own name, with a help text that has an example', async () => {

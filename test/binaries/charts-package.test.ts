@@ -104,7 +104,7 @@ test('a misspelt option is a type error, and a wrong expectation fails', async (
   );
   const ran = await run(['npm', 'test'], repository);
   assert.notEqual(ran.code, 0);
-  assert.match(ran.stdout, /wanted Secret "other"/);
+  assert.match(ran.stdout, /expected Secret "other"/);
 });
 
 test('the schema of the fleet comes along', () => {

@@ -50,7 +50,7 @@ test('an unknown command is wrong usage, without a stack trace', async () => {
   const ran = await runProcess([await executable(), 'no-such-command']);
   assert.equal(ran.code, 2);
   assert.equal(ran.stdout, '');
-  assert.match(ran.stderr, /^Unknown command "no-such-command": wanted one of /);
+  assert.match(ran.stderr, /^Unknown command "no-such-command": expected one of /);
   assert.doesNotMatch(ran.stderr, /\n\s+at /);
 });
 

@@ -51,7 +51,7 @@ const rows: readonly Row[] = [
     name: 'a section without a date',
     reason: 'it is not released yet',
     change: { changelog: '## 1.2.0 (unreleased)\n\nMore.\n' },
-    problems: [/wanted a date/],
+    problems: [/expected a date/],
   },
   {
     name: 'an empty section',

@@ -182,7 +182,7 @@ else {
     // A policy takes a moment until it is in force.
     await eventually(async () => {
       const warnings = await kubectlApply(additional('Opaque', {}));
-      assert.match(warnings, /Warning: .*has type Opaque, wanted kubernetes\.io\/dockerconfigjson/);
+      assert.match(warnings, /Warning: .*has type Opaque, expected kubernetes\.io\/dockerconfigjson/);
       assert.match(warnings, /Warning: .*has no key \.dockerconfigjson/);
     });
     assert.equal(await kubectlApply(additional('kubernetes.io/dockerconfigjson', good)), '');

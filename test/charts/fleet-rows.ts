@@ -25,12 +25,12 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     text: '# later\n',
     wanted: [/^the file is empty$/],
   },
-  { name: 'a list', reason: 'wrong top', text: '- a\n', wanted: [/f:1:1 wanted a map, got a list/] },
+  { name: 'a list', reason: 'wrong top', text: '- a\n', wanted: [/f:1:1 expected a map, got a list/] },
   {
     name: 'tabs',
     reason: 'YAML forbids them as indentation',
     text: `${IMAGE}clusters:\n\t- name: a\n`,
-    wanted: [/f:3:1 a tab as indentation, wanted spaces/],
+    wanted: [/f:3:1 a tab as indentation, expected spaces/],
   },
   {
     name: 'a key twice',
@@ -42,7 +42,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'two documents',
     reason: 'the second would be lost',
     text: `${IMAGE}clusters: [{ name: a }]\n---\na: 1\n`,
-    wanted: [/f:\d+:\d+ the file holds 2 documents, wanted one/],
+    wanted: [/f:\d+:\d+ the file holds 2 documents, expected one/],
   },
   {
     name: 'an alias bomb',
@@ -54,13 +54,13 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'no cluster',
     reason: 'nothing to render is a mistake',
     text: `${IMAGE}clusters: []\n`,
-    wanted: [/clusters: wanted at least one cluster/],
+    wanted: [/clusters: expected at least one cluster/],
   },
   {
     name: 'no image',
     reason: 'required',
     text: 'clusters: [{ name: a }]\n',
-    wanted: [/image: missing, wanted a text/],
+    wanted: [/image: missing, expected a text/],
   },
   {
     name: 'an image without tag',
@@ -73,7 +73,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     reason: 'a pod would be refused',
     text: `${IMAGE}imagePullSecrets: [a, a]\nclusters: [{ name: a, imagePullSecrets: [A_b] }]\n`,
     wanted: [
-      /imagePullSecrets: names one Secret twice, wanted each once/,
+      /imagePullSecrets: names one Secret twice, expected each once/,
       /clusters\[0\].imagePullSecrets\[0\]: .*lower-case letters/,
     ],
   },
@@ -99,7 +99,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'hosted without management',
     reason: 'nobody would reconcile it',
     text: cluster('kind: hosted'),
-    wanted: [/management: missing, wanted the cluster that runs its control plane/],
+    wanted: [/management: missing, expected the cluster that runs its control plane/],
   },
   {
     name: 'management of a stand-alone cluster',
@@ -111,7 +111,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'upstream shape in git',
     reason: 'its hash is not known there',
     text: section('agent: { shape: upstream }'),
-    wanted: [/agent\.shape: .*wanted delivery "reconciler"/],
+    wanted: [/agent\.shape: .*expected delivery "reconciler"/],
   },
   {
     name: 'a first node of which nobody reports',
@@ -135,13 +135,13 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'two sources',
     reason: 'two writers of one Secret',
     text: section('source: { sops: {}, externalSecret: { store: a, key: b } }'),
-    wanted: [/source: wanted exactly one of externalSecret, sealedSecret, sops/],
+    wanted: [/source: expected exactly one of externalSecret, sealedSecret, sops/],
   },
   {
     name: 'no source',
     reason: 'an empty map says nothing',
     text: section('source: {}'),
-    wanted: [/wanted exactly one of/],
+    wanted: [/expected exactly one of/],
   },
   {
     name: 'a plain value as sealed',
@@ -161,7 +161,7 @@ export const BAD_FLEETS: readonly BadFleet[] = [
     name: 'a credential in place of a key',
     reason: 'the text of it must not be shown',
     text: section(`source: { externalSecret: { store: ${plantedPassword('store')}, key: 1 } }`),
-    wanted: [/store: .*got a text of \d+ characters/, /key: wanted a text/],
+    wanted: [/store: .*got a text of \d+ characters/, /key: expected a text/],
   },
   {
     name: 'a password in the repository',

@@ -118,7 +118,7 @@ defaults: { systems: { global-pull-secret: { enforce: dney } } }
 clusters: [{ name: a }, { name: b }, { name: c, systems: { global-pull-secret: { agent: {} } } }]
 `);
   assert.deepEqual(found, [
-    'f:3:55 defaults.systems.global-pull-secret.enforce: wanted one of "warn", "deny", "off", got "dney": did you mean "deny"?',
+    'f:3:55 defaults.systems.global-pull-secret.enforce: expected one of "warn", "deny", "off", got "dney": did you mean "deny"?',
   ]);
 });
 

@@ -124,7 +124,7 @@ const BAD: readonly Bad[] = [
     name: "an account beside HyperShift's own kubeconfig",
     reason: 'the guard would name an account that writes nothing',
     input: fleet({}, { hostedCluster: { serviceAccount: OWN_ACCOUNT } }),
-    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" comes with Secret admin-kubeconfig, which is system:admin: wanted reconciler\.kubeconfigSecret/,
+    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler\.kubeconfigSecret/,
   },
   {
     name: 'the same, said by name',
@@ -139,7 +139,7 @@ const BAD: readonly Bad[] = [
     name: 'options that differ between two hosted clusters',
     reason: 'the second would silently get those of the first',
     input: fleet({}, {}, { systems: { 'pull-secret-injection': { evict: true } } }),
-    says: /clusters\[2\]\.systems\.pull-secret-injection\.evict: clusters\[1\] has false, and the reconciler of "hub" serves both with one value: wanted the same, got true/,
+    says: /clusters\[2\]\.systems\.pull-secret-injection\.evict: clusters\[1\] has false, and the reconciler of "hub" serves both with one value: expected the same, got true/,
   },
 ];
 table(test, BAD, ({ input, says }) => {

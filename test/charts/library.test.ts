@@ -22,7 +22,7 @@ const root = new URL('../..', import.meta.url).pathname;
 test('structuralSchema() refuses what the API server would refuse', () => {
   assert.throws(
     () => structuralSchema(z.strictObject({ a: z.union([z.string(), z.int()]) })),
-    /\$\.a uses "anyOf", wanted one type per field/,
+    /\$\.a uses "anyOf", expected one type per field/,
   );
   assert.deepEqual(structuralSchema(z.looseObject({ a: z.string().max(3) })), {
     type: 'object',
@@ -37,7 +37,7 @@ test('crd() wants exactly one stored version', () => {
   const input = { group: 'pullwright.dev', kind: 'X', scope: 'Cluster' } as const;
   assert.throws(
     () => crd({ ...input, versions: [version, { ...version, name: 'v2' }] }),
-    /2 stored versions, wanted 1/,
+    /2 stored versions, expected 1/,
   );
   const annotations = crd({ ...input, versions: [version] }).metadata.annotations;
   assert.equal(annotations?.['kustomize.toolkit.fluxcd.io/prune'], 'disabled');

@@ -56,7 +56,7 @@ test('two Roles of one name in two namespaces have a file each', () => {
 test('the same object twice is refused with both names', () => {
   assert.throws(
     () => renderTree([role('a'), role('a')]),
-    /Cannot write "a\/role-syncer.yaml": Role\/a\/syncer .* and Role\/a\/syncer .* both belong there, wanted one/,
+    /Cannot write "a\/role-syncer.yaml": Role\/a\/syncer .* and Role\/a\/syncer .* both belong there, expected one/,
   );
 });
 

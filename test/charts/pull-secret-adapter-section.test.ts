@@ -103,7 +103,7 @@ test('a flag that would speak in place of the adapter is wrong usage', async () 
     settingsOf(parseFlags(flags, ['--job-env', pair]).flags as Parameters<typeof settingsOf>[0]);
   assert.doesNotThrow(() => read('HTTPS_PROXY=http://proxy.example.com'));
   assert.throws(() => read('TENANT_CHALLENGE='), /the adapter sets "TENANT_CHALLENGE" itself/);
-  assert.throws(() => read('=x'), /wanted NAME=VALUE/);
+  assert.throws(() => read('=x'), /expected NAME=VALUE/);
 });
 
 test('messages of Sentinel are a file of Sentinel alone, which the command reads, and another text is another pod', async () => {
@@ -226,11 +226,11 @@ const BAD: readonly Bad[] = [
   ...(
     [
       [{ rule: 'all' }, /rule[\s\S]*expected one of/],
-      [{ dependencies: ['dns'] }, /says nothing with rule \\"reconcile\\"/],
+      [{ dependencies: ['dns'] }, /has no effect with rule \\"reconcile\\"/],
       [{ rule: 'dependencies', dependencies: [] }, /dependencies/],
-      [{ labels: { tier: "go'ld" } }, /wanted letters/],
-      [{ labels: { 'a=b': 'c' } }, /wanted letters/],
-      [{ eventType: 'a b' }, /wanted letters/],
+      [{ labels: { tier: "go'ld" } }, /expected letters/],
+      [{ labels: { 'a=b': 'c' } }, /expected letters/],
+      [{ eventType: 'a b' }, /expected letters/],
       [{ pollSeconds: 0 }, /pollSeconds/],
       [{ maxAgeSeconds: 5 }, /debounceSeconds \(10\) is longer than maxAgeSeconds \(5\)/],
       [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
@@ -249,10 +249,10 @@ const BAD: readonly Bad[] = [
   ),
   ...(
     [
-      [{ adapterOptions: { replication: 'europe' } }, /wanted automatic/],
+      [{ adapterOptions: { replication: 'europe' } }, /expected automatic/],
       [{ adapterOptions: { tenants: {} } }, /at least one tenant/],
       [{ adapterOptions: { tenants: { a: ['*'] } } }, /tenants/],
-      [{ adapterOptions: { tenantKey: 'spec.owner' } }, /wanted created_by/],
+      [{ adapterOptions: { tenantKey: 'spec.owner' } }, /expected created_by/],
       [{ adapterOptions: { jobTtlSeconds: 5 } }, /jobTtlSeconds/],
       [{ adapterOptions: { jobEnv: { 'a=b': 'c' } } }, /jobEnv/],
       [{ adapterOptions: { jobEnv: { TENANT_CHALLENGE: '' } } }, /adapter sets this variable itself/],
@@ -271,7 +271,7 @@ const BAD: readonly Bad[] = [
     name: 'options of a Sentinel that is not installed',
     reason: 'they would be lost silently',
     section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinelOptions: { rule: 'reconcile' } },
-    says: /wanted sentinel: true/,
+    says: /expected sentinel: true/,
   },
 ];
 table(test, BAD, ({ section, says }) => {

@@ -29,7 +29,7 @@ const BAD: readonly Bad[] = [
     reason: 'a slip',
     args: ['--fleet', '.'],
     code: 1,
-    says: /it is a folder, wanted a file/,
+    says: /it is a folder, expected a file/,
   },
   {
     name: 'a fleet in TypeScript that does not load',
@@ -44,7 +44,7 @@ const BAD: readonly Bad[] = [
     reason: 'forgotten',
     args: ['--fleet', 'empty.ts'],
     code: 1,
-    says: /exports no default, wanted a fleet/,
+    says: /exports no default, expected a fleet/,
     before: () => writeFileSync(join(scratch, 'empty.ts'), 'export const a = 1;\n'),
   },
   {
@@ -92,7 +92,7 @@ const BAD: readonly Bad[] = [
     reason: 'nothing to compare with',
     args: ['--check', '--to', '-'],
     code: 2,
-    says: /wanted a folder/,
+    says: /expected a folder/,
   },
 ];
 

@@ -102,7 +102,7 @@ clusters:
   const webhook = 'systems: { pull-secret-injection: { admission: webhook } }';
   assert.throws(
     () => read(webhook),
-    /clusters\[1\]\.systems\.pull-secret-injection\.certificates: missing, wanted \{kind: service-ca\} on OpenShift/,
+    /clusters\[1\]\.systems\.pull-secret-injection\.certificates: missing, expected \{kind: service-ca\} on OpenShift/,
   );
   read(`kind: hosted, management: hub, ${webhook}`);
 });

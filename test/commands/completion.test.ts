@@ -113,7 +113,7 @@ test('kubectl asks a program of its own', async () => {
 test('another shell is refused by name', async () => {
   const ran = await completion('tcsh');
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /"tcsh": wanted one of bash, zsh, fish, kubectl/);
+  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, kubectl/);
 });
 
 test.run();

@@ -144,7 +144,7 @@ test('a copy of the file of the node stands in for the secrets', async () => {
   rmSync(file);
 });
 
-test('objects of odd shapes are passed over', async () => {
+test('objects of odd shapes are skipped', async () => {
   const file = join(folder, 'odd.yaml');
   const head = (kind: string, name: string) => `kind: ${kind}\nmetadata: {name: ${name}, namespace: odd}\n`;
   const odd = [
@@ -167,7 +167,7 @@ test('wrong use says what is wanted', async () => {
   for (const [args, says] of [
     [[], /name an image/],
     [['r.io//x'], /Cannot read image/],
-    [['nginx', '--pod', 'service/x'], /wanted a name, or a kind/],
+    [['nginx', '--pod', 'service/x'], /expected a name, or a kind/],
     [['nginx', '--output', 'xml'], /must be one of text, json, yaml, mermaid/],
   ] as const) {
     const ran = await explain(...args);

@@ -82,7 +82,7 @@ const ROWS: readonly MirrorsRow[] = [
     ],
   },
   {
-    name: 'an image by tag names the mirror that is passed over, and the set to apply',
+    name: 'an image by tag names the mirror that is skipped, and the set to apply',
     reason: 'the textbook fault of a disconnected cluster',
     objects: [idms('release', 'quay.io/a', 'm.example.com/a')],
     args: ['quay.io/a/x:1', '--for', 'node'],

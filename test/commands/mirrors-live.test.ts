@@ -173,7 +173,7 @@ else {
       cli(...args, ...trust, '--kubeconfig', user.kubeconfig),
     ]);
     assert.match(ran.stdout, /Valid: sha256:/, ran.stderr);
-    assert.match(without.stdout, /Invalid: .*wants a credential/, without.stderr);
+    assert.match(without.stdout, /Invalid: .*asks for a credential/, without.stderr);
     assert.match(without.stderr, /warning: Cannot get "Secret\/openshift-config\/pull-secret"/);
     assert.doesNotMatch(ran.stdout + ran.stderr + without.stdout + without.stderr, new RegExp(AUTH));
   });

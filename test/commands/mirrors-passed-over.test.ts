@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 
-const test = suite('mirrors that are passed over');
+const test = suite('mirrors that are skipped');
 const root = new URL('../..', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-passed-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

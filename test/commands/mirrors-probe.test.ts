@@ -75,7 +75,7 @@ table(
       reason: 'no node sends it to a mirror',
       objects: [MIRRORS, secret('web', 'pull')],
       args: [],
-      says: /Invalid: .*wants a credential/,
+      says: /Invalid: .*asks for a credential/,
     },
   ],
   async ({ objects, args, says }) => {

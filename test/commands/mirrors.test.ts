@@ -67,7 +67,7 @@ table(
       reason: 'wrong usage',
       args: [IMAGE, '--registries-conf', '/nowhere'],
       code: 2,
-      says: /wanted a readable registries\.conf/,
+      says: /expected a readable registries\.conf/,
     },
     {
       name: 'a place without address',

@@ -43,10 +43,10 @@ const rows: readonly Row[] = [
     name: 'a text in place of the list of hosted clusters',
     reason: 'it would be taken for none',
     text: 'systems: { global-pull-secret: { only: clusters/prod } }',
-    error: /systems\.global-pull-secret\.only: wanted a list/,
+    error: /systems\.global-pull-secret\.only: must be a list/,
   },
   { name: 'not YAML', reason: 'a broken ConfigMap', text: 'systems: {', error: /not valid YAML/ },
-  { name: 'a list', reason: 'wrong shape', text: '- a', error: /wanted a map with "systems"/ },
+  { name: 'a list', reason: 'wrong shape', text: '- a', error: /expected a map with "systems"/ },
   {
     name: 'three mistakes',
     reason: 'all at once',

@@ -40,7 +40,7 @@ test('what does not hold is told, in JUnit too', async () => {
   assert.match(ran.stdout, /<testsuites tests="2" failures="2">/);
   assert.match(
     ran.stdout,
-    /name="a &lt;b&gt;">\n {6}<failure message="wanted no credential, found user &quot;me&quot;/,
+    /name="a &lt;b&gt;">\n {6}<failure message="expected no credential, found user &quot;me&quot;/,
   );
 });
 

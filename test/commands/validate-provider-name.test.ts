@@ -19,7 +19,7 @@ test('validate names the path', async () => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /provider\.yaml:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", wanted "cluster".*\[RefusedByDefinition\]/,
+    /provider\.yaml:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", expected "cluster".*\[RefusedByDefinition\]/,
   );
 });
 
@@ -28,7 +28,7 @@ test('reconcile --from has a problem, and says what to do', async () => {
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /terminal RefusedByDefinition: .*metadata\.name is "default", wanted "cluster".*Call it "cluster"/,
+    /terminal RefusedByDefinition: .*metadata\.name is "default", expected "cluster".*Call it "cluster"/,
   );
 });
 

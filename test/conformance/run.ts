@@ -3,7 +3,7 @@
  *
  * Runs every case file `DIR/<folder>/<name>.json` through `suites/<folder>/<name>.ts`, prints one line per suite and the
  * sum. A file without a suite, a case that cannot be read or expects nothing, and a folder without cases are reported and
- * count as failed: nothing is passed over in silence. A case of unknown shape is one failed case; the others run.
+ * count as failed: nothing is skipped in silence. A case of unknown shape is one failed case; the others run.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
   let passed = 0;
   let failed = 0;
   if (names.length === 0) {
-    process.stdout.write(`No case file in ${dir}: wanted <folder>/<name>.json\n`);
+    process.stdout.write(`No case file in ${dir}: expected <folder>/<name>.json\n`);
     failed = 1;
   }
   for (const name of names) {

@@ -94,7 +94,7 @@ test('tenants fill no disk: a full folder takes no new note, and old ones are sw
   await leave(here);
 });
 
-test('what is no note is passed over', async () => {
+test('what is no note is skipped', async () => {
   const here = await place();
   const folder = join(here.node.options.authDir, 'failed');
   mkdirSync(folder);

@@ -42,14 +42,14 @@ const bad: readonly Bad[] = [
     name: 'a text instead of a list',
     reason: 'a dash was forgotten',
     spec: { matchImages: 'docker.io' },
-    says: /spec\.matchImages: it is a text, wanted a list of patterns/,
+    says: /spec\.matchImages: it is a text, expected a list of patterns/,
     isRendered: false,
   },
   {
     name: 'a number among the entries',
     reason: 'YAML takes 5000 for a number',
     spec: { matchImages: ['docker.io', 5000] },
-    says: /spec\.matchImages\[1\]: it is a number, wanted a text/,
+    says: /spec\.matchImages\[1\]: it is a number, expected a text/,
     isRendered: true,
   },
   {
@@ -63,14 +63,14 @@ const bad: readonly Bad[] = [
     name: 'upper case',
     reason: 'the definition takes lower case only',
     spec: { matchImages: ['docker.io', 'Quay.io'] },
-    says: /Quay\.io: wanted a host in lower case/,
+    says: /Quay\.io: must be a host in lower case/,
     isRendered: true,
   },
   {
     name: 'a bracket glob',
     reason: 'the kubelet would take it, the definition does not',
     spec: { matchImages: ['docker.io', 'a[0-9].io'] },
-    says: /a\[0-9\]\.io: wanted a host/,
+    says: /a\[0-9\]\.io: must be a host/,
     isRendered: true,
   },
   {

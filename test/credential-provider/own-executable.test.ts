@@ -182,7 +182,7 @@ test('pools are for stand-alone clusters, and images and options are checked aga
   const faults = (kind: string, executable: { readonly pools?: readonly string[] }): string =>
     JSON.stringify(credentialProviderSystem.check?.({ executable }, { kind } as never));
   assert.match(faults('hosted', { pools: ['worker'] }), /which has no pools/);
-  assert.match(faults('standalone', {}), /wanted the names of pools/);
+  assert.match(faults('standalone', {}), /expected the names of pools/);
   assert.equal(faults('hosted', {}), '[]');
   assert.equal(faults('standalone', { pools: ['worker'] }), '[]');
   for (const executable of [
@@ -191,7 +191,7 @@ test('pools are for stand-alone clusters, and images and options are checked aga
     { image: 'a', x: 1 },
     { image: 'a', settings: { authDir: 'rel' } },
   ])
-    assert.throws(() => parseReconcilerOptions({ executable }), /executable: wanted image/);
+    assert.throws(() => parseReconcilerOptions({ executable }), /executable: must be image/);
 });
 
 test('the section refuses paths that a list or a unit would read as something else', () => {

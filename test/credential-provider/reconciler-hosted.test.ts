@@ -239,7 +239,7 @@ const bad: readonly Bad[] = [
     name: 'clusters is a list',
     reason: 'wrong shape',
     raw: { clusters: [] },
-    says: /clusters: wanted a map by/,
+    says: /clusters: must be a map by/,
   },
   {
     name: 'name without a namespace',
@@ -251,7 +251,7 @@ const bad: readonly Bad[] = [
     name: 'wrong option of one cluster',
     reason: 'its place is named',
     raw: { clusters: { 'a/b': { mode: 'mine' } } },
-    says: /clusters\.a\/b\.mode: wanted auto, own or observe/,
+    says: /clusters\.a\/b\.mode: must be auto, own or observe/,
   },
   {
     name: 'clusters within clusters',

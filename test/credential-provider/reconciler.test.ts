@@ -28,7 +28,7 @@ test('an object under another name, which no API server takes, is a problem besi
         [
           'RefusedByDefinition',
           'terminal',
-          'Cannot apply "CRIOCredentialProviderConfig/default": metadata.name is "default", wanted "cluster": the API server refuses every other name',
+          'Cannot apply "CRIOCredentialProviderConfig/default": metadata.name is "default", expected "cluster": the API server refuses every other name',
         ],
       ],
     );
@@ -221,7 +221,7 @@ test('alone in a folder, it is ours to judge, again when our own status is in it
 test('options that do not exist are named', () => {
   assert.throws(
     () => parseReconcilerOptions({ mode: 'mine', colour: 1 }),
-    /colour: no such option.*mode: wanted auto, own or observe/,
+    /colour: no such option.*mode: must be auto, own or observe/,
   );
 });
 

@@ -203,7 +203,7 @@ test('a prefix of slashes alone stays and matches nothing', () => {
   assert.equal(findRegistry(registries, IMAGE), undefined);
 });
 
-test('a folder called like a drop-in is passed over', () => {
+test('a folder called like a drop-in is skipped', () => {
   const node = makeNode({ registriesConf: '', dropins: { '20.conf': '# here' } });
   try {
     mkdirSync(join(node.folder, 'registries.conf.d', '10.conf'));

@@ -226,7 +226,7 @@ const rows: readonly Row[] = [
     reason: 'its values were not wrapped',
     parser: 'objects to validate',
     text: object('v2 Secret', { data: { '.dockerconfigjson': plantedPassword('version') } }),
-    says: /is no version of a Secret, wanted "v1"/,
+    says: /is no version of a Secret, expected "v1"/,
   },
   {
     name: 'two pull secrets of a group of their own',

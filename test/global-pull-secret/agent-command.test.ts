@@ -150,7 +150,7 @@ test('--once writes, and a second time finds nothing to do', async () => {
   );
 });
 
-test('a journal of a later version, or a torn one, is started anew and nothing is lost', async () => {
+test('a journal of a later version, or a torn one, is started again and nothing is lost', async () => {
   const { mount, flags, file } = place('journal');
   mount.swap(NEW);
   const run = async (): Promise<ProcessResult> =>
@@ -160,7 +160,7 @@ test('a journal of a later version, or a torn one, is started anew and nothing i
     writeFileSync(join(file, '../.pullwright/journal.json'), text);
     const ran = await run();
     assert.equal(ran.code, 0, ran.stderr);
-    assert.match(ran.stderr, /The journal cannot be read and is started anew/);
+    assert.match(ran.stderr, /The journal cannot be read and is started again/);
     assert.equal(readFileSync(file, 'utf8'), NEW);
   }
 });

@@ -122,19 +122,19 @@ table(
       name: 'auths as a list',
       reason: 'Go refuses the whole file',
       text: '{"auths":[]}',
-      says: /"auths" as an array, wanted an object$/,
+      says: /"auths" as an array, expected an object$/,
     },
     {
       name: 'nothing but an entry as text',
       reason: 'nothing is left to write',
       text: `{"auths":{"a":"${planted}"}}`,
-      says: /entry "a" is a text, wanted an object$/,
+      says: /entry "a" is a text, expected an object$/,
     },
     {
       name: 'nothing but an auth that is no base64',
       reason: 'the kubelet of 1.36 refuses the whole file',
       text: `{"auths":{"a":{"auth":"${planted}-"}}}`,
-      says: /entry "a" has an "auth" that is not base64 at byte [0-9]+, wanted base64/,
+      says: /entry "a" has an "auth" that is not base64 at byte [0-9]+, expected base64/,
     },
     {
       name: 'a key of a megabyte',
@@ -189,7 +189,7 @@ table(
       reason: 'Go reads names of fields whatever their case',
       text: `{"auths":{${GOOD},"b":{"Auth":5}}}`,
       rest: `{"auths":{${GOOD}}}`,
-      says: /^entry "b" has "auth" as a number, wanted a text$/,
+      says: /^entry "b" has "auth" as a number, expected a text$/,
     },
     {
       name: 'credHelpers as a list',

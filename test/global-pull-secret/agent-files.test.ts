@@ -21,13 +21,13 @@ settledScene(
     const bad: readonly (readonly [string | Uint8Array | undefined, RegExp])[] = [
       [OLD.slice(0, -9), /not JSON/],
       ['{}', /missing 'auths' key/],
-      ['[]', /wanted a JSON object/],
-      [`"${planted}"`, /wanted a JSON object/],
-      [`{"auths":"${planted}"}`, /"auths" as a text, wanted an object/],
-      [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a text, wanted an object/],
+      ['[]', /expected a JSON object/],
+      [`"${planted}"`, /expected a JSON object/],
+      [`{"auths":"${planted}"}`, /"auths" as a text, expected an object/],
+      [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a text, expected an object/],
       [
         `{"auths":{"a.example.com":{"auth":["${planted}"]}}}`,
-        /entry "a.example.com" has "auth" as an array, wanted a text/,
+        /entry "a.example.com" has "auth" as an array, expected a text/,
       ],
       [`{"auths":{"a.example.com":{"auth":"${planted}"}}`, /not JSON/],
       [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /not JSON/],

@@ -127,7 +127,7 @@ settledScene(
     await until('two attempts failed', () => agent.events('restart-failed').length === 2, 15_000);
     assert.match(
       String(agent.events('restart-failed')[0]?.['error']),
-      /it is (failed|inactive) \(\w+\) after the job, wanted active/,
+      /it is (failed|inactive) \(\w+\) after the job, expected active/,
     );
     node.machine.behave('works');
     await inSync(agent);

@@ -109,7 +109,7 @@ else {
     }
   });
 
-  test('a secret that is made anew at once costs nobody a credential', async () => {
+  test('a secret that is created again at once costs nobody a credential', async () => {
     await plane.remove(pullSecret('global-pull-secret', NEW));
     await plane.apply(
       pullSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),

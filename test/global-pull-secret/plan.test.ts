@@ -23,7 +23,7 @@ test("a merge that somebody else made stays while the tenant's secret cannot be 
   assert.equal(act('{', merged()), 'keep');
 });
 
-test("a merge of ours is made anew then: the tenant's last good part of it is known", () => {
+test("a merge of ours is created again then: the tenant's last good part of it is known", () => {
   assert.equal(act('{', merged(['tenant.example.com'])), 'write');
 });
 

@@ -21,7 +21,7 @@ table(
   [
     {
       name: 'an auth that is no base64',
-      reason: 'the kubelet of 1.36 gives up the whole file',
+      reason: 'the kubelet of 1.36 discards the whole file',
       text: config({ 'quay.io': auth('quay-2'), 'registry.example.com': { auth: `-${planted}` } }),
       subject: 'registry.example.com Rejected',
     },
@@ -33,7 +33,7 @@ table(
     },
     {
       name: 'credHelpers as a list',
-      reason: 'CRI-O gives up the whole file',
+      reason: 'CRI-O discards the whole file',
       text: JSON.stringify({
         auths: { 'quay.io': auth('quay-2'), 'registry.example.com': auth('example') },
         credHelpers: [],

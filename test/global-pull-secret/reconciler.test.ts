@@ -232,7 +232,7 @@ test('objects that git brought are left to git, whatever the configuration says'
 test('wrong options are all named at once', () => {
   assert.throws(() => reconcilers({ delivery: 'x', platforms: 3, colour: 'red' }), {
     name: 'UsageError',
-    message: /colour: no such option.*platforms: wanted a list.*delivery: wanted one of/,
+    message: /colour: no such option.*platforms: must be a list.*delivery: must be one of/,
   });
 });
 
@@ -253,7 +253,7 @@ test('options of the agent are checked before a DaemonSet has them', () => {
     {
       name: 'UsageError',
       message:
-        /agent\.restart: wanted one of on-change.*agent\.colour: no such option.*agent\.healthPort: wanted.*agent\.image: shape "upstream"/,
+        /agent\.restart: must be one of on-change.*agent\.colour: no such option.*agent\.healthPort: wanted.*agent\.image: shape "upstream"/,
     },
   );
 });

@@ -85,7 +85,7 @@ test('nothing is taken before it is confirmed, and the plan names each object, w
   for (const part of [
     /Secret\/kube-system\/original-pull-secret \(of hosted-cluster-config-operator-manager\) gets the platform's/,
     /Secret\/kube-system\/global-pull-secret \(of [^)]+\) gets the merge/,
-    /DaemonSet\/kube-system\/global-pull-secret-syncer \(of [^)]+\) is deleted and made anew/,
+    /DaemonSet\/kube-system\/global-pull-secret-syncer \(of [^)]+\) is deleted and created again/,
   ])
     assert.match(readiness(one), part);
   assert.equal(codesIn(readiness(one)).split(',').length, 3);

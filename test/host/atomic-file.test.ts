@@ -104,7 +104,7 @@ table(
       reason: 'root must not read or write where somebody else points',
       make: (path) => symlinkSync('/etc/hostname', path),
       code: 'IsSymlink',
-      text: /symbolic link, wanted a regular file \(ELOOP\)/,
+      text: /symbolic link, expected a regular file \(ELOOP\)/,
     },
     {
       name: 'a link that points nowhere',

@@ -15,7 +15,7 @@ const READ = [
   ['0644', 420, 'file modes of MachineConfigs are octal'],
   ['0o644', 420, 'in both spellings'],
   ['08', 8, 'what is not octal after all'],
-  ['1_000', 1000, 'underscores are passed over'],
+  ['1_000', 1000, 'underscores are skipped'],
   ['_1', '_1', 'but not in front'],
   ['0B1', 1, 'binary in upper case'],
   ['12345678.', 12_345_678, 'a number may end with its point'],
@@ -50,7 +50,7 @@ test('parseYaml() takes a file that ends with three dashes, and no second docume
   assert.deepEqual(parseYaml('a: 1\n---\n'), { a: 1 });
   assert.deepEqual(parseYaml('---\na: 1\n...\n---\n# nothing\n'), { a: 1 });
   assert.equal(parseYaml(''), null);
-  assert.throws(() => parseYaml('a: 1\n---\nb: 2\n'), /there are 2 documents, wanted one/);
+  assert.throws(() => parseYaml('a: 1\n---\nb: 2\n'), /there are 2 documents, expected one/);
 });
 
 test('a merged key wins over one that is written before it, as in Go', () => {

@@ -11,7 +11,7 @@ test('a heart that stands still is found within five seconds of its patience', a
   const heart = { at: clock.monotonic(), patienceMs: 90_000 };
   await assert.rejects(watchHeart(heart, clock, new AbortController().signal), {
     code: 'Hung',
-    message: /stood still for 95 s, wanted at most 90 s/,
+    message: /stood still for 95 s, expected at most 90 s/,
   });
 });
 

@@ -87,7 +87,7 @@ const BAD: readonly Bad[] = [
     name: 'no answer saved',
     reason: 'says under which names it looked',
     event: EVENT,
-    says: /wanted cls-1\.json or cluster\.json/,
+    says: /expected cls-1\.json or cluster\.json/,
   },
   {
     name: 'an answer that is no JSON',

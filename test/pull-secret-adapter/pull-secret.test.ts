@@ -121,7 +121,7 @@ const ROWS: readonly Row[] = [
     name: 'entry is a text',
     reason: 'auth at the wrong level',
     text: entry(auth),
-    problem: /^entry "quay.io" is a text, wanted an object$/,
+    problem: /^entry "quay.io" is a text, expected an object$/,
   },
   {
     name: 'auth is not base64',

@@ -130,7 +130,7 @@ test('a profile that cannot be read any more leaves its copies and keeps its nam
   assert.notDeepEqual(revoked.registries('shop', 'reg'), ['quay.io'], 'a revocation removes all the same');
 });
 
-test('a Secret that is made anew without its annotation loses nothing, and gives nothing new', () => {
+test('a Secret that is created again without its annotation loses nothing, and gives nothing new', () => {
   const before = scene([shop, ours, made(quay, 'first')]);
   const fresh = namespace('fresh', { team: 'a' });
   const lost = before.after([made(source('platform/quay', ['new.example'], ''), 'second'), fresh]);

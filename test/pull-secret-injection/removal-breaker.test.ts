@@ -230,36 +230,41 @@ interface OptionCase extends Case {
 table<OptionCase>(
   test,
   [
-    { name: 'no map', reason: 'bad input', removals: 5, text: /removals: wanted a map of share and copies$/ },
+    {
+      name: 'no map',
+      reason: 'bad input',
+      removals: 5,
+      text: /removals: must be a map of share and copies$/,
+    },
     {
       name: 'a list',
       reason: 'bad input',
       removals: [],
-      text: /removals: wanted a map of share and copies$/,
+      text: /removals: must be a map of share and copies$/,
     },
     {
       name: 'a share above one',
       reason: 'bad input',
       removals: { share: 2 },
-      text: /removals: share: wanted a number from 0 to 1$/,
+      text: /removals: share: expected a number from 0 to 1$/,
     },
     {
       name: 'a share that is a text',
       reason: 'bad input',
       removals: { share: '0.5' },
-      text: /removals: share: wanted a number from 0 to 1$/,
+      text: /removals: share: expected a number from 0 to 1$/,
     },
     {
       name: 'half a copy',
       reason: 'bad input',
       removals: { copies: 0.5 },
-      text: /removals: copies: wanted a whole number from 0$/,
+      text: /removals: copies: expected a whole number from 0$/,
     },
     {
       name: 'a slip',
       reason: 'bad input',
       removals: { shares: 0.5 },
-      text: /removals: unknown field "shares", wanted share or copies$/,
+      text: /removals: unknown field "shares", expected share or copies$/,
     },
   ],
   ({ removals, text }) => assert.throws(() => reconcilers({ removals }), text),

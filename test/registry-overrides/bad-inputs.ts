@@ -57,7 +57,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'a source with a digest',
     reason: 'a rule is for repositories',
     object: policy({ source: `quay.io/team/app@sha256:${'a'.repeat(64)}`, mirrors: M }),
-    says: /has a digest: wanted a host with optional port and path/,
+    says: /has a digest: expected a host with optional port and path/,
   },
   {
     name: 'a source with a scheme',
@@ -75,7 +75,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'a wildcard with a path',
     reason: 'no runtime follows it',
     object: policy({ source: '*.quay.io/team', mirrors: M }),
-    says: /is no wildcard: wanted "\*\.example\.com"/,
+    says: /is no wildcard: expected "\*\.example\.com"/,
   },
   {
     name: 'a source with a comma',
@@ -157,13 +157,13 @@ export const BAD_INPUTS: readonly BadInput[] = [
     name: 'an unknown switch',
     reason: 'it is said, and the mirrors stay on',
     annotations: { 'pullwright.dev/registry-overrides': 'maybe' },
-    says: /wanted "on" or "off"/,
+    says: /expected "on" or "off"/,
   },
   {
     name: 'an unknown mode',
     reason: 'it is said, and the configured mode counts',
     annotations: { 'pullwright.dev/registry-overrides-mode': 'mine' },
-    says: /wanted "own", "observe" or "auto"/,
+    says: /expected "own", "observe" or "auto"/,
   },
   {
     name: 'a list of denied sources with empty entries',

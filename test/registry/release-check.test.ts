@@ -124,7 +124,7 @@ test('the example of --help asks the mirrors of the management cluster first', a
 
 test('bad usage', async () => {
   for (const [args, says] of [
-    [[], /wanted one image, or two to compare/],
+    [[], /expected one image, or two to compare/],
     [['a.io/b:1', 'a.io/b:2', '--check'], /Cannot compare two releases with --check/],
     [['a.io/b:1', '--check', '--image-for', 'x'], /Cannot use --check with --image-for/],
     [['a.io/b:1', '--output', 'imageset'], /Cannot print an image set without --check/],

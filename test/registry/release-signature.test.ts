@@ -182,7 +182,7 @@ else {
         reason: 'a private file by mistake',
         args: ['--signature-key', signed],
         code: 2,
-        says: /Cannot read ".*": it is no OpenPGP data, wanted a public key of OpenPGP/,
+        says: /Cannot read ".*": it is no OpenPGP data, expected a public key of OpenPGP/,
       },
     ],
     async ({ args, code, says }) => {

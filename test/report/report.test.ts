@@ -159,7 +159,7 @@ test('says what is different from an earlier report', async () => {
 });
 
 for (const [name, content, wanted] of [
-  ['no JSON', 'kind: Report', /it is not JSON, wanted a report that --output json made/],
+  ['no JSON', 'kind: Report', /it is not JSON, expected a report that --output json made/],
   ['other JSON', '{"version":2}', /Cannot compare with/],
   ['a list', '[]', /Cannot compare with/],
 ] as const)

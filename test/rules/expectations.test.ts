@@ -72,14 +72,14 @@ table(
       reason: 'a part of a name is none',
       image: 'quay.io/a',
       expect: { secret: 'pull-secret' },
-      fails: /wanted Secret "pull-secret", found user "node" by "quay\.io"/,
+      fails: /expected Secret "pull-secret", found user "node" by "quay\.io"/,
     },
     {
       name: 'another user',
       reason: 'told what is there',
       image: 'quay.io/a',
       expect: { username: 'x' },
-      fails: /wanted user "x"/,
+      fails: /expected user "x"/,
     },
     {
       name: 'a mirror',
@@ -110,7 +110,7 @@ table(
       reason: 'a leak',
       image: 'quay.io/a',
       expect: 'denied',
-      fails: /wanted no credential, found user "node"/,
+      fails: /expected no credential, found user "node"/,
     },
     { name: 'a poisoned pod', reason: 'pulls nothing', image: 'quay.io/a', poisoned: true, expect: 'denied' },
     {
@@ -159,13 +159,13 @@ test('a document that is no list of tests says each thing that is wrong with it'
     return read.ok ? [] : read.problems;
   };
   const image = 'quay.io/a';
-  assert.deepEqual(problems({ tests: [] }), ['tests: wanted a list with at least one test']);
-  assert.deepEqual(problems({ tests: 'x' }), ['tests: wanted a list with at least one test']);
+  assert.deepEqual(problems({ tests: [] }), ['tests: must be a list with at least one test']);
+  assert.deepEqual(problems({ tests: 'x' }), ['tests: must be a list with at least one test']);
   assert.deepEqual(problems({ tests: [{ image, expect: { secret: 1 } }] }), [
-    'tests[0].expect.secret: wanted a text',
+    'tests[0].expect.secret: must be a text',
   ]);
   assert.deepEqual(problems({ tests: [{ image, expect: {} }] }), [
-    'tests[0].expect: wanted secret, key or username',
+    'tests[0].expect: must be secret, key or username',
   ]);
   assert.deepEqual(problems({ tests: [{ image, expect: 'denied' }] }), []);
 });

@@ -91,7 +91,7 @@ test('one unreadable secret fails everything, and the finding names entry and pl
   assert.doesNotMatch(JSON.stringify(explained), /hunter-2!/);
 });
 
-test('an unreadable node file is passed over by the kubelet and fails CRI-O at the mirrors', () => {
+test('an unreadable node file is skipped by the kubelet and fails CRI-O at the mirrors', () => {
   const node: AuthSource = {
     name: 'node',
     format: 'config.json',

@@ -77,7 +77,7 @@ table(
       name: 'operator in lower case',
       reason: 'the API server is case-sensitive',
       input: { matchExpressions: [{ key: 'a', operator: 'in', values: ['b'] }] },
-      says: /"in" is not a valid label selector operator: wanted In, NotIn/,
+      says: /"in" is not a valid label selector operator: expected In, NotIn/,
     },
     {
       name: 'In without values',

@@ -28,7 +28,7 @@ export function docBlocks(page: string): readonly DocBlock[] {
 export function docBlock(page: string, heading: string, language: string): string {
   const found = docBlocks(page).filter((block) => block.heading === heading && block.language === language);
   if (found.length !== 1)
-    throw new Error(`${page} has ${found.length} ${language} blocks under "${heading}", wanted one`);
+    throw new Error(`${page} has ${found.length} ${language} blocks under "${heading}", expected one`);
   return found[0]?.text ?? '';
 }
 

@@ -133,7 +133,7 @@ function pullerOf(values: Values, namespace: string): PodPuller {
   const pod = parsePodName(values.pod);
   if (pod === undefined || pod.name === '') {
     throw new UsageError(
-      `Cannot read --pod "${values.pod}": wanted a name, or a kind and a name as in deploy/web`,
+      `Cannot read --pod "${values.pod}": expected a name, or a kind and a name as in deploy/web`,
     );
   }
   return { ...base, pod };
@@ -163,7 +163,7 @@ function imageOf(text: string): ImageReference {
 async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
   if (path === undefined) return undefined;
   const text = await readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a readable docker config`);
+    throw new UsageError(`Cannot read "${path}": expected a readable docker config`);
   });
   return { name: path, format: 'config.json', text: redact(text) };
 }

@@ -20,7 +20,7 @@ export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unkn
  */
 export function parseReconcileConfig(text: string): SystemsConfig {
   const value: unknown = text.trim() === '' ? {} : parseYaml(text);
-  if (!isRecord(value)) throw new UsageError('Cannot read the configuration: wanted a map with "systems"');
+  if (!isRecord(value)) throw new UsageError('Cannot read the configuration: expected a map with "systems"');
   const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
   const systems = value['systems'] ?? allSystems();
   if (!isRecord(systems)) throw new UsageError('Cannot read the configuration: "systems" is no map');
@@ -28,12 +28,12 @@ export function parseReconcileConfig(text: string): SystemsConfig {
     ...wrong.map((key) => `unknown field "${key}"`),
     ...Object.entries(systems).flatMap(([name, options]) => {
       if (!Object.hasOwn(RECONCILERS, name))
-        return [`systems.${name}: no such system, wanted one of ${Object.keys(RECONCILERS).join(', ')}`];
+        return [`systems.${name}: no such system, expected one of ${Object.keys(RECONCILERS).join(', ')}`];
       if (options === false) return [];
-      if (!isRecord(options)) return [`systems.${name}: wanted a map of options or false`];
+      if (!isRecord(options)) return [`systems.${name}: must be a map of options or false`];
       return isNames(options['only'])
         ? []
-        : [`systems.${name}.only: wanted a list of "<namespace>/<name>" of HostedClusters`];
+        : [`systems.${name}.only: must be a list of "<namespace>/<name>" of HostedClusters`];
     }),
   ];
   if (problems.length > 0) throw new UsageError(`Cannot read the configuration: ${problems.join('; ')}`);

@@ -72,13 +72,13 @@ async function keysIn(path: string): Promise<readonly SigningKey[]> {
     if (keys.length > 0) return keys;
   } catch (error) {
     if (!(error instanceof OpenPgpError)) throw error;
-    throw new UsageError(`Cannot read "${path}": ${error.message}, wanted a public key of OpenPGP`);
+    throw new UsageError(`Cannot read "${path}": ${error.message}, expected a public key of OpenPGP`);
   }
-  throw new UsageError(`Cannot read "${path}": it has no RSA key, wanted a public key of OpenPGP`);
+  throw new UsageError(`Cannot read "${path}": it has no RSA key, expected a public key of OpenPGP`);
 }
 
 async function read(path: string): Promise<Uint8Array> {
   return readFile(path).catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a readable file`);
+    throw new UsageError(`Cannot read "${path}": expected a readable file`);
   });
 }

@@ -101,7 +101,7 @@ async function run(
 ): Promise<ExitCode> {
   const [image, other, ...more] = positionals;
   if (image === undefined || more.length > 0)
-    throw new UsageError('Cannot read a release: wanted one image, or two to compare');
+    throw new UsageError('Cannot read a release: expected one image, or two to compare');
   checkUsage(values, other);
   const reader = await openReader(values, io);
   const found = await reader.find(image);
@@ -150,7 +150,7 @@ async function openReader(values: Values, io: CommandIo): Promise<Reader> {
   const registryOverrides = parseOverridesFlag(values['registry-overrides']);
   if (registryOverrides === undefined)
     throw new UsageError(
-      `Cannot read --registry-overrides "${values['registry-overrides']}": wanted source=target pairs`,
+      `Cannot read --registry-overrides "${values['registry-overrides']}": expected source=target pairs`,
     );
   const next = [hostedSecrets(values.cluster)];
   const { cluster, problems } = await readMirrorInput(values, io, RELEASE_KINDS, next);

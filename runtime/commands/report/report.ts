@@ -92,7 +92,7 @@ async function writePage(path: string, report: Report): Promise<void> {
   const { reportHtml } = await import('../../rules/report/html.ts');
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(
-      `Cannot write "${path}": ${codeOf(error)}, wanted a file in a folder that is there`,
+      `Cannot write "${path}": ${codeOf(error)}, expected a file in a folder that is there`,
       {
         code: 'OutputNotWritten',
         disposition: 'terminal',
@@ -108,18 +108,18 @@ function codeOf(error: unknown): string {
 
 async function earlier(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": wanted a report that --output json made`);
+    throw new UsageError(`Cannot read "${path}": expected a report that --output json made`);
   });
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new UsageError(`Cannot read "${path}": it is not JSON, wanted a report that --output json made`);
+    throw new UsageError(`Cannot read "${path}": it is not JSON, expected a report that --output json made`);
   }
 }
 
 function withChanges(report: Report, before: unknown, path: string): Report {
   const changes = reportChanges(before, report);
   if (changes === undefined)
-    throw new UsageError(`Cannot compare with "${path}": wanted a report that --output json made`);
+    throw new UsageError(`Cannot compare with "${path}": expected a report that --output json made`);
   return { ...report, changes };
 }

@@ -47,7 +47,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     return 0;
   }
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
-  if (to === '-' && values.check) throw new UsageError('Cannot check "-": wanted a folder');
+  if (to === '-' && values.check) throw new UsageError('Cannot check "-": expected a folder');
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
   await tellWarnings(fleet, name, io);
   const { tree, clusters } = charts.renderFleet(fleet);
@@ -118,7 +118,7 @@ async function importFleet(name: string, file: string): Promise<unknown> {
     throw cannotRead(name, error instanceof Error ? error.message : 'it does not load', error);
   }
   if (module.default === undefined)
-    throw cannotRead(name, 'it exports no default, wanted a fleet as default export');
+    throw cannotRead(name, 'it exports no default, expected a fleet as default export');
   return module.default;
 }
 
@@ -145,7 +145,7 @@ function onDisk<T>(to: string, work: () => T): T {
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder, wanted a file',
+  EISDIR: 'it is a folder, expected a file',
   ENOTDIR: 'a file stands where a folder is wanted',
   EACCES: 'permission denied',
   EPERM: 'permission denied',

@@ -93,7 +93,7 @@ function secretProblems(object: SecretObject): readonly Judged[] {
 /** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
 function foreignSecret({ apiVersion }: KubeObject): readonly Judged[] {
   if (apiVersion.includes('/')) return [];
-  const message = 'is no version of a Secret, wanted "v1"';
+  const message = 'is no version of a Secret, expected "v1"';
   return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 

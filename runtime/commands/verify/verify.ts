@@ -155,7 +155,7 @@ function settingsOf(values: Values, images: readonly string[]): Settings {
 function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
   const found = /^([^/]+)\/([^/]+)$/.exec(text);
   if (found === null)
-    throw new UsageError(`Cannot read --report "${text}": wanted NAMESPACE/NAME of a CronJob`);
+    throw new UsageError(`Cannot read --report "${text}": expected NAMESPACE/NAME of a CronJob`);
   return { namespace: found[1] ?? '', name: found[2] ?? '' };
 }
 

@@ -23,7 +23,7 @@ export interface WorldOfUse {
   readonly users: readonly ImageInUse[];
   /** What could not be read, and images that are none. */
   readonly problems: readonly string[];
-  /** Mirrors that are passed over, and what to change. */
+  /** Mirrors that are skipped, and what to change. */
   readonly hints: readonly string[];
 }
 

@@ -11,7 +11,7 @@ import { type FailureNote, MOST_NOTES } from '../plugin/failure-note.ts';
 const MOST_BYTES = 16_384;
 const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const;
 
-/** The notes in the folder of auth files, by name of the file; what is none is passed over. */
+/** The notes in the folder of auth files, by name of the file; what is none is skipped. */
 export function readFailures(authDir: string): readonly FailureNote[] {
   const folder = `${authDir}/${NOTES}`;
   return namesIn(folder)

@@ -64,7 +64,7 @@ export interface ParsedArguments {
 
 /**
  * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
- * `--config` over the one at `beside`, if there is one. Arguments that are no flags are passed over, as kubelet configurations
+ * `--config` over the one at `beside`, if there is one. Arguments that are no flags are skipped, as kubelet configurations
  * give them to every provider.
  *
  * @example
@@ -126,7 +126,7 @@ const SWITCHES: readonly string[] = ['check', 'config', 'dry-run', 'output', 've
 
 function outputOf(text: string): 'text' | 'json' {
   if (text === 'text' || text === 'json') return text;
-  throw new UsageError(`Flag "--output" is "${text}": wanted text or json`);
+  throw new UsageError(`Flag "--output" is "${text}": expected text or json`);
 }
 
 const BARE: readonly string[] = ['check', 'dry-run', 'version', 'version-json', 'verbose'];
@@ -151,7 +151,7 @@ function flagsOf(args: readonly string[]): ReadonlyMap<string, string> {
 }
 
 function unknownFlag(name: string): UsageError {
-  return new UsageError(`Unknown flag "--${name}": wanted one of ${[...OPTIONS.keys()].join(', ')}`);
+  return new UsageError(`Unknown flag "--${name}": expected one of ${[...OPTIONS.keys()].join(', ')}`);
 }
 
 function configOf(path: string, text: string): readonly (readonly [string, string])[] {
@@ -163,7 +163,7 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
   }
   if (!isRecord(settings))
     throw new UsageError(
-      `Cannot read the config file "${path}": wanted a JSON object of flag names and values`,
+      `Cannot read the config file "${path}": expected a JSON object of flag names and values`,
     );
   return Object.entries(settings).map(([name, value]) => {
     const texts = (Array.isArray(value) ? value : [value]) as readonly unknown[];

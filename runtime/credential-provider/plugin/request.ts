@@ -22,7 +22,7 @@ const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
 /**
  * Reads the first JSON value of `text`. As the kubelet's own decoders do, field names match in any case, unknown fields and
- * whatever follows the value are passed over.
+ * whatever follows the value are skipped.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export function parseRequest(text: string): ProviderRequest {
 
 function textField(fields: ReadonlyMap<string, unknown>, name: string): string {
   const value = fields.get(name.toLowerCase()) ?? '';
-  if (typeof value !== 'string') throw unreadable(`"${name}" is ${typeof value}, wanted a string`);
+  if (typeof value !== 'string') throw unreadable(`"${name}" is ${typeof value}, expected a string`);
   return value;
 }
 

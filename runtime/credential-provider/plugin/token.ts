@@ -37,7 +37,7 @@ export function pullerOf(token: Redacted<string>): Puller {
   if (typeof namespace !== 'string') throw refused('namespace is not a string object');
   if (namespace.length > 63 || !DNS_LABEL.test(namespace))
     throw refused(
-      `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, wanted a DNS label (RFC 1123)`,
+      `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, expected a DNS label (RFC 1123)`,
     );
   const podUid = fieldIn(own['pod'], 'uid');
   return {

@@ -28,7 +28,7 @@ export interface MatchImagesInput {
  * const object = { apiVersion: 'config.openshift.io/v1', kind: 'CRIOCredentialProviderConfig', metadata: { name: 'cluster' } };
  * const { patterns, faults } = readMatchImages({ ...object, spec: { matchImages: ['docker.io', 7] } });
  * assert.deepEqual(patterns, ['docker.io']);
- * assert.equal(faults[0]?.message, 'it is a number, wanted a text such as docker.io');
+ * assert.equal(faults[0]?.message, 'it is a number, expected a text such as docker.io');
  * ```
  */
 export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
@@ -37,20 +37,20 @@ export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
   if (!Array.isArray(list))
     return {
       patterns: [],
-      faults: [fault('spec.matchImages', `it is ${kindOf(list)}, wanted a list of patterns`)],
+      faults: [fault('spec.matchImages', `it is ${kindOf(list)}, expected a list of patterns`)],
     };
   const patterns = new Set<string>();
   const faults: MatchImageVerdict[] = [];
   for (const [at, entry] of (list as readonly unknown[]).entries()) {
     const place = `spec.matchImages[${at}]`;
     if (typeof entry !== 'string')
-      faults.push(fault(place, `it is ${kindOf(entry)}, wanted a text such as docker.io`));
+      faults.push(fault(place, `it is ${kindOf(entry)}, expected a text such as docker.io`));
     else if (patterns.has(entry)) faults.push(fault(place, `"${entry}" is there before: remove one of them`));
     else if (!isMatchImage(entry))
       faults.push(
         fault(
           entry === '' ? place : entry,
-          'wanted a host in lower case with optional wildcard labels, port and path',
+          'expected a host in lower case with optional wildcard labels, port and path',
         ),
       );
     else patterns.add(entry);

@@ -104,15 +104,15 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
       ? 'mode, platform, secretAnnotation, installer, executable, namespaces or clusters'
       : 'mode, platform, secretAnnotation, installer or executable';
   return [
-    ...Object.keys(others).map((field) => `${prefix}${field}: no such option, wanted ${wanted}`),
+    ...Object.keys(others).map((field) => `${prefix}${field}: no such option, expected ${wanted}`),
     ...(mode === 'auto' || mode === 'own' || mode === 'observe'
       ? []
-      : [`${prefix}mode: wanted auto, own or observe`]),
+      : [`${prefix}mode: must be auto, own or observe`]),
     ...(typeof platform === 'string' && platform !== ''
       ? []
-      : [`${prefix}platform: wanted a platform type such as AWS`]),
+      : [`${prefix}platform: must be a platform type such as AWS`]),
     ...Object.entries({ secretAnnotation, installer }).flatMap(([field, value]) =>
-      typeof value === 'boolean' ? [] : [`${prefix}${field}: wanted true or false`],
+      typeof value === 'boolean' ? [] : [`${prefix}${field}: must be true or false`],
     ),
     ...executableProblems(executable, prefix),
   ];
@@ -121,7 +121,7 @@ function problemsOf(raw: Readonly<Record<string, unknown>>, prefix = ''): readon
 function executableProblems(executable: unknown, prefix: string): readonly string[] {
   if (executable === undefined || isExecutable(executable)) return [];
   return [
-    `${prefix}executable: wanted image (the name of an image) and settings (options of the executable)`,
+    `${prefix}executable: must be image (the name of an image) and settings (options of the executable)`,
   ];
 }
 
@@ -144,26 +144,26 @@ function isExecutable(value: unknown): boolean {
 
 function namespaceProblems(namespaces: unknown): readonly string[] {
   if (namespaces === undefined) return [];
-  if (!isRecord(namespaces)) return ['namespaces: wanted a map by namespace'];
+  if (!isRecord(namespaces)) return ['namespaces: must be a map by namespace'];
   return Object.entries(namespaces).flatMap(([name, one]) => {
     const { serviceAccounts, readReferences } = isRecord(one) ? one : {};
     const isList =
       Array.isArray(serviceAccounts) && serviceAccounts.every((account) => typeof account === 'string');
     return isList && typeof readReferences === 'boolean'
       ? []
-      : [`namespaces.${name}: wanted serviceAccounts (a list of names) and readReferences (true or false)`];
+      : [`namespaces.${name}: must be serviceAccounts (a list of names) and readReferences (true or false)`];
   });
 }
 
 function clusterProblems(clusters: unknown): readonly string[] {
   if (clusters === undefined) return [];
-  if (!isRecord(clusters)) return ['clusters: wanted a map by <namespace>/<name> of HostedClusters'];
+  if (!isRecord(clusters)) return ['clusters: must be a map by <namespace>/<name> of HostedClusters'];
   return Object.entries(clusters).flatMap(([scope, one]) => [
     ...(/^[^/]+\/[^/]+$/.test(scope)
       ? []
       : [`clusters: "${scope}" is no <namespace>/<name> of a HostedCluster`]),
     ...(isRecord(one)
       ? problemsOf(one, `clusters.${scope}.`)
-      : [`clusters.${scope}: wanted a map of options`]),
+      : [`clusters.${scope}: must be a map of options`]),
   ]);
 }

@@ -69,7 +69,7 @@ function fileBeside(path: string, name: string): string | undefined {
 }
 
 function tooLarge(path: string, size: number): PullwrightError {
-  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, wanted at most ${MAX_BYTES}`, {
+  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, expected at most ${MAX_BYTES}`, {
     code: 'SourceInvalid',
   });
 }

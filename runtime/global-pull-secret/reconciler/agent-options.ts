@@ -97,15 +97,15 @@ const FIELDS: { readonly [F in keyof Required<Omit<AgentOptions, 'removals'>>]: 
 /** Takes the options that are as wanted; what is wrong with the others goes to `problems`. */
 export function readAgentOptions(raw: unknown, problems: string[]): Partial<AgentOptions> {
   if (!MAP[0](raw)) {
-    problems.push('agent: wanted a map of options');
+    problems.push('agent: must be a map of options');
     return {};
   }
   const fields = raw as Readonly<Record<string, unknown>>;
   for (const [name, value] of Object.entries(fields)) {
     const wanted = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof typeof FIELDS] : undefined;
     if (wanted === undefined)
-      problems.push(`agent.${name}: no such option, wanted one of ${Object.keys(FIELDS).join(', ')}`);
-    else if (!wanted[0](value)) problems.push(`agent.${name}: wanted ${wanted[1]}`);
+      problems.push(`agent.${name}: no such option, expected one of ${Object.keys(FIELDS).join(', ')}`);
+    else if (!wanted[0](value)) problems.push(`agent.${name}: must be ${wanted[1]}`);
   }
   // Upstream's DaemonSet starts control-plane-operator, which no image of ours holds.
   if (fields['shape'] === 'upstream' && fields['image'] === undefined)

@@ -68,7 +68,7 @@ export function gitVerdicts(
   return [
     says(
       'LeftInGit',
-      'was brought by git, which no longer renders it, so that it never changes: let the GitOps tool prune it, or delete it, and it is made anew',
+      'was brought by git, which no longer renders it, so that it never changes: let the GitOps tool prune it, or delete it, and it is created again',
     ),
   ];
 }

@@ -169,7 +169,7 @@ function typeVerdict(secret: KubeObject): readonly Verdict[] {
       subject: NAMES.additional,
       verdict: 'Warning',
       reason: 'WrongType',
-      message: `the Secret has type "${type}", wanted "${NAMES.secretType}"; its content is used all the same`,
+      message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used all the same`,
     },
   ];
 }

@@ -95,7 +95,7 @@ function makerOf(object: KubeObject): string {
 }
 
 function stepOf({ kind, metadata }: KubeObject): string {
-  if (kind === 'DaemonSet') return 'is deleted and made anew, so that each node changes its agent once';
+  if (kind === 'DaemonSet') return 'is deleted and created again, so that each node changes its agent once';
   return metadata.name === NAMES.global
     ? 'gets the merge, or is deleted while there is nothing to merge'
     : "gets the platform's pull secret";

@@ -111,7 +111,7 @@ async function json(folder: string, first: string, second: string, optional = fa
     }
   }
   if (optional) return undefined;
-  throw failure(`Cannot find the cluster in "${folder}": wanted ${first} or ${second}`);
+  throw failure(`Cannot find the cluster in "${folder}": expected ${first} or ${second}`);
 }
 
 function statusesOf(document: unknown): readonly AdapterStatus[] {

@@ -61,7 +61,7 @@ export function tenancyFault(
   if (tenants === undefined && challenge === 'none') return undefined;
   const { [tenantKey]: tenant } = tenantFields;
   if (tenant === undefined || tenant === '')
-    return `the cluster names no tenant: wanted a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
+    return `the cluster names no tenant: expected a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
   // The project itself is asked by the Job, before anything else is.
   if (tenants === undefined) return undefined;
   const allowed = Object.hasOwn(tenants, tenant) ? (tenants[tenant] ?? []) : [];
@@ -70,5 +70,5 @@ export function tenancyFault(
   );
   return found
     ? undefined
-    : 'spec.gcp.projectId is not among the projects of the tenant: wanted it in the list of tenants';
+    : 'spec.gcp.projectId is not among the projects of the tenant: expected it in the list of tenants';
 }

@@ -22,7 +22,7 @@ export function envChoice<T extends string>(
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const found = values.find((value) => value === given);
-  if (found === undefined) throw wrong(`${name} is not known: wanted ${values.join(' or ')}`);
+  if (found === undefined) throw wrong(`${name} is not known: expected ${values.join(' or ')}`);
   return found;
 }
 
@@ -37,7 +37,7 @@ export function envDurationMs(env: JobEnvironment, name: string, otherwise: numb
   const given = env[name] ?? '';
   if (given === '') return otherwise;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(given);
-  if (match === null) throw wrong(`${name} is no duration: wanted such as 30s`);
+  if (match === null) throw wrong(`${name} is no duration: expected such as 30s`);
   return Number(match[1]) * (match[2] === 'ms' ? 1 : match[2] === 's' ? 1000 : 60_000);
 }
 
@@ -48,7 +48,7 @@ export function policyOf(env: JobEnvironment): RetirementPolicy {
   const destroyAfterSeconds = envNumber(env, 'DESTROY_AFTER_SECONDS', 0);
   const { least, most } = DESTROY_AFTER;
   if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < least || destroyAfterSeconds > most))
-    throw wrong(`DESTROY_AFTER_SECONDS is out of range: wanted 0, or ${least} to ${most}`);
+    throw wrong(`DESTROY_AFTER_SECONDS is out of range: expected 0, or ${least} to ${most}`);
   return {
     keepVersions: envNumber(env, 'KEEP_VERSIONS', 1),
     previousForSeconds:
@@ -81,9 +81,9 @@ export function regionalEndpoint(env: JobEnvironment): string {
 export function locationOf(env: JobEnvironment): string | undefined {
   const given = env['SECRET_LOCATION'] ?? '';
   if (given === '') return undefined;
-  if (!LOCATION.test(given)) throw wrong('SECRET_LOCATION is no location: wanted such as europe-west3');
+  if (!LOCATION.test(given)) throw wrong('SECRET_LOCATION is no location: expected such as europe-west3');
   if ((env['REPLICATION_POLICY'] ?? '') !== '')
-    throw wrong('REPLICATION_POLICY says nothing of a regional secret: wanted it empty with SECRET_LOCATION');
+    throw wrong('REPLICATION_POLICY has no effect on a regional secret: must be empty with SECRET_LOCATION');
   return given;
 }
 
@@ -98,7 +98,7 @@ export function replicationIn(env: JobEnvironment): Replication | undefined {
   if (policy === '' || policy === 'automatic') return { automatic: encryptedBy(key, 'global') };
   const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
   if (locations === undefined) {
-    throw wrong('REPLICATION_POLICY is not known: wanted automatic or user-managed:LOCATION[,LOCATION]');
+    throw wrong('REPLICATION_POLICY is not known: expected automatic or user-managed:LOCATION[,LOCATION]');
   }
   return { userManaged: { replicas: locations.map((one) => ({ location: one, ...encryptedBy(key, one) })) } };
 }

@@ -120,7 +120,7 @@ function placesOf(env: JobEnvironment): readonly Place[] {
   return (given.length > 0 ? given : named).map((text) => {
     const place = readPlace(text);
     if (place === undefined)
-      throw wrong('PLACES holds what is no place: wanted projects/P/secrets/S or namespaces/N/secrets/S');
+      throw wrong('PLACES holds what is no place: expected projects/P/secrets/S or namespaces/N/secrets/S');
     return place;
   });
 }
@@ -148,10 +148,10 @@ function readTask(
   }
   if (missing !== undefined) throw wrong(`missing required environment variable: ${missing}`);
   if (!CLUSTER_ID.test(task.clusterId)) {
-    throw wrong('CLUSTER_ID does not fit the labels of Secret Manager: wanted up to 38 of a-z, 0-9 and -');
+    throw wrong('CLUSTER_ID does not fit the labels of Secret Manager: expected up to 38 of a-z, 0-9 and -');
   }
   if (!/^[A-Za-z0-9_-]{1,255}$/.test(task.secretName)) {
-    throw wrong('SECRET_NAME is no name of a secret: wanted up to 255 of A-Z, a-z, 0-9, _ and -');
+    throw wrong('SECRET_NAME is no name of a secret: expected up to 255 of A-Z, a-z, 0-9, _ and -');
   }
   return { ...task, pullSecret: pullSecret ?? redact('') };
 }

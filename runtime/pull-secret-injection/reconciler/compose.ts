@@ -168,7 +168,7 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
   if (object === undefined || object.type !== SECRET_TYPE)
     return bad(
       'SourceMissing',
-      `does not exist or is not of type ${SECRET_TYPE}; create it, or make it anew in that type`,
+      `does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`,
     );
   const body = object.data?.[DATA_KEY];
   if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);

@@ -31,7 +31,7 @@ export interface ConsentRequest {
 
 /**
  * `granted`: by whom. `revoked`: it was granted to this copy, and its owner took it back. `lost`: it was granted by an annotation,
- * and the Secret was made anew without one. `denied`: nobody granted it.
+ * and the Secret was created again without one. `denied`: nobody granted it.
  */
 export type Consent =
   | { readonly is: 'granted'; readonly by: string }

@@ -150,11 +150,11 @@ function troubleOf(
 }
 
 function missingText(name: string): string {
-  return `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or make it anew in that type`;
+  return `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;
 }
 
 function lostText(name: string): string {
-  return `Secret "${name}" was made anew without the annotation ${GRANT_ANNOTATION}: copies stay as they are and nothing new is given; annotate it again or write a PullSecretGrant beside it, or set the annotation to the empty text to take the copies away`;
+  return `Secret "${name}" was created again without the annotation ${GRANT_ANNOTATION}: copies stay as they are and nothing new is given; annotate it again or write a PullSecretGrant beside it, or set the annotation to the empty text to take the copies away`;
 }
 
 /** The sources whose entries a copy holds. */

@@ -133,7 +133,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
 function checkOption(name: string, value: unknown): void {
   if (!Object.hasOwn(DEFAULT_OPTIONS, name))
     throw new UsageError(
-      `Cannot read systems.${RECONCILER_NAME}: unknown field "${name}", wanted one of ${Object.keys(DEFAULT_OPTIONS).join(', ')}`,
+      `Cannot read systems.${RECONCILER_NAME}: unknown field "${name}", expected one of ${Object.keys(DEFAULT_OPTIONS).join(', ')}`,
     );
   const usual = DEFAULT_OPTIONS[name as keyof InjectionOptions];
   const fits = Array.isArray(usual)
@@ -147,5 +147,5 @@ function checkOption(name: string, value: unknown): void {
       : Array.isArray(usual)
         ? 'a list of texts'
         : `a ${typeof usual}`;
-  throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.${name}: wanted ${wanted}`);
+  throw new UsageError(`Cannot read systems.${RECONCILER_NAME}.${name}: expected ${wanted}`);
 }

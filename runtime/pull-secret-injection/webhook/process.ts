@@ -101,9 +101,9 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
 
 function loggerOf({ logLevel, logFormat }: WebhookProcessOptions, io: ProcessIo): Logger {
   if (!LOG_LEVELS.includes(logLevel as LogLevel))
-    throw new UsageError(`Cannot use --log-level "${logLevel}": wanted one of ${LOG_LEVELS.join(', ')}`);
+    throw new UsageError(`Cannot use --log-level "${logLevel}": expected one of ${LOG_LEVELS.join(', ')}`);
   if (!LOG_FORMATS.includes(logFormat as LogFormat))
-    throw new UsageError(`Cannot use --log-format "${logFormat}": wanted one of ${LOG_FORMATS.join(', ')}`);
+    throw new UsageError(`Cannot use --log-format "${logFormat}": expected one of ${LOG_FORMATS.join(', ')}`);
   return createLogger({
     write: (line) => io.stdout.write(line),
     format: logFormat as LogFormat,

@@ -35,7 +35,7 @@ export function imageHint(image: string): string | undefined {
   if (scheme !== undefined) return `an image has no scheme: write ${image.slice(scheme.length)}`;
   const digest = image.includes('@') ? image.slice(image.indexOf('@') + 1) : undefined;
   if (digest !== undefined && !/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(digest))
-    return 'the digest is cut off or mistyped: wanted sha256: and 64 digits of 0-9 and a-f';
+    return 'the digest is cut off or mistyped: expected sha256: and 64 digits of 0-9 and a-f';
   return HINTS.find(([pattern]) => pattern.test(image))?.[1];
 }
 

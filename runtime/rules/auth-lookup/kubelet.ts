@@ -73,7 +73,7 @@ interface IndexedEntry {
 }
 
 /**
- * Reads all sources. An unreadable node file or plugin answer is passed over, as the kubelet does.
+ * Reads all sources. An unreadable node file or plugin answer is skipped, as the kubelet does.
  *
  * @example
  * ```ts

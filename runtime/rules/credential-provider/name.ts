@@ -16,7 +16,7 @@ import { CREDENTIAL_PROVIDER } from './platform.ts';
  *
  * const object = (name: string) => ({ apiVersion: 'config.openshift.io/v1alpha1', kind: 'CRIOCredentialProviderConfig', metadata: { name } });
  * assert.equal(nameFault(object('cluster')), undefined);
- * assert.deepEqual(nameFault(object('default')), { path: 'metadata.name', message: 'is "default", wanted "cluster": the API server refuses every other name' });
+ * assert.deepEqual(nameFault(object('default')), { path: 'metadata.name', message: 'is "default", expected "cluster": the API server refuses every other name' });
  * ```
  */
 export function nameFault({
@@ -26,6 +26,6 @@ export function nameFault({
   if (metadata.name === wanted) return undefined;
   return {
     path: 'metadata.name',
-    message: `is "${metadata.name}", wanted "${wanted}": the API server refuses every other name`,
+    message: `is "${metadata.name}", expected "${wanted}": the API server refuses every other name`,
   };
 }

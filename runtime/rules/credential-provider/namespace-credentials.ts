@@ -170,7 +170,7 @@ function hostOf(place: string): string {
   return slash === -1 ? place : place.slice(0, slash);
 }
 
-/** The first offer that is a credential; what else is offered is passed over. */
+/** The first offer that is a credential; what else is offered is skipped. */
 function chosenEntry(key: string, offers: readonly Offer[], skipped: string[]): ChosenEntry | undefined {
   let first: { readonly secret: string; readonly credential: RegistryCredential } | undefined;
   const passedOver: string[] = [];

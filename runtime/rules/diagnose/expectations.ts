@@ -54,14 +54,15 @@ export function readExpectations(document: unknown): ReadExpectations {
   const problems: string[] = [];
   const top = record(document, '', problems);
   for (const field of Object.keys(top)) {
-    if (!['from', 'tests'].includes(field)) problems.push(`${field}: is no field, wanted from or tests`);
+    if (!['from', 'tests'].includes(field)) problems.push(`${field}: is no field, expected from or tests`);
   }
   const tests = Array.isArray(top['tests']) ? (top['tests'] as readonly unknown[]) : undefined;
-  if (tests === undefined || tests.length === 0) problems.push('tests: wanted a list with at least one test');
+  if (tests === undefined || tests.length === 0)
+    problems.push('tests: must be a list with at least one test');
   const expectations = (tests ?? []).map((one, index) => readOne(one, `tests[${index}]`, problems));
   const from = top['from'] === undefined ? [] : Array.isArray(top['from']) ? top['from'] : [top['from']];
   if (from.some((dir) => typeof dir !== 'string'))
-    problems.push('from: wanted a folder or a list of folders');
+    problems.push('from: must be a folder or a list of folders');
   return problems.length > 0
     ? { ok: false, problems }
     : { ok: true, expectations, from: from as readonly string[] };
@@ -72,11 +73,11 @@ function readOne(value: unknown, path: string, problems: string[]): Expectation 
   const known: readonly string[] = ['name', 'expect', ...TEXT_FIELDS];
   for (const field of Object.keys(raw)) {
     if (!known.includes(field))
-      problems.push(`${path}.${field}: is no field, wanted one of ${known.join(', ')}`);
+      problems.push(`${path}.${field}: is no field, expected one of ${known.join(', ')}`);
   }
   for (const field of ['name', ...TEXT_FIELDS]) {
     if (raw[field] !== undefined && typeof raw[field] !== 'string')
-      problems.push(`${path}.${field}: wanted a text`);
+      problems.push(`${path}.${field}: must be a text`);
   }
   if (raw['image'] === undefined) problems.push(`${path}.image: is missing`);
   const texts = Object.fromEntries(
@@ -89,17 +90,17 @@ function readOne(value: unknown, path: string, problems: string[]): Expectation 
 function readExpect(value: unknown, path: string, problems: string[]): Expectation['expect'] {
   if (value === 'denied' || value === 'anonymous') return value;
   if (typeof value !== 'object' || value === null) {
-    problems.push(`${path}: wanted denied, anonymous, or an object with secret, key or username`);
+    problems.push(`${path}: must be denied, anonymous, or an object with secret, key or username`);
     return 'denied';
   }
   const raw = record(value, path, problems);
   const known: readonly string[] = EXPECT_FIELDS;
   for (const [field, text] of Object.entries(raw)) {
     if (!known.includes(field))
-      problems.push(`${path}.${field}: is no field, wanted secret, key or username`);
-    else if (typeof text !== 'string') problems.push(`${path}.${field}: wanted a text`);
+      problems.push(`${path}.${field}: is no field, expected secret, key or username`);
+    else if (typeof text !== 'string') problems.push(`${path}.${field}: must be a text`);
   }
-  if (Object.keys(raw).length === 0) problems.push(`${path}: wanted secret, key or username`);
+  if (Object.keys(raw).length === 0) problems.push(`${path}: must be secret, key or username`);
   return raw;
 }
 
@@ -109,7 +110,7 @@ function textOr(value: unknown, other: string): string {
 
 function record(value: unknown, path: string, problems: string[]): Readonly<Record<string, unknown>> {
   if (isRecord(value)) return value;
-  problems.push(`${path === '' ? 'the document' : path}: wanted an object`);
+  problems.push(`${path === '' ? 'the document' : path}: must be an object`);
   return {};
 }
 
@@ -123,10 +124,10 @@ export function judgeExpectation({ at, expect }: Expectation, explanation: Expla
   const found = at === undefined ? foundByKubelet(explanation) : foundAt(explanation, at);
   if (found.what === 'blocked' && expect !== 'denied') return found.why;
   if (expect === 'denied')
-    return found.what === 'entry' ? `wanted no credential, ${described(found)}` : undefined;
+    return found.what === 'entry' ? `expected no credential, ${described(found)}` : undefined;
   if (expect === 'anonymous')
-    return found.what === 'anonymous' ? undefined : `wanted no credential, ${described(found)}`;
-  if (found.what !== 'entry') return `wanted ${JSON.stringify(expect)}, ${described(found)}`;
+    return found.what === 'anonymous' ? undefined : `expected no credential, ${described(found)}`;
+  if (found.what !== 'entry') return `expected ${JSON.stringify(expect)}, ${described(found)}`;
   const differs = differences(expect, found);
   return differs === undefined ? undefined : `${differs}, ${described(found)}`;
 }
@@ -162,10 +163,10 @@ function differences(
 ): string | undefined {
   const names = [found.entry.origin, found.entry.source].filter((name) => name !== undefined);
   if (secret !== undefined && !names.some((name) => name === secret || name.endsWith(`/${secret}`))) {
-    return `wanted Secret "${secret}"`;
+    return `expected Secret "${secret}"`;
   }
-  if (key !== undefined && key !== found.entry.key) return `wanted key "${key}"`;
-  return username !== undefined && username !== found.username ? `wanted user "${username}"` : undefined;
+  if (key !== undefined && key !== found.entry.key) return `expected key "${key}"`;
+  return username !== undefined && username !== found.username ? `expected user "${username}"` : undefined;
 }
 
 function described(found: Found): string {

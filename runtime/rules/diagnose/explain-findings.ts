@@ -64,7 +64,7 @@ function listedSecret({ name, listedBy, state }: ListedSecret): readonly Finding
 const NOT_FOUND = {
   missing: { said: 'does not exist', fix: 'Create Secret "NAME" or take it out of the list' },
   ignored: {
-    said: 'is passed over: it has another type than a pull secret, or no data under the key of its type',
+    said: 'is skipped: it has another type than a pull secret, or no data under the key of its type',
     fix: 'Use type kubernetes.io/dockerconfigjson with the key .dockerconfigjson',
   },
   unknown: {
@@ -81,7 +81,7 @@ function unreadableNode({ node }: ExplainInput): readonly Finding[] {
   return [
     {
       severity: 'error',
-      message: `${node.name} ${unreadableBecause(node)}: the kubelet passes over the whole file, with every credential in it`,
+      message: `${node.name} ${unreadableBecause(node)}: the kubelet ignores the whole file, with every credential in it`,
       fix: 'Fix or remove the entry',
     },
   ];

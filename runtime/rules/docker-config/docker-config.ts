@@ -39,9 +39,9 @@ export interface DockerConfig {
   /** Top-level fields besides `auths`, repeated ones included. */
   readonly fields: Redacted<readonly JsonMember[]>;
   readonly warnings: readonly ConfigWarning[];
-  /** Why the kubelet gives up the whole document, in its words; undefined when it does not. */
+  /** Why the kubelet discards the whole document, in its words; undefined when it does not. */
   readonly kubeletFault: string | undefined;
-  /** Why containers/image gives up the whole document, in its words. */
+  /** Why containers/image discards the whole document, in its words. */
   readonly containersFault: string | undefined;
 }
 
@@ -92,7 +92,7 @@ export function parseDockerConfig(
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
   const positions = positionsOf(plain);
   if (document.kind !== 'object') {
-    const message = `is ${describeKind(document.kind)}, wanted a JSON object`;
+    const message = `is ${describeKind(document.kind)}, expected a JSON object`;
     return unusable('NotAnObject', message, {
       position: positions(document.at),
       ...faults(document, format),
@@ -100,7 +100,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
   }
   const found = entryMembers(document.members, format);
   if (found.wrong !== undefined) {
-    const message = `has "auths" as ${describeKind(found.wrong.kind)}, wanted an object`;
+    const message = `has "auths" as ${describeKind(found.wrong.kind)}, expected an object`;
     const position = positions(found.wrong.at);
     return unusable('AuthsNotAnObject', message, { position, ...faults(document, format) });
   }

@@ -75,11 +75,11 @@ function keyFault(key: RegistryKey): EntryFault | undefined {
 
 function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): EntryFault | undefined {
   if (node.kind !== 'object' && node.kind !== 'null') {
-    return { reason: 'EntryNotObject', message: `is ${describeKind(node.kind)}, wanted an object` };
+    return { reason: 'EntryNotObject', message: `is ${describeKind(node.kind)}, expected an object` };
   }
   const wrong = wrongTextField(node);
   if (wrong !== undefined) {
-    const message = `has "${wrong.field}" as ${describeKind(wrong.kind)}, wanted a text`;
+    const message = `has "${wrong.field}" as ${describeKind(wrong.kind)}, expected a text`;
     return { reason: 'FieldNotText', message };
   }
   if (!kubelet.ok) return authFault(kubelet.goText);
@@ -117,10 +117,10 @@ function authFault(goText: string): EntryFault {
   if (byte === undefined) {
     return {
       reason: 'AuthWithoutColon',
-      message: 'has an "auth" without a colon, wanted base64(user:password)',
+      message: 'has an "auth" without a colon, expected base64(user:password)',
     };
   }
-  const hint = 'wanted base64(user:password) in the standard alphabet, without blanks';
+  const hint = 'expected base64(user:password) in the standard alphabet, without blanks';
   return { reason: 'AuthNotBase64', message: `has an "auth" that is not base64 at byte ${byte}, ${hint}` };
 }
 

@@ -131,7 +131,7 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
 /** A document without an `auths` object. */
 export const AUTHS_MISSING: ConfigProblem = {
   reason: 'AuthsMissing',
-  message: 'has no "auths" object, wanted one entry per registry',
+  message: 'has no "auths" object, expected one entry per registry',
   kubeletFault: undefined,
   containersFault: undefined,
 };

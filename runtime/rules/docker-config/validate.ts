@@ -71,7 +71,7 @@ const BAD_FIELD: ValidationProblem = {
   severity: 'error',
   code: 'FieldInvalid',
   path: 'HttpHeaders',
-  message: 'is no map of texts: the kubelet gives up the whole document',
+  message: 'is no map of texts: the kubelet discards the whole document',
 };
 
 function entryProblems(entry: DockerConfigEntry, path: string): readonly ValidationProblem[] {
@@ -124,7 +124,7 @@ export function validateSecret(secret: SecretObject, wanted = false): readonly V
   const key = typed ?? '.dockerconfigjson';
   const problems: ValidationProblem[] = [];
   if (typed === undefined) {
-    const message = `is "${type}", wanted "kubernetes.io/dockerconfigjson": a pod that lists the Secret passes over it`;
+    const message = `is "${type}", expected "kubernetes.io/dockerconfigjson": a pod that lists the Secret ignores it`;
     problems.push({ severity: 'warning', code: 'WrongType', path: 'type', message });
   }
   const value = secret.data?.[key];

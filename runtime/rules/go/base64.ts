@@ -1,5 +1,5 @@
 /**
- * Base64 as Go's encoding/base64 decodes it: line ends are passed over, superfluous bits of the last character are allowed,
+ * Base64 as Go's encoding/base64 decodes it: line ends are skipped, superfluous bits of the last character are allowed,
  * padding is demanded (`padded`) or refused (`raw`), and an error names the byte that is wrong.
  *
  * Source of the rule: encoding/base64 of Go 1.26, StdEncoding and RawStdEncoding.

@@ -194,7 +194,7 @@ const NAMESPACE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 function orderOf(value: unknown, problems: string[]): number {
   if (value === undefined || value === null) return 0;
   if (Number.isInteger(value) && Math.abs(value as number) <= 1_000_000) return value as number;
-  problems.push('spec.order: wanted a whole number from -1000000 to 1000000');
+  problems.push('spec.order: must be a whole number from -1000000 to 1000000');
   return 0;
 }
 
@@ -226,7 +226,7 @@ function requirementsOf(
 
 function secretsOf(value: unknown, problems: string[]): readonly ProfileSecret[] {
   const entries = listOf(value, 'spec.secrets', MAX_SECRETS, problems);
-  if (entries.length === 0) problems.push('spec.secrets: wanted at least one');
+  if (entries.length === 0) problems.push('spec.secrets: must be at least one');
   const secrets = entries.map((entry, at) => secretOf(recordOf(entry), `spec.secrets[${at}]`, problems));
   for (const name of repeated(secrets.map((secret) => secret.name).filter((one) => one !== '')))
     problems.push(`spec.secrets: "${name}" is there twice`);
@@ -266,7 +266,7 @@ function nameOf(value: unknown, path: string, problems: string[]): string {
 function listOf(value: unknown, path: string, max: number, problems: string[]): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) {
-    problems.push(`${path}: wanted a list`);
+    problems.push(`${path}: must be a list`);
     return [];
   }
   problems.push(...tooMany(value.length, max, path));

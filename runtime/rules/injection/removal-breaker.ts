@@ -59,14 +59,14 @@ export function removalHash({ uid, spec, since }: RemovalIdentity): string {
 export function readRemovalLimits(
   value: unknown,
 ): { readonly ok: true; readonly limits: RemovalLimits } | { readonly ok: false; readonly problem: string } {
-  if (!isRecord(value)) return { ok: false, problem: 'wanted a map of share and copies' };
+  if (!isRecord(value)) return { ok: false, problem: 'expected a map of share and copies' };
   const { share, copies, ...rest } = { ...DEFAULT_REMOVALS, ...value } as Readonly<Record<string, unknown>>;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined)
-    return { ok: false, problem: `unknown field "${unknown}", wanted share or copies` };
+    return { ok: false, problem: `unknown field "${unknown}", expected share or copies` };
   if (typeof share !== 'number' || !(share >= 0 && share <= 1))
-    return { ok: false, problem: 'share: wanted a number from 0 to 1' };
+    return { ok: false, problem: 'share: must be a number from 0 to 1' };
   if (typeof copies !== 'number' || !Number.isInteger(copies) || copies < 0)
-    return { ok: false, problem: 'copies: wanted a whole number from 0' };
+    return { ok: false, problem: 'copies: must be a whole number from 0' };
   return { ok: true, limits: { share, copies } };
 }

@@ -52,7 +52,7 @@ function fieldText(before: KubeObject, desired: KubeObject, field: string): stri
   const isSecret = before.kind === 'Secret' && /^(data|stringData)\b/.test(field);
   const why = isSecret && before['immutable'] === true ? ' because "immutable: true" is set' : '';
   if (isSecret || there === undefined || wanted === undefined) return `${field} cannot be changed${why}`;
-  return `${field} cannot be changed, there is ${shown(there)}, wanted ${shown(wanted)}`;
+  return `${field} cannot be changed, there is ${shown(there)}, expected ${shown(wanted)}`;
 }
 
 function valueAt(object: KubeObject, field: string): unknown {

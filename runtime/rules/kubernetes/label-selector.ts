@@ -106,7 +106,7 @@ function readRequirement(input: unknown): ReadRequirement {
     return 'matchExpressions has an entry without key';
   const { key, operator } = input;
   if (typeof operator !== 'string' || !OPERATORS.includes(operator)) {
-    return `"${typeof operator === 'string' ? operator : JSON.stringify(operator)}" is not a valid label selector operator: wanted ${OPERATORS.join(', ')}`;
+    return `"${typeof operator === 'string' ? operator : JSON.stringify(operator)}" is not a valid label selector operator: expected ${OPERATORS.join(', ')}`;
   }
   const values: unknown = input['values'] ?? [];
   if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) {

@@ -65,7 +65,7 @@ export interface CollectedMirrors {
 }
 
 /**
- * Rules of `objects`; objects of other kinds are passed over. An entry that cannot be used is left out and reported, the
+ * Rules of `objects`; objects of other kinds are skipped. An entry that cannot be used is left out and reported, the
  * others go on.
  *
  * @example
@@ -126,7 +126,7 @@ function readObject(
   if (list === undefined || list === null) return;
   if (!Array.isArray(list)) {
     problems.push(
-      problem('NotAList', origin(`spec.${set.list}`), 'is no list: wanted a list of sources with mirrors'),
+      problem('NotAList', origin(`spec.${set.list}`), 'is no list: expected a list of sources with mirrors'),
     );
     return;
   }

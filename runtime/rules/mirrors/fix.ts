@@ -9,7 +9,7 @@ import type { Resolution, SkippedCandidate } from './mirrors.ts';
 
 export interface MirrorFix {
   readonly code: 'MirrorsServeDigestsOnly' | 'MirrorsServeTagsOnly' | 'RuntimeGivesUp';
-  /** What is wrong, naming the mirror that is passed over. */
+  /** What is wrong, naming the mirror that is skipped. */
   readonly message: string;
   /** What to do, in one sentence. */
   readonly fix: string;
@@ -62,7 +62,7 @@ function tagFix(
 ): MirrorFix {
   const rest = candidates.length === 0 ? 'no place is left' : 'only the source is asked';
   const set = first.origin === undefined ? '' : ` (${first.origin.kind}/${first.origin.name})`;
-  const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is passed over, and ${rest}`;
+  const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is skipped, and ${rest}`;
   const name = image.slice(0, image.lastIndexOf(':'));
   const byDigest =
     digest === undefined
@@ -82,7 +82,7 @@ function digestFix(
   const object = setOf('ImageDigestMirrorSet', 'imageDigestMirrors', 'digests', { rule, passed, first });
   return {
     code: 'MirrorsServeTagsOnly',
-    message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is passed over`,
+    message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is skipped`,
     fix: `Apply ImageDigestMirrorSet/${object.metadata.name}`,
     object,
   };

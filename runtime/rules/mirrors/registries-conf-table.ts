@@ -58,6 +58,6 @@ function lowered(table: Table): Table {
 
 export function mismatch(key: string, wanted: string, found: unknown): PullwrightError {
   return refuse(
-    `toml: incompatible types: ${key} is ${Array.isArray(found) ? 'array' : typeof found}, wanted ${wanted}`,
+    `toml: incompatible types: ${key} is ${Array.isArray(found) ? 'array' : typeof found}, expected ${wanted}`,
   );
 }

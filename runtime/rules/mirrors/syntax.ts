@@ -18,20 +18,21 @@ const MIRROR: RegExp = new RegExp(`^${HOST_TEXT}(?:/${SEGMENT_TEXT})*$`);
 export function sourceProblem(text: string): string | undefined {
   if (!text.startsWith('*')) return mirrorProblem(text);
   if (WILDCARD.test(text)) return undefined;
-  return `"${text}" is no wildcard: wanted "*.example.com", without port or path`;
+  return `"${text}" is no wildcard: expected "*.example.com", without port or path`;
 }
 
 /** What is wrong with `text` as a mirror; `undefined` when nothing is. */
 export function mirrorProblem(text: string): string | undefined {
   if (MIRROR.test(text)) return undefined;
   if (text === '') return 'it is empty';
-  if (/^[a-z]+:\/\//i.test(text)) return `"${text}" has a scheme: wanted a host with optional port and path`;
-  if (text.includes('@')) return `"${text}" has a digest: wanted a host with optional port and path`;
+  if (/^[a-z]+:\/\//i.test(text))
+    return `"${text}" has a scheme: expected a host with optional port and path`;
+  if (text.includes('@')) return `"${text}" has a digest: expected a host with optional port and path`;
   const [host = '', ...path] = text.split('/');
   if (!HOST.test(host))
-    return `"${text}" does not start with a host name: wanted a host with optional port and path`;
+    return `"${text}" does not start with a host name: expected a host with optional port and path`;
   const wrong = path.find((segment) => !SEGMENT.test(segment)) ?? '';
   if (/^[^:]+:[^:]*$/.test(wrong) && wrong === path.at(-1))
-    return `"${text}" has a tag: wanted a host with optional port and path`;
-  return `"${text}" has the path part "${wrong}": wanted lower-case letters and digits, joined by ".", "_", "__" or "-"`;
+    return `"${text}" has a tag: expected a host with optional port and path`;
+  return `"${text}" has the path part "${wrong}": expected lower-case letters and digits, joined by ".", "_", "__" or "-"`;
 }

@@ -76,7 +76,7 @@ export function wildcardFault(source: string, scope: string, origin: RuleOrigin)
 
 export function releaseFault(image: string): RegistriesFault {
   const origin: RuleOrigin = { kind: 'ClusterVersion', name: 'version', path: 'status.desired.image' };
-  const message = `has the release image "${image}": wanted a reference with host, repository and tag or digest`;
+  const message = `has the release image "${image}": expected a reference with host, repository and tag or digest`;
   return { code: 'ReleaseImageInvalid', origin, text: 'error parsing reference of release image', message };
 }
 
@@ -91,7 +91,7 @@ function scopeFaults(
       code: 'ScopeInvalid',
       origin: imageOrigin(`${list}Registries`),
       text: `${head}invalid entry for ${list} registries ${goQuote(scope)}`,
-      message: `has the entry "${scope}": wanted a host with optional port and path, or "*.example.com"`,
+      message: `has the entry "${scope}": expected a host with optional port and path, or "*.example.com"`,
     }));
 }
 

@@ -47,7 +47,7 @@ export const CLUSTER_VERSION = {
 } as const;
 
 /**
- * Takes the input out of the objects of one cluster; other objects are passed over. Objects of one kind come by name, so that
+ * Takes the input out of the objects of one cluster; other objects are skipped. Objects of one kind come by name, so that
  * their order does not matter.
  *
  * @example

@@ -17,7 +17,7 @@ export interface MirrorSetKinds {
 }
 
 /**
- * Gives undefined when the cluster has neither kind. Empty sources and mirrors are passed over, duplicates are kept.
+ * Gives undefined when the cluster has neither kind. Empty sources and mirrors are skipped, duplicates are kept.
  *
  * @example
  * ```ts

@@ -20,7 +20,7 @@ export const NO_OVERRIDES = '=';
 
 /**
  * Reads a value of `OPENSHIFT_IMG_OVERRIDES`. Gives undefined for no value (`""` and `"="`); otherwise a map, which may be
- * empty: pairs without `=` or with an empty side are passed over. Nothing is trimmed, nothing can be escaped.
+ * empty: pairs without `=` or with an empty side are skipped. Nothing is trimmed, nothing can be escaped.
  *
  * @example
  * ```ts

@@ -83,7 +83,7 @@ export function keyProblems(cluster: string, { keys, faults }: ReportKeys): read
         title: 'A pull secret of the nodes cannot be used',
         object: source,
         message: `${source} ${message}`,
-        advice: 'Write the Secret anew; what was good in it stays in use until then',
+        advice: 'Write the Secret again; what was good in it stays in use until then',
       }),
     ),
     ...keys.flatMap((key) =>

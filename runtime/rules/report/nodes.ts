@@ -10,7 +10,7 @@ import type { ReportNodeState, ReportNodes } from './types.ts';
  * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
  * place), or when the DaemonSet counts every node that it wants as ready; else it is not known.
  *
- * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are passed over
+ * @param objects of the cluster; others than Nodes, PullStatuses, Pods and the DaemonSet are skipped
  * @example
  * ```ts
  * import { nodeCoverage } from './nodes.ts';

@@ -31,7 +31,7 @@ export interface Right {
 export const CLUSTER_ADMIN = 'become-cluster-admin';
 
 /**
- * The rights of every account among `objects`: Roles, bindings, ServiceAccounts and admission policies; others are passed over.
+ * The rights of every account among `objects`: Roles, bindings, ServiceAccounts and admission policies; others are skipped.
  *
  * @param isAsked which accounts are of interest; what reaches them through groups counts as theirs
  *

@@ -23,7 +23,7 @@ async function main(): Promise<number> {
   const layout = LAYOUTS.find((name) => name === values.layout);
   const missing = missingNode();
   if (layout === undefined)
-    return refuse(2, `--layout is "${values.layout}": wanted one of ${LAYOUTS.join(', ')}`);
+    return refuse(2, `--layout is "${values.layout}": expected one of ${LAYOUTS.join(', ')}`);
   if (missing !== undefined) return refuse(1, `Cannot start a node: ${missing}`);
   if (values.build) {
     await nodeBinaries();

@@ -47,7 +47,7 @@ function chosen(): readonly Told[] {
     ...told.filter(blocked).slice(0, Math.ceil(cases / 4)),
     ...told.filter(none).slice(0, Math.ceil(cases / 4)),
   ];
-  assert.ok(picked.length >= cases, `${picked.length} questions, wanted ${cases}`);
+  assert.ok(picked.length >= cases, `${picked.length} questions, expected ${cases}`);
   return picked;
 }
 
