@@ -134,7 +134,7 @@ function certificateProblems({
   return [
     {
       path: ['certificates'],
-      text: 'missing, wanted {kind: service-ca} on OpenShift, elsewhere {kind: cert-manager, issuer: {kind, name}} or {kind: manual, caBundle}',
+      text: 'missing, expected {kind: service-ca} on OpenShift, elsewhere {kind: cert-manager, issuer: {kind, name}} or {kind: manual, caBundle}',
     },
   ];
 }

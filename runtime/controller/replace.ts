@@ -47,7 +47,7 @@ export async function replaceObject(
   return { verb: 'replaced', ref };
 }
 
-/** A refusal that no other value and no retry mends. */
+/** A refusal that no other value and no retry fixes. */
 export function isImmutable(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
 }

@@ -81,7 +81,7 @@ export interface Row extends Case {
   readonly broken: string;
   readonly says: RegExp;
   /** Whether the printed YAML alone fixes it. */
-  readonly mends?: true;
+  readonly fixes?: true;
   readonly advice?: RegExp;
 }
 
@@ -100,7 +100,7 @@ export const rows: readonly Row[] = [
     objects: [deployment({ serviceAccountName: 'web' })],
     broken: 'service-account',
     says: /"[a-z0-9-]+\/web" does not exist/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'a Secret that is there and that nobody lists',
@@ -108,7 +108,7 @@ export const rows: readonly Row[] = [
     objects: [account([]), GOOD, deployment({})],
     broken: 'credential',
     says: /Secret "good" of the namespace does/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'a Secret that is not there, beside one that would do',
@@ -116,15 +116,15 @@ export const rows: readonly Row[] = [
     objects: [account(['gone']), GOOD, deployment({})],
     broken: 'secrets-there',
     says: /Secret "gone", listed by ServiceAccount.*does not exist/,
-    mends: true,
+    fixes: true,
   },
   {
     name: "a template whose own list hides the ServiceAccount's",
-    reason: 'the template is mended, for the ServiceAccount no longer counts',
+    reason: 'the template is fixed, for the ServiceAccount no longer counts',
     objects: [account(['good']), GOOD, deployment({ imagePullSecrets: [{ name: 'gone' }] })],
     broken: 'secrets-there',
     says: /listed by Deployment.*does not exist/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'a Secret of the wrong type',
@@ -132,7 +132,7 @@ export const rows: readonly Row[] = [
     objects: [account(['plain']), secret('plain', { 'quay.io/shop': AUTH }, 'Opaque'), GOOD, deployment({})],
     broken: 'secrets-readable',
     says: /"plain".*another type/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'a Secret that the kubelet cannot parse',
@@ -140,7 +140,7 @@ export const rows: readonly Row[] = [
     objects: [account(['broken', 'good']), secret('broken', { 'r.io': '!!' }), GOOD, deployment({})],
     broken: 'secrets-readable',
     says: /one unreadable Secret fails every image/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'an entry for another path of the same host',
@@ -160,7 +160,7 @@ export const rows: readonly Row[] = [
     ],
     broken: 'mirror-credential',
     says: /mirror "m\.io\/shop\/web:1" without a credential/,
-    mends: true,
+    fixes: true,
   },
   {
     name: 'a node whose provider failed for the pod',

@@ -50,7 +50,7 @@ else {
   const firstBroken = ({ links }: Answer) => links.find(({ state }) => state !== 'ok');
   let count = 0;
 
-  table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, mends, advice }) => {
+  table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, fixes, advice }) => {
     count += 1;
     const namespace = `case-${count}`;
     await plane.apply({
@@ -67,7 +67,7 @@ else {
     assert.equal(found.state, 'broken');
     assert.match(found.message, says);
     if (advice !== undefined) assert.match(found.advice ?? '', advice);
-    if (mends !== true) return;
+    if (fixes !== true) return;
     const { stdout: yaml, code } = await doctor(what, namespace, '--output', 'yaml');
     assert.equal(code, 1);
     const file = join(plane.folder, `${namespace}.yaml`);

@@ -253,7 +253,7 @@ test('options of the agent are checked before a DaemonSet has them', () => {
     {
       name: 'UsageError',
       message:
-        /agent\.restart: must be one of on-change.*agent\.colour: no such option.*agent\.healthPort: wanted.*agent\.image: shape "upstream"/,
+        /agent\.restart: must be one of on-change.*agent\.colour: no such option.*agent\.healthPort: must be.*agent\.image: shape "upstream"/,
     },
   );
 });

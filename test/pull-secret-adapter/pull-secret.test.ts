@@ -170,7 +170,7 @@ const ROWS: readonly Row[] = [
     name: 'HttpHeaders of a wrong type',
     reason: 'the kubelet gives up the document',
     text: JSON.stringify({ auths: { 'quay.io': { auth } }, HttpHeaders: [secret] }),
-    problem: /the kubelet gives up/,
+    problem: /the kubelet discards/,
   },
 ];
 

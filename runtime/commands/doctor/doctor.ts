@@ -116,7 +116,7 @@ interface Finding {
 const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
   text: asText,
   json: ({ input, links }) => `${JSON.stringify({ pod: input.pod, links, unread: input.unread }, null, 2)}\n`,
-  yaml: ({ input, links }) => mendingOf(input, links),
+  yaml: ({ input, links }) => fixOf(input, links),
 };
 
 const COLOURS = { ok: 'green', broken: 'red', unknown: 'yellow' } as const;
@@ -130,14 +130,14 @@ function asText({ input, links, paint }: Finding): string {
       `  ${paint(COLOURS[state], state.padEnd(7))}  ${link.padEnd(17)}  ${message}`,
   );
   const advice = broken?.advice === undefined ? [] : ['', broken.advice];
-  const yaml = mendingOf(input, links);
-  const mend = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
-  return `${[paint('bold', input.pod), ...lines, ...advice, ...mend].join('\n')}\n`;
+  const yaml = fixOf(input, links);
+  const fix = yaml === '' ? [] : ['', paint('bold', '# kubectl apply --server-side -f -'), yaml.trimEnd()];
+  return `${[paint('bold', input.pod), ...lines, ...advice, ...fix].join('\n')}\n`;
 }
 
 /** The YAML for the first broken link; when none is, and not all could be read, the rights that are missing. */
-function mendingOf(input: DoctorInput, links: readonly Link[]): string {
+function fixOf(input: DoctorInput, links: readonly Link[]): string {
   const broken = firstBroken(links);
   const rights = broken === undefined && input.unread.length > 0 ? doctorAccess(input.namespace) : [];
-  return (broken?.mend ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+  return (broken?.fix ?? rights).map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
 }

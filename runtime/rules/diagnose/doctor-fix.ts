@@ -7,11 +7,11 @@ import type { DoctorInput, Link } from './doctor-types.ts';
  * Takes `bad` out of the list of Secrets and puts `good` in: in the template when it has a list of its own, which hides that of
  * the ServiceAccount, else in the ServiceAccount.
  */
-export function mendAccount(
+export function fixAccount(
   input: DoctorInput,
   bad: string | undefined,
   good: string | undefined,
-): Pick<Link, 'mend' | 'advice'> {
+): Pick<Link, 'fix' | 'advice'> {
   const { account, namespace, ownList, isPod, template } = input;
   const listed = input.images[0]?.explanation?.secrets.map(({ name }) => name) ?? [];
   const names = [
@@ -26,9 +26,9 @@ export function mendAccount(
   const { apiVersion, kind, metadata } = template;
   const place = { name: metadata.name, namespace };
   if (ownList)
-    return { mend: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
+    return { fix: [{ apiVersion, kind, metadata: place, spec: inTemplate(kind, { imagePullSecrets }) }] };
   return {
-    mend: [
+    fix: [
       {
         apiVersion: 'v1',
         kind: 'ServiceAccount',
@@ -46,7 +46,7 @@ function inTemplate(kind: string, spec: object): object {
 }
 
 /** Lets the credential provider serve the images, and read the Secrets of the namespace. */
-export function mendProvider(
+export function fixProvider(
   { namespace, images, account }: DoctorInput,
   { matchImages, mayRead }: { readonly matchImages: readonly string[]; readonly mayRead: boolean },
 ): readonly KubeObject[] {

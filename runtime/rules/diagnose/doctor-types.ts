@@ -72,7 +72,7 @@ export interface Link {
   readonly state: 'ok' | 'broken' | 'unknown';
   readonly message: string;
   /** To be applied with `kubectl apply --server-side`. */
-  readonly mend?: readonly KubeObject[];
+  readonly fix?: readonly KubeObject[];
   /** What else to do, in one sentence. */
   readonly advice?: string;
   /** What it is about, by which pods that fail alike are found: a host, a Secret, a profile, a node. */

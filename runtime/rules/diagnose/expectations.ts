@@ -46,7 +46,7 @@ const EXPECT_FIELDS = ['secret', 'key', 'username'] as const;
  * const read = readExpectations({ tests: [{ image: 'nginx', expect: 'anonymous' }, { expect: { sekret: 'a' } }] });
  * assert.deepEqual(!read.ok && read.problems, [
  *   'tests[1].image: is missing',
- *   'tests[1].expect.sekret: is no field, wanted secret, key or username',
+ *   'tests[1].expect.sekret: is no field, expected secret, key or username',
  * ]);
  * ```
  */

@@ -29,7 +29,7 @@ export interface ExplainedPlace {
   readonly crio: Sent;
 }
 
-/** Something to know or to mend. */
+/** Something to know or to fix. */
 export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
   readonly message: string;

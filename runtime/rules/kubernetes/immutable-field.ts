@@ -24,7 +24,7 @@ export function isReplaceable({ kind }: Pick<KubeObject, 'kind'>): boolean {
  *
  * const secret = (type: string) => ({ apiVersion: 'v1', kind: 'Secret', type, metadata: { namespace: 'web', name: 'pull' } });
  * assert.deepEqual(immutableText(secret('Opaque'), secret('kubernetes.io/dockerconfigjson'), ['type']), {
- *   message: 'Cannot change "Secret/web/pull" in place: type cannot be changed, there is "Opaque", wanted "kubernetes.io/dockerconfigjson"',
+ *   message: 'Cannot change "Secret/web/pull" in place: type cannot be changed, there is "Opaque", expected "kubernetes.io/dockerconfigjson"',
  *   hint: 'Keep what you need of it, then: kubectl -n web delete secret pull',
  * });
  * ```

@@ -61,7 +61,7 @@ export function podProblems(
       object: input.pod,
       message: broken.message,
       ...(broken.advice === undefined ? {} : { advice: broken.advice }),
-      ...fixOf(broken.mend ?? [], toYaml),
+      ...fixOf(broken.fix ?? [], toYaml),
       ...(image === undefined ? {} : { pull: pullId(cluster, input.pod, image.text) }),
     },
   ];
