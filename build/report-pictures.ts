@@ -36,7 +36,7 @@ for (const { name, theme, width, height, hash } of PICTURES) {
   const path = `${folder}/${name}.png`;
   await page.screenshot({ path });
   const { size } = statSync(path);
-  if (size > MOST_BYTES) throw new Error(`${path} has ${size} bytes: wanted at most ${MOST_BYTES}`);
+  if (size > MOST_BYTES) throw new Error(`${path} has ${size} bytes: expected at most ${MOST_BYTES}`);
   process.stdout.write(`${path}: ${size} bytes\n`);
 }
 await browser.close();

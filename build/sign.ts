@@ -94,7 +94,7 @@ export function signingKey(pem: string, passphrase?: string): KeyObject {
     );
   }
   if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
-    throw badKey(`it is ${key.asymmetricKeyType ?? 'something else'}: wanted ECDSA on the curve P-256`);
+    throw badKey(`it is ${key.asymmetricKeyType ?? 'something else'}: expected ECDSA on the curve P-256`);
   return key;
 }
 

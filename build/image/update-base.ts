@@ -116,7 +116,7 @@ function main(): number {
   const packages = newest();
   if (packages.length < PACKAGES.length * ARCHITECTURES.length - 1)
     throw new PullwrightError(
-      `Debian's lists have ${packages.length} packages for the base of the image: wanted ${PACKAGES.join(', ')} for ${ARCHITECTURES.join(', ')}`,
+      `Debian's lists have ${packages.length} packages for the base of the image: expected ${PACKAGES.join(', ')} for ${ARCHITECTURES.join(', ')}`,
       { code: 'BaseIncomplete', hint: 'Is the release still on the mirror?' },
     );
   if (JSON.stringify(packages) === JSON.stringify(old.packages)) {

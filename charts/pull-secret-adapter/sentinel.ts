@@ -93,7 +93,7 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
   })
   .refine((one) => one.rule !== 'dependencies' || one.messageDecision === undefined, {
     path: ['messageDecision'],
-    error: 'says when an event is sent, and so does rule "dependencies": wanted one of them',
+    error: 'says when an event is sent, and so does rule "dependencies": expected one of them',
   })
   .superRefine((one, context) => {
     const messages = messagesOf(one);

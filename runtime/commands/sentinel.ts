@@ -125,12 +125,14 @@ async function messagesOf(path: string | undefined, rule: SentinelSettings['rule
     messages = readMessages(parseYaml(await readFile(path, 'utf8')));
   } catch (error) {
     const why =
-      error instanceof TypeError ? error.message : 'wanted YAML with message_decision, message_data, or both';
+      error instanceof TypeError
+        ? error.message
+        : 'expected YAML with message_decision, message_data, or both';
     throw new UsageError(`Cannot use the messages in "${path}": ${why}`);
   }
   if (messages.decide !== undefined && rule === 'dependencies')
     throw new UsageError(
-      'Cannot use message_decision with --rule dependencies: both say when an event is sent, wanted one of them',
+      'Cannot use message_decision with --rule dependencies: both say when an event is sent, expected one of them',
     );
   return messages;
 }

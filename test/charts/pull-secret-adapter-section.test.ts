@@ -237,7 +237,7 @@ const BAD: readonly Bad[] = [
       [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
       [{ messageDecision: { result: 'resource.' } }, /messageDecision[\s\S]*message_decision\.result: /],
       [{ messageData: { name: 'resource.name' } }, /messageData[\s\S]*has no \\"id\\"/],
-      [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /wanted one of them/],
+      [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /expected one of them/],
     ] as const
   ).map(
     ([sentinelOptions, says]): Bad => ({

@@ -108,7 +108,10 @@ scene(test, `${KILLS} kills, seed ${SEED}`, async (node) => {
     const ofContent = starts.filter((one) => one === digestOf(content)).length;
     // A kill costs one restart too many at most, and none where nothing had been written.
     const most = done.wrote ? 2 : 1;
-    assert.ok(ofContent <= most, `${ofContent} starts with one content, wanted ${most} at most: ${context}`);
+    assert.ok(
+      ofContent <= most,
+      `${ofContent} starts with one content, expected ${most} at most: ${context}`,
+    );
     count.startedTwice += Number(ofContent === 2);
   }
   process.stdout.write(`${JSON.stringify(count)}\n`);

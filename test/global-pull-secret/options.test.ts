@@ -13,9 +13,9 @@ interface Row extends Case {
 
 const row = (field: string, value: unknown, wanted?: string): Row => ({
   name: `${field}: ${JSON.stringify(value)}`,
-  reason: wanted === undefined ? 'it is as Kubernetes or the agent takes it' : `wanted ${wanted}`,
+  reason: wanted === undefined ? 'it is as Kubernetes or the agent takes it' : `it must be ${wanted}`,
   agent: { [field]: value },
-  ...(wanted === undefined ? {} : { wanted: `agent.${field}: wanted ${wanted}` }),
+  ...(wanted === undefined ? {} : { wanted: `agent.${field}: must be ${wanted}` }),
 });
 
 const FLAG = 'true or false';
@@ -72,7 +72,7 @@ const ROWS: readonly Row[] = [
     name: 'an option that there is not',
     reason: 'a typing error would be a default',
     agent: { restarts: 'never' },
-    wanted: 'agent.restarts: no such option, wanted one of image, ',
+    wanted: 'agent.restarts: no such option, expected one of image, ',
   },
   {
     name: 'a name that every object has',
@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
     agent: { shape: 'upstream' },
     wanted: 'agent.image: shape "upstream" needs the image of HyperShift',
   },
-  { name: 'a list', reason: 'wrong shape', agent: [], wanted: 'agent: wanted a map of options' },
+  { name: 'a list', reason: 'wrong shape', agent: [], wanted: 'agent: must be a map of options' },
 ];
 
 table(test, ROWS, ({ agent, wanted }) => {
@@ -124,11 +124,11 @@ test('a canary is one pool, or one for each value of a label', () => {
 test('all mistakes are named at once, those of a single cluster too', () => {
   assert.throws(
     () => parseOptions({ mode: 'take', removals: { share: 2 }, agent: { restart: 'x', watch: 1 } }),
-    /agent\.restart: .*; agent\.watch: .*; mode: wanted one of auto, own, observe; removals\.share: wanted a number from 0 to 1$/,
+    /agent\.restart: .*; agent\.watch: .*; mode: must be one of auto, own, observe; removals\.share: must be a number from 0 to 1$/,
   );
   assert.throws(
     () => parseOptions({ clusters: { 'clusters/a': { agent: { report: 'x' } } } }),
-    /agent\.report: wanted true or false/,
+    /agent\.report: must be true or false/,
   );
 });
 

@@ -98,7 +98,7 @@ function heldOf(
   return seen ?? (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
 }
 
-/** The copy that held a removal is gone, or was made anew without what it held; and there is no merge that has it. */
+/** The copy that held a removal is gone, or was created again without what it held; and there is no merge that has it. */
 function keepsNothing({ copy, lastText }: PlatformInput): boolean {
   if (copy === undefined) return lastText === undefined;
   return plainText(copy, NAMES.judgedKey) === UNJUDGED;

@@ -69,9 +69,9 @@ export function celCompiler({ variables, condition }: CelNames): CelCompiler {
 }
 
 function compile(environment: Environment, expression: string): CelProgram {
-  if (expression.trim() === '') throw new CelError('it is empty: wanted an expression of CEL');
+  if (expression.trim() === '') throw new CelError('it is empty: expected an expression of CEL');
   if (expression.length > MAX_TEXT)
-    throw new CelError(`it has ${expression.length} characters: wanted at most ${MAX_TEXT}`);
+    throw new CelError(`it has ${expression.length} characters: expected at most ${MAX_TEXT}`);
   const parsed = attempt(() => environment.parse(expression));
   const bound = new Set<string>();
   const names = new Set<string>();
@@ -125,7 +125,7 @@ function examine(node: ASTNode, state: Examination): void {
 function examineCall(name: string, given: readonly ASTNode[], state: Examination): void {
   if (!FUNCTIONS.has(name)) throw new CelError(`the function "${onOneLine(name)}" is not known here`);
   const depth = state.depth + (COMPREHENSIONS.has(name) ? 1 : 0);
-  if (depth > 1) throw new CelError(`"${name}" stands inside another comprehension: wanted one at a time`);
+  if (depth > 1) throw new CelError(`"${name}" stands inside another comprehension: expected one at a time`);
   const [first] = given;
   if (COMPREHENSIONS.has(name) && first?.op === 'id') state.bound.add(first.args);
   for (const child of given) examine(child, { ...state, depth });

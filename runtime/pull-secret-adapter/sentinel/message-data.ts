@@ -58,13 +58,13 @@ export function messageData(definition: DataNode): MessageData {
     fields += 1;
     if (fields > MAX_FIELDS || depth > MAX_DEPTH)
       throw new TypeError(
-        `message_data is too large: wanted at most ${MAX_FIELDS} fields, ${MAX_DEPTH} deep`,
+        `message_data is too large: expected at most ${MAX_FIELDS} fields, ${MAX_DEPTH} deep`,
       );
     if (typeof value === 'number' || typeof value === 'boolean') return { literal: value };
     if (isRecord(value)) return { children: map(value, path, depth + 1) };
     if (typeof value !== 'string')
       throw new TypeError(
-        `${path} is ${value === null ? 'empty' : 'a list'}: wanted an expression of CEL, or a map`,
+        `${path} is ${value === null ? 'empty' : 'a list'}: expected an expression of CEL, or a map`,
       );
     try {
       return { program: compile(value) };

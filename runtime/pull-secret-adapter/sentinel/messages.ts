@@ -33,7 +33,7 @@ export interface Messages {
 /** Without such a file. */
 export const DEFAULT_MESSAGES: Messages = { data: messageData(DEFAULT_MESSAGE_DATA) };
 
-const KEPT_NAME = 'message_decision.params has a name that CEL keeps for itself: wanted another';
+const KEPT_NAME = 'message_decision.params has a name that CEL keeps for itself: expected another';
 const MAX_PARAMETERS = 50;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 const OWN_NAMES: ReadonlySet<string> = new Set(['resource', 'now', 'reason', 'condition']);
@@ -67,13 +67,13 @@ const NO_CONDITION = { status: '', observed_generation: 0n, last_updated_time: '
  */
 export function readMessages(value: unknown): Messages {
   if (!isRecord(value))
-    throw new TypeError('It is not a map: wanted message_decision, message_data, or both');
+    throw new TypeError('It is not a map: expected message_decision, message_data, or both');
   const { message_decision: decision, message_data: given, ...others } = value;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw new TypeError(`"${unknown}" is not known: wanted message_decision and message_data`);
+    throw new TypeError(`"${unknown}" is not known: expected message_decision and message_data`);
   if (decision === undefined && given === undefined)
-    throw new TypeError('It says nothing: wanted message_decision, message_data, or both');
+    throw new TypeError('It says nothing: expected message_decision, message_data, or both');
   if (given !== undefined && !(isRecord(given) && Object.hasOwn(given, 'id')))
     throw new TypeError('message_data has no "id": an event that names no cluster is a dead letter');
   const data = messageData((given as DataNode | undefined) ?? DEFAULT_MESSAGE_DATA);
@@ -81,22 +81,22 @@ export function readMessages(value: unknown): Messages {
 }
 
 function readDecision(value: unknown): NonNullable<Messages['decide']> {
-  if (!isRecord(value)) throw new TypeError('message_decision is not a map: wanted params and result');
+  if (!isRecord(value)) throw new TypeError('message_decision is not a map: expected params and result');
   const { params = {}, result, ...others } = value;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw new TypeError(`message_decision.${unknown} is not known: wanted params and result`);
+    throw new TypeError(`message_decision.${unknown} is not known: expected params and result`);
   if (!isRecord(params))
-    throw new TypeError('message_decision.params is not a map: wanted names to expressions');
+    throw new TypeError('message_decision.params is not a map: expected names to expressions');
   const names = Object.keys(params);
   if (names.length > MAX_PARAMETERS)
     throw new TypeError(
-      `message_decision.params has ${names.length} entries: wanted at most ${MAX_PARAMETERS}`,
+      `message_decision.params has ${names.length} entries: expected at most ${MAX_PARAMETERS}`,
     );
   const wrong = names.find((name) => !NAME.test(name) || OWN_NAMES.has(name));
   if (wrong !== undefined)
     throw new TypeError(
-      `message_decision.params has the name "${wrong}": wanted letters, digits and "_", and none of ${[...OWN_NAMES].join(', ')}`,
+      `message_decision.params has the name "${wrong}": expected letters, digits and "_", and none of ${[...OWN_NAMES].join(', ')}`,
     );
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
   let known: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
@@ -106,7 +106,7 @@ function readDecision(value: unknown): NonNullable<Messages['decide']> {
   );
   const outcome = compiled(compile, 'result', result);
   if (!['bool', 'dyn'].includes(outcome.type))
-    throw new TypeError(`message_decision.result is of type ${outcome.type}: wanted bool`);
+    throw new TypeError(`message_decision.result is of type ${outcome.type}: expected bool`);
   return (resource, now) => {
     known = conditionsOf(resource);
     return verdictOf(programs, outcome, resource, now);
@@ -130,7 +130,7 @@ function decisionCompiler(
 
 function compiled(compile: CelCompiler, place: string, expression: unknown): CelProgram {
   if (typeof expression !== 'string')
-    throw new TypeError(`message_decision.${place} is no text: wanted an expression of CEL`);
+    throw new TypeError(`message_decision.${place} is no text: expected an expression of CEL`);
   try {
     return compile(expression);
   } catch (error) {
