@@ -98,7 +98,7 @@ function checkShape(
 function checkCanary({ agent = {}, canary }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
   if (canary === undefined || reports(agent)) return [];
   return [
-    { path: ['canary'], text: 'nobody knows what became of the first node: wanted agents that report' },
+    { path: ['canary'], text: 'nobody knows what became of the first node: expected agents that report' },
   ];
 }
 

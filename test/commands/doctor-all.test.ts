@@ -68,7 +68,7 @@ interface Answer {
     readonly pods: number;
     readonly namespaces: readonly string[];
     readonly message: string;
-    readonly mend: readonly { readonly kind: string; readonly metadata: { readonly namespace?: string } }[];
+    readonly fix: readonly { readonly kind: string; readonly metadata: { readonly namespace?: string } }[];
   }[];
 }
 const causesOf = async (...args: readonly string[]): Promise<Answer['causes']> => {
@@ -106,7 +106,7 @@ test('pods of several namespaces that fail alike are one cause; one that runs is
     ],
   );
   assert.deepEqual(
-    causes[0]?.mend.map(({ kind, metadata }) => `${kind}/${metadata.namespace}`),
+    causes[0]?.fix.map(({ kind, metadata }) => `${kind}/${metadata.namespace}`),
     ['ServiceAccount/shop'],
     'what can be fixed by YAML is in it, once',
   );
@@ -266,7 +266,7 @@ table(
     { name: 'a pod too', reason: 'which is meant', args: ['web', '--all'], says: /--all examines every pod/ },
     { name: '-A alone', reason: 'one pod has one', args: ['-A'], says: /--all-namespaces goes with --all/ },
     { name: '-A and -n', reason: 'not both', args: ['--all', '-A', '-n', 'x'], says: /exclude each other/ },
-    { name: 'neither', reason: 'nothing is named', args: [], says: /wanted one pod, .*or --all/ },
+    { name: 'neither', reason: 'nothing is named', args: [], says: /expected one pod, .*or --all/ },
   ] satisfies readonly (Case & { args: readonly string[]; says: RegExp })[],
   async ({ args, says }) => {
     const ran = await doctor(...args, '--from', scene);

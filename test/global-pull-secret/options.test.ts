@@ -106,10 +106,10 @@ table(test, ROWS, ({ agent, wanted }) => {
 });
 
 const CANARIES: readonly (readonly [options: object, wanted: RegExp])[] = [
-  [{ canary: true }, /canary: wanted a map of poolLabel$/],
-  [{ canary: { poolLabel: '' } }, /canary\.poolLabel: wanted the key of a label$/],
-  [{ canary: { pool: 'a' } }, /canary\.pool: no such option, wanted poolLabel$/],
-  [{ canary: {}, agent: { report: false } }, /canary: wanted agent\.report, by which it is known/],
+  [{ canary: true }, /canary: must be a map of poolLabel$/],
+  [{ canary: { poolLabel: '' } }, /canary\.poolLabel: must be the key of a label$/],
+  [{ canary: { pool: 'a' } }, /canary\.pool: no such option, expected poolLabel$/],
+  [{ canary: {}, agent: { report: false } }, /canary: must be agent\.report, by which it is known/],
 ];
 for (const [options, wanted] of CANARIES)
   test(JSON.stringify(options), () =>

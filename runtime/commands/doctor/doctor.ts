@@ -66,7 +66,7 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
   if (flags.all || flags['all-namespaces']) return examineAll(flags, args, io);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
-    throw new UsageError('Cannot examine: wanted one pod, or a kind and a name as in deploy/web, or --all');
+    throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
   needFolderForCluster(flags);
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };

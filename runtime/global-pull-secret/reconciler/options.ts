@@ -56,7 +56,7 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
   const choice = <T extends string>(field: string, allowed: readonly T[], fallback: T): T => {
     const value = raw[field] ?? fallback;
     if (allowed.includes(value as T)) return value as T;
-    problems.push(`${field}: wanted one of ${allowed.join(', ')}`);
+    problems.push(`${field}: must be one of ${allowed.join(', ')}`);
     return fallback;
   };
   for (const field of Object.keys(raw)) {
@@ -74,12 +74,12 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
       ].includes(field)
     )
       problems.push(
-        `${field}: no such option, wanted delivery, mode, platforms, nodes, enforce, removals, canary, agent or clusters`,
+        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, canary, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
   if (!Array.isArray(platforms) || platforms.some((one) => typeof one !== 'string'))
-    problems.push('platforms: wanted a list of names');
+    problems.push('platforms: must be a list of names');
   const agent = readAgentOptions(raw['agent'] ?? {}, problems);
   const options: GlobalPullSecretOptions = {
     delivery: choice('delivery', ['reconciler', 'gitops'], 'reconciler'),
@@ -117,12 +117,12 @@ function removals(
   const value = raw['removals'];
   if (value === undefined) return {};
   if (!isRecord(value)) {
-    problems.push('removals: wanted a map of share and delay');
+    problems.push('removals: must be a map of share and delay');
     return {};
   }
   const { share, delay, ...rest } = value;
   for (const unknown of Object.keys(rest))
-    problems.push(`removals.${unknown}: no such option, wanted share or delay`);
+    problems.push(`removals.${unknown}: no such option, expected share or delay`);
   return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
 }
 
@@ -134,17 +134,17 @@ function canary(
   const value = raw['canary'];
   if (value === undefined) return {};
   if (!isRecord(value)) {
-    problems.push('canary: wanted a map of poolLabel');
+    problems.push('canary: must be a map of poolLabel');
     return {};
   }
   const { poolLabel, ...rest } = value;
   for (const unknown of Object.keys(rest))
-    problems.push(`canary.${unknown}: no such option, wanted poolLabel`);
+    problems.push(`canary.${unknown}: no such option, expected poolLabel`);
   if (isRecord(raw['agent']) && raw['agent']['report'] === false)
-    problems.push('canary: wanted agent.report, by which it is known what became of the first node');
+    problems.push('canary: must be agent.report, by which it is known what became of the first node');
   if (poolLabel === undefined) return { canary: {} };
   if (typeof poolLabel === 'string' && poolLabel !== '') return { canary: { poolLabel } };
-  problems.push('canary.poolLabel: wanted the key of a label');
+  problems.push('canary.poolLabel: must be the key of a label');
   return {};
 }
 
@@ -157,14 +157,14 @@ function removalsOfAgent({
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {
   if (typeof share === 'number' && share >= 0 && share <= 1) return { share };
-  if (share !== undefined) problems.push('removals.share: wanted a number from 0 to 1');
+  if (share !== undefined) problems.push('removals.share: must be a number from 0 to 1');
   return {};
 }
 
 function delayOf(delay: unknown, problems: string[]): Pick<RemovalOptions, 'delayMs'> {
   const nanoseconds = typeof delay === 'string' ? parseGoDuration(delay) : undefined;
   if (nanoseconds !== undefined && nanoseconds >= 0) return { delayMs: nanoseconds / 1e6 };
-  if (delay !== undefined) problems.push('removals.delay: wanted a duration, such as 24h');
+  if (delay !== undefined) problems.push('removals.delay: must be a duration, such as 24h');
   return {};
 }
 
@@ -176,7 +176,7 @@ function parseClusters(
   if (clusters === undefined) return undefined;
   if (!isRecord(clusters))
     throw new UsageError(
-      'Cannot use the options of global-pull-secret: clusters: wanted a map by namespace/name',
+      'Cannot use the options of global-pull-secret: clusters: expected a map by namespace/name',
     );
   return new Map(
     Object.entries(clusters as Readonly<Record<string, object>>).map(([scope, own]) => [

@@ -1,7 +1,7 @@
 /** What breaks each link of the chain from an image to its credential, and what fixes it. */
 
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
-import { mendAccount, mendProvider } from './doctor-fix.ts';
+import { fixAccount, fixProvider } from './doctor-fix.ts';
 import type { DoctorInput, Fault, LinkName } from './doctor-types.ts';
 import type { Explanation } from './explain.ts';
 import type { PullComplaint } from './pull-complaint.ts';
@@ -70,7 +70,7 @@ function passedOver(input: DoctorInput): Fault | undefined {
       about: hostOf(repository),
       message,
       advice: fix,
-      ...(object === undefined ? {} : { mend: [object] }),
+      ...(object === undefined ? {} : { fix: [object] }),
     };
   }
   return undefined;
@@ -81,7 +81,7 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | und
   return {
     about: account.name,
     message: `ServiceAccount "${namespace}/${account.name}" does not exist: no pod can be made`,
-    mend: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
+    fix: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
   };
 }
 
@@ -110,7 +110,7 @@ function secretMissing(input: DoctorInput): Fault | undefined {
   const about = missing.name;
   if (better === undefined)
     return { about, message, advice: `Create it, or bring it here by a PullSecretProfile` };
-  return { about, message, ...mendAccount(input, missing.name, better) };
+  return { about, message, ...fixAccount(input, missing.name, better) };
 }
 
 /** Another credential may do: then a Secret that is missing stands in nobody's way. */
@@ -128,19 +128,19 @@ function secretUnreadable(input: DoctorInput): Fault | undefined {
   if (blocked !== undefined) {
     const name = blocked.source.split('/').at(-1) ?? '';
     const message = `${blocked.source} ${blocked.why}: one unreadable Secret fails every image of the pod`;
-    return { about: name, message, ...mendAccount(input, name, undefined) };
+    return { about: name, message, ...fixAccount(input, name, undefined) };
   }
   const ignored = first?.secrets.find(({ state }) => state === 'ignored');
   if (ignored === undefined || !isNeeded(input)) return undefined;
   return {
     about: ignored.name,
-    message: `Secret "${ignored.name}", listed by ${ignored.listedBy}, is passed over: it has another type than a pull secret, or no data under the key of its type`,
-    ...mendAccount(input, ignored.name, input.images.flatMap(({ elsewhere }) => elsewhere)[0]),
+    message: `Secret "${ignored.name}", listed by ${ignored.listedBy}, is skipped: it has another type than a pull secret, or no data under the key of its type`,
+    ...fixAccount(input, ignored.name, input.images.flatMap(({ elsewhere }) => elsewhere)[0]),
     ...(input.images.some(({ elsewhere }) => elsewhere.length > 0)
       ? {}
       : {
-          mend: [],
-          advice: 'The type of a Secret cannot be changed: make it anew as kubernetes.io/dockerconfigjson',
+          fix: [],
+          advice: 'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson',
         }),
   };
 }
@@ -162,7 +162,7 @@ function noCredential(input: DoctorInput): Fault | undefined {
       return {
         about,
         message: `${message}; Secret "${better}" of the namespace does`,
-        ...mendAccount(input, undefined, better),
+        ...fixAccount(input, undefined, better),
       };
     const near = explanation.findings.find((one) => one.severity === 'warning' && one.fix !== undefined);
     // A public image needs none: only with a complaint, or with an entry that nearly matches, is it a fault.
@@ -172,7 +172,7 @@ function noCredential(input: DoctorInput): Fault | undefined {
     if (input.complaint?.cause === 'unauthorized' && input.provider.failure === undefined)
       return {
         about,
-        message: `${message}, and the registry wants one`,
+        message: `${message}, and the registry asks for one`,
         advice: 'Add an entry for its host to a Secret of the pod',
       };
   }
@@ -186,11 +186,11 @@ function mirrorBare(input: DoctorInput): Fault | undefined {
   if (mirror === undefined) return undefined;
   const host = hostOf(mirror);
   const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
-  const mend = mendProvider(input, { matchImages, mayRead });
+  const fix = fixProvider(input, { matchImages, mayRead });
   return {
     about: host,
     message: mayRead ? message : `${message}; the credential provider may not read it`,
-    mend,
+    fix,
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
   };
 }
@@ -200,7 +200,7 @@ function providerFailed(input: DoctorInput, failure: string): Fault {
   const { matchImages, mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
-  return { about: failure, message, mend: mendProvider(input, { matchImages, mayRead }) };
+  return { about: failure, message, fix: fixProvider(input, { matchImages, mayRead }) };
 }
 
 function trouble(found: DoctorInput['troubles'][number] | undefined): Fault | undefined {

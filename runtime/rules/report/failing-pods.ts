@@ -26,7 +26,7 @@ export interface PodCause {
   readonly message: string;
   readonly advice?: string;
   /** To be applied with `kubectl apply --server-side`: for all of them, each object once. */
-  readonly mend: readonly KubeObject[];
+  readonly fix: readonly KubeObject[];
 }
 
 const CAUSES: Readonly<Record<PodCause['link'], string>> = {
@@ -94,7 +94,7 @@ function causeOf({
     objects: all.map(({ object }) => object),
     message: broken?.message ?? 'not all could be read',
     ...(broken?.advice === undefined ? {} : { advice: broken.advice }),
-    mend: once(all.flatMap(({ links }) => firstBroken(links)?.mend ?? [])),
+    fix: once(all.flatMap(({ links }) => firstBroken(links)?.fix ?? [])),
   };
 }
 
@@ -114,7 +114,7 @@ function nameOf({ kind, metadata: { namespace, name } }: KubeObject): string {
 
 /** What fixes all causes, each object once. */
 export function fixesOf(causes: readonly PodCause[]): readonly KubeObject[] {
-  return once(causes.flatMap(({ mend }) => mend));
+  return once(causes.flatMap(({ fix }) => fix));
 }
 
 /** How causes are shown. */
@@ -145,7 +145,7 @@ export function renderCauses(
 
 function linesOf(one: PodCause, paint: Paint): readonly string[] {
   const how = one.pods === 0 ? 'no pod is made' : counted(one.pods, 'pod');
-  const fixes = one.mend.length === 0 ? [] : [`-o yaml prints it: ${named(one.mend.map(nameOf))}`];
+  const fixes = one.fix.length === 0 ? [] : [`-o yaml prints it: ${named(one.fix.map(nameOf))}`];
   const advice = one.advice === undefined ? [] : [one.advice];
   const fix = [...fixes, ...advice];
   return [
