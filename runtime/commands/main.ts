@@ -1,9 +1,9 @@
-/** Command line shell: help, version, dispatch, signals, and one place where errors become text and exit codes. */
+/** Command line shell: version, dispatch, signals. */
 import { writeSync } from 'node:fs';
-import { describeError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
-import type { Command, CommandIo, ExitCode } from './command.ts';
+import type { CommandIo, ExitCode } from './command.ts';
 import { forPeople } from './people.ts';
+import { isBrokenPipe, runCommand } from './run-command.ts';
 import { COMMANDS } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
@@ -33,41 +33,6 @@ function joined([first, second, ...rest]: readonly string[]): readonly string[] 
   const both = `${first}-${second}`;
   const isCommand = Object.hasOwn(COMMANDS, first) && Object.hasOwn(COMMANDS, both);
   return isCommand ? [both, ...rest] : [first, second, ...rest];
-}
-
-async function runCommand(command: Command, args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
-  if (own.includes('--help') || own.includes('-h')) {
-    const { helpText } = await import('./flags/help.ts');
-    io.stdout.write(`${helpText(await command.spec())}\n`);
-    return 0;
-  }
-  try {
-    return await command.run(args, io);
-  } catch (error) {
-    return reportFailure(error, command, io);
-  }
-}
-
-function reportFailure(error: unknown, command: Command, io: CommandIo): ExitCode {
-  if (isBrokenPipe(error)) return 0;
-  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
-  if (!(error instanceof UsageError)) return 1;
-  io.stderr.write(`Run "pullwright ${command.name} --help" for usage\n`);
-  return 2;
-}
-
-/** Node's permission model says what it denied in fields, not in words. */
-function deniedAccess(error: unknown): string | undefined {
-  const denied = [error, error instanceof Error ? error.cause : undefined].find(
-    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
-  ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
-  if (denied === undefined) return undefined;
-  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/cli.md lists for this command`;
-}
-
-function isBrokenPipe(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
 /** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */

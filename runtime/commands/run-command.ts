@@ -1,0 +1,44 @@
+/** Runs one command with its arguments: help, and the one place where errors become text and exit codes. */
+import { describeError, UsageError } from '../rules/errors.ts';
+import type { Command, CommandIo, ExitCode } from './command.ts';
+
+/** Runs it. What it throws goes to stderr in one sentence. */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  io: CommandIo,
+): Promise<ExitCode> {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
+  if (own.includes('--help') || own.includes('-h')) {
+    const { helpText } = await import('./flags/help.ts');
+    io.stdout.write(`${helpText(await command.spec())}\n`);
+    return 0;
+  }
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    return reportFailure(error, command, io);
+  }
+}
+
+function reportFailure(error: unknown, command: Command, io: CommandIo): ExitCode {
+  if (isBrokenPipe(error)) return 0;
+  io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
+  if (!(error instanceof UsageError)) return 1;
+  io.stderr.write(`Run "pullwright ${command.name} --help" for usage\n`);
+  return 2;
+}
+
+/** Node's permission model says what it denied in fields, not in words. */
+function deniedAccess(error: unknown): string | undefined {
+  const denied = [error, error instanceof Error ? error.cause : undefined].find(
+    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
+  ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
+  if (denied === undefined) return undefined;
+  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/cli.md lists for this command`;
+}
+
+/** Whether who reads has gone, which is no failure. */
+export function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+}

@@ -1,0 +1,2 @@
+/** Styles are given to the bundler. */
+declare module '*.css';

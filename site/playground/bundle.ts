@@ -1,0 +1,121 @@
+/** Makes the playground: one page that holds its script, its worker, its style and the examples, so that it has nothing to ask for. */
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { build, type Plugin } from 'esbuild';
+import { PAGE_SCRIPT, PAGE_STYLE } from '../../runtime/rules/report/page.ts';
+import { sourceHash } from '../policy.ts';
+import type { HeldFile } from './messages.ts';
+
+const HERE = import.meta.dirname;
+const ROOT = resolve(HERE, '../..');
+
+/** What Node gives the program, and what takes its place. A module that is not listed ends the build, as does a name that is not there. */
+const IN_PAGE: readonly (readonly [RegExp, string])[] = [
+  [/^node:fs(\/promises)?$/, 'node/fs.ts'],
+  [/^node:path$/, 'node/path.ts'],
+  [/^node:crypto$/, 'node/crypto.ts'],
+  [/^node:util$/, 'node/util.ts'],
+  [/^node:zlib$/, 'node/zlib.ts'],
+  [/^node:buffer$/, 'node/buffer.ts'],
+  [/^node:timers\/promises$|\/http\/addresses\.ts$/, 'node/absent.ts'],
+  [/^cdk8s$|^constructs$/, 'node/absent.ts'],
+  [/\/kube\/(http-client|kubeconfig)\.ts$/, 'node/absent.ts'],
+  [/\/registry\/probe\.ts$|\/release\/inputs\.ts$|\/registry-access\.ts$/, 'node/absent.ts'],
+  [/\/reconcile\/live\.ts$|\.\/live\.ts$|\/offline-write\.ts$/, 'node/absent.ts'],
+];
+
+/** Puts the table into force for what is bundled. */
+const inPage: Plugin = {
+  name: 'in-page',
+  setup(bundler) {
+    for (const [filter, file] of IN_PAGE)
+      bundler.onResolve({ filter }, ({ importer }) =>
+        importer.includes('/site/playground/') ? undefined : { path: join(HERE, file) },
+      );
+  },
+};
+
+/** Bundles a file, or a source that stands in a folder, for browsers: one script, with the bytes of Node as `Buffer`. */
+export async function bundleForPage(
+  entry: string | { readonly contents: string; readonly folder: string },
+): Promise<string> {
+  const { outputFiles } = await build({
+    ...(typeof entry === 'string'
+      ? { entryPoints: [entry] }
+      : { stdin: { contents: entry.contents, resolveDir: entry.folder, loader: 'ts' as const } }),
+    absWorkingDir: ROOT,
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    platform: 'browser',
+    target: ['chrome120', 'firefox128', 'safari17'],
+    charset: 'ascii',
+    legalComments: 'none',
+    inject: [join(HERE, 'node/globals.ts')],
+    plugins: [inPage],
+    define: { global: 'globalThis' },
+    tsconfigRaw: {},
+    logLevel: 'silent',
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Folders of `examples/` that the page offers, with what is to be seen in each. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  troubled: 'A fleet in trouble',
+  fleet: 'A fleet with two faults',
+  'credential-provider': 'Credentials of namespaces',
+  'credential-tests': 'A shop and its tests',
+};
+
+/** An example. */
+export interface Example {
+  readonly name: string;
+  readonly title: string;
+  readonly files: readonly HeldFile[];
+}
+
+/** Every example, with its manifests. */
+export function examples(): readonly Example[] {
+  return Object.entries(EXAMPLES).map(([name, title]) => ({
+    name,
+    title,
+    files: globSync(`examples/${name}/**/*.yaml`, { cwd: ROOT })
+      .filter((path) => !path.includes('/manifests/') || name === 'credential-tests')
+      .filter((path) => !path.endsWith('.test.yaml'))
+      .sort()
+      .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') })),
+  }));
+}
+
+/** The page. */
+export async function playgroundPage(): Promise<string> {
+  const [script, worker, style] = await Promise.all([
+    bundleForPage(join(HERE, 'page.ts')),
+    bundleForPage(join(HERE, 'worker.ts')),
+    bundleForPage(join(HERE, 'style.css')),
+  ]);
+  const policy = [
+    "default-src 'none'",
+    // A page of the report stands in a frame, under the same policy as this page.
+    `script-src ${sourceHash(script)} ${sourceHash(PAGE_SCRIPT)}`,
+    `style-src ${sourceHash(style)} ${sourceHash(PAGE_STYLE)}`,
+    'worker-src blob:',
+    'img-src data:',
+    "connect-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return readFileSync(join(HERE, 'page.html'), 'utf8')
+    .replace('%POLICY%', policy)
+    .replace('%STYLE%', () => style)
+    .replace('%EXAMPLES%', () => inert(JSON.stringify(examples())))
+    .replace('%WORKER%', () => inert(JSON.stringify(worker)))
+    .replace('%SCRIPT%', () => script);
+}
+
+/** JSON that cannot end the element in which it stands. */
+function inert(json: string): string {
+  return json.replaceAll('<', '\\u003c');
+}

@@ -1,0 +1,300 @@
+/** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
+import { h, name } from '../../build/report-page/dom.ts';
+import { badge } from '../../build/report-page/verdict.ts';
+import type { Report } from '../../runtime/rules/report/types.ts';
+import { VERDICT_WORDS } from '../../runtime/rules/report/verdict.ts';
+import type { Taken } from './files.ts';
+import type { Answer } from './messages.ts';
+import { painted } from './painted.ts';
+import {
+  ASKINGS,
+  type Asking,
+  commandLine,
+  type Fields,
+  missing,
+  REPORT_FILE,
+  type Subject,
+  workloadsOf,
+} from './questions.ts';
+import { Runner } from './runner.ts';
+
+interface State {
+  readonly runner: Runner;
+  subject: Subject;
+  asking: Asking;
+  fields: Fields;
+}
+
+/** Draws into `view`; `leave` is called when the person wants other files. */
+export async function opened(
+  view: HTMLElement,
+  worker: string,
+  found: Taken,
+  leave: () => void,
+): Promise<void> {
+  const [first] = ASKINGS;
+  if (first === undefined) return;
+  const state: State = {
+    runner: new Runner(worker, found.files),
+    subject: { root: found.root, files: found.files },
+    asking: first,
+    fields: { cluster: '', workload: '', image: '' },
+  };
+  const asked = h('form', { class: 'asked' });
+  const answer = h('section', { id: 'answer', 'aria-live': 'polite', tabindex: -1 });
+  const about = h('p', { class: 'about' });
+  const summary = h('span', {}, `${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}`);
+  const again = async (): Promise<void> => {
+    const said = await run(state, answer);
+    if (state.subject.report === undefined && said?.file !== undefined) {
+      const report = reportIn(said.file);
+      state.subject = { ...state.subject, report };
+      state.fields = firstFields(report);
+      summary.append(` · ${counted(report)}`);
+    }
+  };
+  const choose = (asking: Asking): void => {
+    state.asking = asking;
+    about.replaceChildren(asking.about);
+    for (const tab of tabs.children) {
+      const isChosen = tab.id === `tab-${asking.name}`;
+      tab.setAttribute('aria-selected', String(isChosen));
+      tab.setAttribute('tabindex', isChosen ? '0' : '-1');
+    }
+    drawFields(state, asked, again);
+    void again();
+  };
+  const tabs = tabsOf(choose);
+  asked.addEventListener('submit', (event) => event.preventDefault());
+  const other = (): void => {
+    state.runner.end();
+    leave();
+  };
+  const head = h(
+    'div',
+    { class: 'held' },
+    h('h1', {}, name(found.root), summary),
+    h('button', { type: 'button', click: other }, 'Other files'),
+  );
+  view.replaceChildren(head, ...leftOut(found), tabs, about, asked, answer);
+  choose(first);
+}
+
+function tabsOf(choose: (asking: Asking) => void): HTMLElement {
+  const tab = (asking: Asking): HTMLElement =>
+    h(
+      'button',
+      {
+        type: 'button',
+        role: 'tab',
+        id: `tab-${asking.name}`,
+        'aria-controls': 'answer',
+        click: () => choose(asking),
+      },
+      asking.title,
+    );
+  return h(
+    'div',
+    { class: 'tabs', role: 'tablist', 'aria-label': 'Questions', keydown: onArrow },
+    ASKINGS.map(tab),
+  );
+}
+
+function leftOut({ leftOut: said }: Taken): readonly HTMLElement[] {
+  if (said.length === 0) return [];
+  return [
+    h(
+      'div',
+      { class: 'said-of-files', role: 'status' },
+      said.map((line) => h('p', {}, line)),
+    ),
+  ];
+}
+
+/** Arrows go from tab to tab, as screen readers say they do. */
+function onArrow(event: Event): void {
+  const { key } = event as KeyboardEvent;
+  const step = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0;
+  const tabs = [...(event.currentTarget as HTMLElement).children] as HTMLElement[];
+  const at = tabs.indexOf(event.target as HTMLElement);
+  if (step === 0 || at < 0) return;
+  const next = tabs[(at + step + tabs.length) % tabs.length];
+  next?.focus();
+  next?.click();
+}
+
+async function run(
+  { runner, subject, asking, fields }: State,
+  answer: HTMLElement,
+): Promise<Answer | undefined> {
+  const lacks = missing(asking, fields);
+  if (lacks !== undefined) {
+    answer.replaceChildren(h('p', { class: 'none' }, lacks));
+    return undefined;
+  }
+  const args = asking.args(subject, fields);
+  const isPage = asking.name === 'report';
+  answer.replaceChildren(
+    h(
+      'div',
+      { class: 'working', role: 'status' },
+      'Working …',
+      h('button', { type: 'button', click: () => runner.stop() }, 'Stop'),
+    ),
+  );
+  try {
+    const said = await runner.ask({
+      args,
+      colours: true,
+      columns: columnsIn(answer),
+      ...(isPage ? { read: REPORT_FILE } : {}),
+    });
+    if (said === undefined) answer.replaceChildren(h('p', { class: 'none' }, 'Stopped.'));
+    else answer.replaceChildren(...shown(args, said));
+    return said;
+  } catch (error) {
+    answer.replaceChildren(h('p', { class: 'notes', role: 'alert' }, (error as Error).message));
+    return undefined;
+  }
+}
+
+/** Characters that fit beside each other. */
+function columnsIn(answer: HTMLElement): number {
+  return Math.max(40, Math.floor((answer.clientWidth - 40) / 8));
+}
+
+function shown(
+  args: readonly string[],
+  { code: exit, stdout, stderr, file }: Answer,
+): readonly HTMLElement[] {
+  const line = commandLine(args);
+  const notes = file === undefined ? stderr : stderr.replace(/^Wrote .*\n?/m, '');
+  const said = notes.trim() === '' ? [] : [h('pre', { class: 'notes' }, ...painted(notes.trim()))];
+  if (file !== undefined) return [...said, frame(file), save(file)];
+  return [
+    ...said,
+    h('div', { class: 'line' }, h('code', {}, `$ ${line}`), ended(exit), copyButton(line)),
+    h(
+      'pre',
+      { class: 'out', tabindex: 0, 'aria-label': 'Answer' },
+      ...painted(stdout === '' ? 'No answer.' : stdout),
+    ),
+  ];
+}
+
+function ended(exit: number): HTMLElement {
+  if (exit === 0) return badge('ok', 'exit code 0');
+  return exit === 1 ? badge('broken', 'look here') : badge('unknown', 'not asked well');
+}
+
+/** A frame of its own origin: it may run its own script, and reach nothing of this page. */
+function frame(html: string): HTMLElement {
+  return h('iframe', { title: 'Report', sandbox: 'allow-scripts', srcdoc: html });
+}
+
+function save(html: string): HTMLElement {
+  const get = (): void => {
+    const url = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
+    h('a', { href: url, download: REPORT_FILE }).click();
+    URL.revokeObjectURL(url);
+  };
+  return h('p', {}, h('button', { type: 'button', click: get }, 'Save this report as one file'));
+}
+
+function copyButton(text: string): HTMLElement {
+  const button = h('button', { type: 'button' }, 'Copy');
+  button.addEventListener('click', () => {
+    void navigator.clipboard.writeText(text).then(
+      () => button.replaceChildren('Copied'),
+      () => button.replaceChildren('Select it by hand'),
+    );
+  });
+  return button;
+}
+
+/** The data stands in the page that `report` wrote. */
+function reportIn(html: string): Report {
+  const page = new DOMParser().parseFromString(html, 'text/html');
+  return JSON.parse(page.getElementById('data')?.textContent ?? 'null') as Report;
+}
+
+function counted({ clusters, problems }: Report): string {
+  const broken = problems.filter(({ verdict }) => verdict === 'broken').length;
+  const of = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
+  return `${of} · ${problems.length} ${problems.length === 1 ? 'cause' : 'causes'} of trouble${broken === 0 ? '' : `, ${broken} broken`}`;
+}
+
+function firstFields(report: Report): Fields {
+  const cluster = report.clusters.find(({ pulls }) => pulls.length > 0) ?? report.clusters[0];
+  return fieldsOf(report, cluster?.name ?? '');
+}
+
+function fieldsOf(report: Report | undefined, cluster: string): Fields {
+  const [pull] = workloadsOf(report, cluster);
+  return { cluster, workload: pull?.object ?? '', image: pull?.image ?? '' };
+}
+
+function drawFields(state: State, form: HTMLFormElement, again: () => Promise<void>): void {
+  const { subject, asking } = state;
+  const { report } = subject;
+  const set = (fields: Fields): void => {
+    state.fields = fields;
+    drawFields(state, form, again);
+    void again();
+  };
+  const pulls = workloadsOf(report, state.fields.cluster);
+  const images = [...new Set(report?.clusters.flatMap((one) => one.pulls.map(({ image }) => image)) ?? [])];
+  const parts: HTMLElement[] = [];
+  if (asking.needs.includes('cluster') && (report?.clusters.length ?? 0) > 1)
+    parts.push(
+      choice(
+        'Cluster',
+        state.fields.cluster,
+        report?.clusters.map((one) => [one.name, name(one.name)]) ?? [],
+        (cluster) => set(fieldsOf(report, cluster)),
+      ),
+    );
+  if (asking.needs.includes('workload') && pulls.length > 0)
+    parts.push(
+      choice(
+        'Workload',
+        state.fields.workload,
+        pulls.map((pull) => [pull.object, `${name(pull.object)} · ${VERDICT_WORDS[pull.verdict]}`]),
+        (workload) =>
+          set({
+            ...state.fields,
+            workload,
+            image: pulls.find((pull) => pull.object === workload)?.image ?? '',
+          }),
+      ),
+    );
+  if (asking.needs.includes('image'))
+    parts.push(imageField(state.fields.image, images, (image) => set({ ...state.fields, image })));
+  form.replaceChildren(...parts);
+}
+
+function choice(
+  label: string,
+  value: string,
+  options: readonly (readonly [string, string])[],
+  chosen: (value: string) => void,
+): HTMLElement {
+  const select = h(
+    'select',
+    {},
+    options.map(([one, text]) => h('option', { value: one, selected: one === value }, text)),
+  );
+  select.addEventListener('change', () => chosen(select.value));
+  return h('label', {}, label, select);
+}
+
+function imageField(value: string, images: readonly string[], chosen: (image: string) => void): HTMLElement {
+  const input = h('input', { type: 'text', value, list: 'images', spellcheck: 'false', autocomplete: 'off' });
+  input.addEventListener('change', () => chosen(input.value.trim()));
+  const list = h(
+    'datalist',
+    { id: 'images' },
+    images.map((image) => h('option', { value: image })),
+  );
+  return h('label', {}, 'Image', input, list);
+}

@@ -1,0 +1,137 @@
+/** The playground: takes files, asks the worker, and shows what the program says. Keeps nothing, and asks nobody else. */
+import { h, name } from '../../build/report-page/dom.ts';
+import { chosenFiles, droppedFiles, type GivenFile, take } from './files.ts';
+import type { HeldFile } from './messages.ts';
+import { opened } from './opened.ts';
+
+interface Example {
+  readonly name: string;
+  readonly title: string;
+  readonly files: readonly HeldFile[];
+}
+
+function json<T>(id: string): T {
+  return JSON.parse(document.getElementById(id)?.textContent ?? 'null') as T;
+}
+
+const EXAMPLES = json<readonly Example[]>('examples');
+const WORKER = URL.createObjectURL(new Blob([json<string>('worker')], { type: 'text/javascript' }));
+const view = document.getElementById('view') as HTMLElement;
+
+const DUMP = `kubectl get namespaces,nodes,pods,deployments,statefulsets,daemonsets,jobs,cronjobs,serviceaccounts,secrets,events -A -o yaml > dump.yaml
+# OpenShift, beside it:
+oc get imagedigestmirrorsets,imagetagmirrorsets,images.config,clusterversions -o yaml > mirrors.yaml`;
+
+/** The first page, with what was said of files that could not be taken. */
+function start(said: readonly string[] = []): void {
+  const files = field(false);
+  const folder = field(true);
+  const drop = h(
+    'div',
+    { class: 'drop' },
+    h('p', { class: 'big' }, 'Drop files or a folder here'),
+    h('p', {}, 'Manifests of a cluster or of a git repository: .yaml, .yml, .json'),
+    h(
+      'div',
+      { class: 'picks' },
+      h('button', { type: 'button', class: 'main', click: () => files.click() }, 'Choose files'),
+      h('button', { type: 'button', click: () => folder.click() }, 'Choose a folder'),
+    ),
+    files,
+    folder,
+  );
+  view.replaceChildren(
+    h(
+      'section',
+      { class: 'start' },
+      h('h1', {}, 'Why does it not pull? Drop a dump and see'),
+      h(
+        'p',
+        { class: 'lead' },
+        'Which credential is tried for which image, what stands in the way, and the YAML that fixes it. Worked out in this page: no connection is made, nothing is kept.',
+      ),
+      drop,
+      said.length === 0
+        ? undefined
+        : h(
+            'div',
+            { class: 'said-of-files', role: 'alert' },
+            said.map((line) => h('p', {}, line)),
+          ),
+      h(
+        'div',
+        { class: 'examples' },
+        h('span', { class: 'none' }, 'or look at an example:'),
+        EXAMPLES.map((one) =>
+          h(
+            'button',
+            {
+              type: 'button',
+              click: () => show({ root: `examples/${one.name}`, files: one.files, leftOut: [] }),
+            },
+            one.title,
+          ),
+        ),
+      ),
+      h(
+        'details',
+        { class: 'how' },
+        h('summary', {}, 'How do I make a dump?'),
+        h('pre', { tabindex: 0 }, h('code', {}, DUMP)),
+        h(
+          'p',
+          {},
+          'Passwords in it stay where they are: no answer has a place for one. Files of several clusters go into folders of their own.',
+        ),
+      ),
+    ),
+  );
+}
+
+function field(folder: boolean): HTMLInputElement {
+  const made = h('input', {
+    type: 'file',
+    multiple: true,
+    hidden: true,
+    webkitdirectory: folder,
+    'aria-label': folder ? 'A folder' : 'Files',
+    'data-folder': String(folder),
+  });
+  made.addEventListener('change', () => void taken(chosenFiles(made)));
+  return made;
+}
+
+async function taken(given: readonly GivenFile[]): Promise<void> {
+  const found = await take(given);
+  if (found.files.length > 0) show(found);
+  else if (found.leftOut.length > 0) start(found.leftOut);
+  else start(['There is no file in it: wanted .yaml, .yml or .json.']);
+}
+
+function show(found: Awaited<ReturnType<typeof take>>): void {
+  document.title = `${name(found.root)} · Playground · Pullwright`;
+  void opened(view, WORKER, found, () => {
+    document.title = 'Playground · Pullwright';
+    start();
+  });
+}
+
+/** Anywhere on the page: a drop that misses would make the browser leave it. */
+function listen(): void {
+  const mark = (isOver: boolean): void => {
+    document.querySelector('.drop')?.classList.toggle('over', isOver);
+  };
+  document.addEventListener('dragover', (event) => {
+    event.preventDefault();
+    mark(true);
+  });
+  document.addEventListener('dragleave', () => mark(false));
+  document.addEventListener('drop', (event) => {
+    event.preventDefault();
+    mark(false);
+    if (event.dataTransfer !== null) void droppedFiles(event.dataTransfer).then(taken);
+  });
+}
+
+listen();
+start();

@@ -1,0 +1,122 @@
+/** What can be asked: for each question what it needs to know, and the command line that answers it. */
+import type { Report, ReportPull } from '../../runtime/rules/report/types.ts';
+import type { HeldFile } from './messages.ts';
+
+/** What a person has filled in. */
+export interface Fields {
+  readonly cluster: string;
+  /** `Deployment/shop/web` */
+  readonly workload: string;
+  readonly image: string;
+}
+
+/** What is asked about. */
+export interface Subject {
+  readonly root: string;
+  readonly files: readonly HeldFile[];
+  /** Absent where none could be made. */
+  readonly report?: Report;
+}
+
+/** One question. */
+export interface Asking {
+  readonly name: string;
+  readonly title: string;
+  readonly about: string;
+  readonly needs: readonly (keyof Fields)[];
+  args(subject: Subject, fields: Fields): readonly string[];
+}
+
+/** The page that `report` writes in memory. */
+export const REPORT_FILE = 'report.html';
+
+/** All of them; the first is asked at once. */
+export const ASKINGS: readonly Asking[] = [
+  {
+    name: 'report',
+    title: 'Report',
+    about: 'What is wrong, where, and what to do.',
+    needs: [],
+    args: ({ root }) => ['report', '--from', root, '--html', REPORT_FILE],
+  },
+  {
+    name: 'doctor',
+    title: 'Doctor',
+    about: 'The first thing that stands between a pod and its images, and the YAML that fixes it.',
+    needs: ['cluster', 'workload'],
+    args: (subject, fields) => ['doctor', ...podArgs(fields.workload), ...fromArgs(subject, fields)],
+  },
+  {
+    name: 'explain',
+    title: 'Explain',
+    about:
+      'Which credentials are tried for an image, at which mirror, in which order, and why the others are not.',
+    needs: ['cluster', 'workload', 'image'],
+    args: (subject, fields) => {
+      const [pod = '', ...namespace] = podArgs(fields.workload);
+      const asked = fields.image === '' ? ['--pod', pod] : [fields.image];
+      return ['explain', ...asked, ...namespace, ...fromArgs(subject, fields)];
+    },
+  },
+  {
+    name: 'mirrors',
+    title: 'Mirrors',
+    about: 'Where an image is pulled from, in order, with the mirror set that names each place.',
+    needs: ['cluster', 'image'],
+    args: (subject, fields) => ['mirrors', fields.image, ...fromArgs(subject, fields)],
+  },
+  {
+    name: 'validate',
+    title: 'Validate',
+    about: 'Pull secrets, mirror sets, profiles and fleets, judged before they are applied.',
+    needs: [],
+    args: ({ root, files }) => ['validate', ...(files.length > 1 ? [root] : files.map(({ path }) => path))],
+  },
+  {
+    name: 'reconcile',
+    title: 'Reconcile',
+    about: 'What the reconciler would change, and its verdict for every entry. Nothing is changed.',
+    needs: [],
+    args: ({ root, files }) => {
+      const has = (folder: string): boolean =>
+        files.some(({ path }) => path.startsWith(`${root}/${folder}/`));
+      const both = has('hosted') && has('management');
+      const from = both
+        ? ['--from', `${root}/hosted`, '--management', `${root}/management`]
+        : ['--from', root];
+      return ['reconcile', ...from, '--dry-run'];
+    },
+  },
+];
+
+function fromArgs({ root, report }: Subject, { cluster }: Fields): readonly string[] {
+  const several = (report?.clusters.length ?? 0) > 1 && cluster !== '';
+  return ['--from', root, ...(several ? ['--cluster', cluster] : [])];
+}
+
+/** `Deployment/shop/web` as `deployment/web -n shop`. */
+function podArgs(workload: string): readonly string[] {
+  const [kind = '', namespace = '', name = ''] = workload.split('/');
+  return [`${kind.toLowerCase()}/${name}`, '-n', namespace];
+}
+
+/** What is missing for an answer; undefined when nothing is. */
+export function missing({ needs }: Asking, fields: Fields): string | undefined {
+  if (needs.includes('workload') && fields.workload === '' && fields.image === '')
+    return 'There is no workload in these files: wanted a Deployment, a Pod or another object with containers.';
+  if (needs.includes('image') && !needs.includes('workload') && fields.image === '')
+    return 'Give an image, such as registry.example.com/team/app:1.';
+  return undefined;
+}
+
+/** The pulls of a cluster, one for each workload, those in trouble first. */
+export function workloadsOf(report: Report | undefined, cluster: string): readonly ReportPull[] {
+  const pulls = report?.clusters.find(({ name }) => name === cluster)?.pulls ?? [];
+  return [...new Map(pulls.toReversed().map((pull) => [pull.object, pull])).values()].toReversed();
+}
+
+/** As a person would type it. */
+export function commandLine(args: readonly string[]): string {
+  const words = args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
+  return ['pullwright', ...words].join(' ');
+}

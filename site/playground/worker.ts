@@ -1,0 +1,56 @@
+/** Runs the commands of the command line, on files from memory, apart from the page. */
+import { config } from 'zod';
+import type { Command } from '../../runtime/commands/command.ts';
+import { command as doctor } from '../../runtime/commands/doctor/doctor.ts';
+import { command as explain } from '../../runtime/commands/explain/explain.ts';
+import { command as mirrors } from '../../runtime/commands/mirrors.ts';
+import { forPeople } from '../../runtime/commands/people.ts';
+import { command as reconcile } from '../../runtime/commands/reconcile/reconcile.ts';
+import { command as report } from '../../runtime/commands/report/report.ts';
+import { runCommand } from '../../runtime/commands/run-command.ts';
+import { command as validate } from '../../runtime/commands/validate/validate.ts';
+import type { Answer, Question } from './messages.ts';
+import { holdFiles, readFile } from './node/fs.ts';
+
+const COMMANDS: Readonly<Record<string, Command>> = { doctor, explain, mirrors, reconcile, report, validate };
+
+// Schemas are otherwise tried as code made at run time, which the policy of the page forbids.
+config({ jitless: true });
+
+/** Answers as the program would. */
+async function answer({ id, args, colours, columns, read }: Question): Promise<Answer> {
+  const [name = '', ...rest] = args;
+  const command = COMMANDS[name];
+  let stdout = '';
+  let stderr = '';
+  if (command === undefined) return { id, code: 2, stdout, stderr: `There is no command "${name}" here\n` };
+  const code = await runCommand(
+    command,
+    rest,
+    forPeople({
+      // No question of the page reads it.
+      stdin: undefined as never,
+      stdout: {
+        write: (text: string) => (stdout += text),
+        isTTY: colours,
+        ...(columns === undefined ? {} : { columns }),
+      },
+      stderr: { write: (text: string) => (stderr += text) },
+      env: {},
+      cwd: '/',
+      signal: new AbortController().signal,
+    }),
+  );
+  const file = read === undefined ? undefined : await readFile(read).catch(() => undefined);
+  return { id, code, stdout, stderr, ...(file === undefined ? {} : { file }) };
+}
+
+globalThis.addEventListener('message', ({ data }: MessageEvent<Question>) => {
+  if (data.files !== undefined) holdFiles(data.files);
+  void answer(data).then((said) =>
+    (globalThis as unknown as { postMessage(said: Answer, transfer: readonly object[]): void }).postMessage(
+      said,
+      [],
+    ),
+  );
+});
