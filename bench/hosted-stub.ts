@@ -42,10 +42,30 @@ const SERVED: Readonly<
   ],
 };
 
+/** What the API server of one cluster may do to whoever asks it. */
+export const HOSTILITIES = [
+  'silence',
+  'one byte a second',
+  'an endless body',
+  'no JSON',
+  'objects of other kinds',
+  'a refusal',
+  'a broken connection',
+  'ten thousand changes a second',
+] as const;
+export type Hostility = (typeof HOSTILITIES)[number];
+
 export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
   clusters = 1;
   requests = 0;
+  /** What `hosted-0` does; it is like the others without it. */
+  hostility: Hostility | undefined;
+  /** Requests that the hostile cluster got, and changes that it said there were. */
+  hostileRequests = 0;
+  changes = 0;
+  /** When each cluster had its merged secret, by its name. */
+  readonly mergedAt: Map<string, number> = new Map();
   readonly kubeconfig: string;
   readonly config: string;
   readonly #folder: string;
@@ -85,6 +105,8 @@ export class HostedStub {
 
   forget(): void {
     this.#applied.clear();
+    this.mergedAt.clear();
+    [this.hostileRequests, this.changes] = [0, 0];
   }
 
   async stop(): Promise<void> {
@@ -104,6 +126,12 @@ export class HostedStub {
     this.requests += 1;
     const url = new URL(request.url ?? '/', 'https://stub');
     const path = url.pathname;
+    if (this.hostility !== undefined && path.startsWith('/hosted-0/')) {
+      this.hostileRequests += 1;
+      const isWatch = url.searchParams.has('watch') && url.search.includes('additional-pull-secret');
+      if (this.hostility !== 'ten thousand changes a second') return harm(response, this.hostility);
+      if (isWatch) return this.#storm(response);
+    }
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) {
       response.writeHead(200).flushHeaders();
@@ -162,6 +190,30 @@ export class HostedStub {
       }));
   }
 
+  /** A Secret that changes a hundred times every ten milliseconds, as long as somebody reads. */
+  #storm(response: ServerResponse): void {
+    response.writeHead(200);
+    const timer = setInterval(() => {
+      if (response.writableNeedDrain) return;
+      const events = Array.from({ length: 100 }, () => {
+        this.changes += 1;
+        const auth = Buffer.from(`u:${this.changes}`).toString('base64');
+        const auths = JSON.stringify({ auths: { 'tenant.example.com': { auth } } });
+        const metadata = {
+          name: 'additional-pull-secret',
+          namespace: 'kube-system',
+          uid: 'storm',
+          resourceVersion: String(1_000_000 + this.changes),
+        };
+        const data = { '.dockerconfigjson': Buffer.from(auths).toString('base64') };
+        const object = { apiVersion: 'v1', kind: 'Secret', ...PULL_SECRET, metadata, data };
+        return `${JSON.stringify({ type: 'MODIFIED', object })}\n`;
+      });
+      response.write(events.join(''));
+    }, 10);
+    response.once('close', () => clearInterval(timer));
+  }
+
   #apply(path: string, body: Json, response: ServerResponse): void {
     this.#version += 1;
     const main = path.replace(/\/status$/, '');
@@ -174,6 +226,8 @@ export class HostedStub {
     };
     const stored = { ...before, ...body, metadata };
     this.#applied.set(main, stored);
+    const [, cluster] = /^\/(hosted-\d+)\/.*\/secrets\/original-pull-secret$/.exec(main) ?? [];
+    if (cluster !== undefined && !this.mergedAt.has(cluster)) this.mergedAt.set(cluster, performance.now());
     send(response, before === undefined ? 201 : 200, stored);
   }
 }
@@ -187,4 +241,28 @@ async function bodyOf(request: IncomingMessage): Promise<Json> {
 function send(response: ServerResponse, status: number, body: Json): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
+}
+
+/** Answers as nobody should. */
+function harm(response: ServerResponse, how: Exclude<Hostility, 'ten thousand changes a second'>): void {
+  const json = { 'content-type': 'application/json' };
+  if (how === 'a broken connection') response.destroy();
+  else if (how === 'a refusal') send(response, 403, { kind: 'Status', reason: 'Forbidden' });
+  else if (how === 'no JSON') response.writeHead(200, json).end('<html>'.repeat(1000));
+  else if (how === 'objects of other kinds')
+    send(response, 200, {
+      kind: 'PodList',
+      metadata: [],
+      items: [1, null, { metadata: 'x' }],
+      resources: 'x',
+    });
+  else if (how === 'one byte a second' || how === 'an endless body') {
+    response.writeHead(200, json);
+    response.write('{"items":["');
+    const [bytes, everyMs] = how === 'an endless body' ? [1 << 20, 5] : [1, 1000];
+    const timer = setInterval(() => {
+      if (!response.writableNeedDrain) response.write('x'.repeat(bytes));
+    }, everyMs);
+    response.once('close', () => clearInterval(timer));
+  }
 }

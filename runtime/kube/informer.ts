@@ -12,6 +12,7 @@ import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
 import { MOST_OBJECT_BYTES, MOST_PAGE_BYTES, nextPageSize } from './list-pages.ts';
+import { Pace } from './pace.ts';
 import type { Collection } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
@@ -68,6 +69,8 @@ export class Informer {
   readonly #timing: InformerTiming;
   readonly #random: () => number;
   readonly #stop = new AbortController();
+  /** Of all its watches: one that is ended and opened again gets no more. */
+  readonly #pace = new Pace();
   #synced = false;
   #failures = 0;
   #pageSize: number;
@@ -170,6 +173,8 @@ export class Informer {
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
         yield event;
+        const waitMs = this.#pace.taken();
+        if (waitMs > 0) await pause(waitMs, signal);
       }
     } catch (error) {
       // Ending it on purpose is no failure.
