@@ -84,7 +84,7 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .boolean()
     .exactOptional()
     .describe(
-      'Add the names of profiles with serviceAccounts to those ServiceAccounts; needs the right to patch them',
+      'Add the names of profiles with serviceAccounts to those ServiceAccounts; without it, what was added is taken off',
     ),
   withoutContainers: z
     .boolean()
