@@ -94,7 +94,7 @@ const FOR_EVER_MS = 2 ** 31 - 1;
 export async function withClient<T>(
   { kubeconfig, context, as, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
   io: CommandIo,
-  work: (client: KubeClient) => Promise<T>,
+  work: (client: HttpKubeClient) => Promise<T>,
 ): Promise<T> {
   const connection = await loadConnection(kubeconfig, io.env, context);
   const options = {

@@ -31,6 +31,11 @@ export const COMMANDS: Readonly<Record<string, TableEntry>> = {
     group: 'run',
     load: async () => (await import('./agent.ts')).command,
   },
+  check: {
+    summary: 'Check a cluster before an installation, and the installation after it',
+    group: 'ask',
+    load: async () => (await import('./check/check.ts')).command,
+  },
   completion: {
     summary: 'Print a completion script for bash, zsh, fish or kubectl',
     group: 'change',

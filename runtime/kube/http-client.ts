@@ -184,6 +184,14 @@ export class HttpKubeClient implements KubeClient {
     });
   }
 
+  /** The release of the API server, such as `v1.36.2`. */
+  async serverVersion(): Promise<string> {
+    const call = { verb: 'get', subject: 'the version', method: 'GET', path: '/version' };
+    const { body } = await this.#requester.json(call);
+    const { gitVersion } = body as { readonly gitVersion?: unknown };
+    return typeof gitVersion === 'string' ? gitVersion : '';
+  }
+
   close(): void {
     this.#requester.close();
   }

@@ -137,6 +137,11 @@ const rows: readonly Row[] = [
     flags: { '--event': join(EVENTS, 'event.json'), '--api-dir': join(EVENTS, 'responses') },
     positionals: ['--dry-run'],
   },
+  {
+    command: 'check',
+    flags: { '--fleet': join(FLEET, 'fleet.yaml'), '--from': SCENE },
+    positionals: ['--pre', '--cluster', 'management'],
+  },
   { command: 'import', flags: { '--from': SCENE } },
   { command: 'report', flags: { '--from': SCENE } },
   { command: 'rights', flags: { '--from': join(root, 'dist/manifests') } },

@@ -87,7 +87,8 @@ function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: Comm
 
 type Charts = typeof ChartsModule;
 
-async function loadFleet(
+/** The fleet of a flag, `fleet.yaml` of the folder, or the built-in one. @throws PullwrightError, FleetError */
+export async function loadFleet(
   charts: Charts,
   flag: string | undefined,
   cwd: string,

@@ -1,0 +1,239 @@
+/** Whether a cluster can take what is rendered: its version, definitions, kinds, priority classes, and what the account may do. */
+import { describeObject, type KubeObject } from '../kubernetes/object.ts';
+import { isRecord, recordOf } from '../record.ts';
+import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
+
+/** The newest release that the suites run on. */
+const NEWEST_MINOR = 36;
+
+/** What a kind of the plan needs of the API server, by the release in which it became v1. */
+const SINCE: Readonly<Record<string, number>> = {
+  ValidatingAdmissionPolicy: 30,
+  MutatingAdmissionPolicy: 36,
+};
+
+/** The minor release in `v1.36.2+k3s1`; undefined for anything else. */
+export function releaseMinor(version: string): number | undefined {
+  const found = /^v?1\.(\d{1,3})(?:\D|$)/.exec(version)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** The API server. */
+export function kubernetesLine({ serverVersion, plan, live }: CheckInput): CheckLine {
+  const check = 'kubernetes';
+  const minor = serverVersion === undefined ? undefined : releaseMinor(serverVersion);
+  const needs = plan.flatMap(({ kind }) => (SINCE[kind] === undefined ? [] : [{ kind, since: SINCE[kind] }]));
+  const most = needs.toSorted((a, b) => b.since - a.since)[0];
+  const wanted = most === undefined ? '1.25' : `1.${most.since}`;
+  if (minor === undefined)
+    return {
+      check,
+      level: 'warn',
+      message: `the version of the API server is not known${live ? '' : ' from a folder'}; 1.${most?.since ?? 25} or newer is wanted`,
+    };
+  if (minor < (most?.since ?? 25))
+    return {
+      check,
+      level: 'fail',
+      message: `the API server is ${serverVersion}; ${wanted} or newer is wanted${most === undefined ? '' : ` for ${most.kind} v1`}`,
+      fix:
+        most?.kind === 'MutatingAdmissionPolicy'
+          ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
+          : 'Upgrade the cluster',
+    };
+  if (minor > NEWEST_MINOR)
+    return {
+      check,
+      level: 'warn',
+      message: `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
+    };
+  return { check, level: 'ok', message: `the API server is ${serverVersion}; ${wanted} or newer is wanted` };
+}
+
+interface Definition {
+  readonly group: string;
+  readonly kind: string;
+  readonly versions: readonly string[];
+}
+
+function definitionOf({ spec }: KubeObject): Definition {
+  const { group, names, versions } = recordOf(spec);
+  const served: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  return {
+    group: String(group ?? ''),
+    kind: String(recordOf(names)['kind'] ?? ''),
+    versions: served
+      .map(recordOf)
+      .filter((one) => one['served'] === true)
+      .map((one) => String(one['name'])),
+  };
+}
+
+const CRD = 'CustomResourceDefinition';
+
+/** Definitions that the plan brings: absent, present, or there with another schema. */
+export function crdLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, crd]));
+  return ofKind(plan, CRD).map((crd): CheckLine => {
+    const { name } = crd.metadata;
+    const present = there.get(name);
+    const base = { check: 'crds' };
+    if (present === undefined)
+      return { ...base, level: 'ok', message: `${name} is not there yet: it comes with crds/` };
+    const missing = definitionOf(crd).versions.filter(
+      (version) => !definitionOf(present).versions.includes(version),
+    );
+    if (missing.length > 0)
+      return {
+        ...base,
+        level: 'fail',
+        message: `${name} is there and does not serve ${missing.join(', ')}`,
+        fix: 'Apply crds/ before the rest: kubectl apply --server-side -k crds',
+      };
+    if (schemaOf(present) !== schemaOf(crd))
+      return {
+        ...base,
+        level: 'warn',
+        message: `${name} is there with another schema than the one that is rendered`,
+        fix: 'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
+      };
+    return { ...base, level: 'ok', message: `${name} is there, as it is rendered` };
+  });
+}
+
+/** Property names by path: defaults that an API server adds make no difference. */
+function schemaOf({ spec }: KubeObject): string {
+  const { versions } = recordOf(spec);
+  const list: readonly unknown[] = Array.isArray(versions) ? versions : [];
+  return list
+    .map((one) => paths(recordOf(recordOf(recordOf(one)['schema'])['openAPIV3Schema'])).join())
+    .join(';');
+}
+
+function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly string[] {
+  const properties = Object.entries(recordOf(schema['properties'])).flatMap(([name, child]) => [
+    `${at}.${name}`,
+    ...paths(recordOf(child), `${at}.${name}`),
+  ]);
+  const inside = ['items', 'additionalProperties'].flatMap((key) =>
+    isRecord(schema[key]) ? paths(schema[key], `${at}[]`) : [],
+  );
+  return [...properties, ...inside].sort();
+}
+
+/** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
+export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+  const known = new Set(
+    [...ofKind(objects, CRD), ...ofKind(plan, CRD)]
+      .map(definitionOf)
+      .map(({ group, kind }) => `${group} ${kind}`),
+  );
+  const wanted = plan
+    .map(({ apiVersion, kind }) => ({
+      group: apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '',
+      kind,
+    }))
+    // Every kube-apiserver serves groups without a domain, and those of k8s.io.
+    .filter(({ group }) => group.includes('.') && !group.endsWith('.k8s.io'));
+  const missing = [...new Set(wanted.map(({ group, kind }) => `${group} ${kind}`))].filter(
+    (one) => !known.has(one),
+  );
+  return missing.map((one): CheckLine => {
+    const [group = '', kind = ''] = one.split(' ');
+    return {
+      check: 'kinds',
+      level: live ? 'fail' : 'warn',
+      message: `${kind} of ${group} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
+      fix: `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+    };
+  });
+}
+
+/** Namespaces that the plan writes into and does not bring. */
+export function namespaceLine({ objects, plan, live }: CheckInput): CheckLine {
+  const check = 'namespaces';
+  const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
+  const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
+  const missing = [...wanted].filter((name) => !there.has(name));
+  if (missing.length === 0)
+    return { check, level: 'ok', message: 'every namespace that is written into is there, or is rendered' };
+  return {
+    check,
+    level: live ? 'fail' : 'warn',
+    message: `${fewNames(missing)} ${missing.length === 1 ? 'is' : 'are'} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${missing.length === 1 ? 'it' : 'them'}`,
+    fix: `kubectl create namespace ${missing[0] ?? ''}; openshift-config is rendered with createConfigNamespace: true`,
+  };
+}
+
+/** Priority classes that pods of the plan name. */
+export function priorityLines({ objects, plan, live }: CheckInput): readonly CheckLine[] {
+  const names = new Set(
+    plan
+      .map((object) => templateSpec(object)['priorityClassName'])
+      .filter((name): name is string => typeof name === 'string'),
+  );
+  const there = new Set(ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name));
+  return [...names].map((name): CheckLine => {
+    const base = { check: 'priority-class' };
+    if (name.startsWith('system-'))
+      return { ...base, level: 'ok', message: `${name} is there in every cluster` };
+    if (there.has(name)) return { ...base, level: 'ok', message: `${name} is there` };
+    return {
+      ...base,
+      level: live ? 'fail' : 'warn',
+      message: `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
+      fix: 'Create it, or name another with agent.priorityClassName in the fleet',
+    };
+  });
+}
+
+/** The pod's part of a workload; empty for what has none. */
+export function templateSpec({ spec }: KubeObject): Readonly<Record<string, unknown>> {
+  const job = recordOf(recordOf(recordOf(spec)['jobTemplate'])['spec']);
+  return recordOf(recordOf(recordOf(spec)['template'] ?? job['template'])['spec']);
+}
+
+/** What the account that asks lacks to apply the plan. */
+export function rightsLine({ rights }: CheckInput): CheckLine {
+  const check = 'rights';
+  if (rights === undefined) return { check, level: 'warn', message: 'not asked: a folder has no account' };
+  const denied = rights.filter(({ allowed }) => !allowed);
+  if (denied.length === 0)
+    return {
+      check,
+      level: 'ok',
+      message: `this account may write all ${rights.length} kinds and places of the plan`,
+    };
+  const names = denied.map(
+    ({ verb, resource, group, namespace }) =>
+      `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === undefined ? '' : ` in ${namespace}`}`,
+  );
+  return {
+    check,
+    level: 'fail',
+    message: `this account may not ${fewNames(names)}`,
+    fix: 'Apply as an account with these rights, such as that of the GitOps tool (--as system:serviceaccount:NAMESPACE:NAME)',
+  };
+}
+
+/** Objects of the plan whose names somebody else uses. */
+export function foreignLines({ objects, plan }: CheckInput): readonly CheckLine[] {
+  const idOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
+    `${apiVersion.split('/')[0]} ${describeObject({ kind, namespace: metadata.namespace, name: metadata.name })}`;
+  const there = new Map(objects.map((object) => [idOf(object), object]));
+  const foreign = plan.flatMap((object) => {
+    if (object.kind === 'Namespace' || object.kind === CRD) return [];
+    const present = there.get(idOf(object));
+    const isOurs = present?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'pullwright';
+    return present === undefined || isOurs ? [] : [idOf(object).split(' ')[1] ?? ''];
+  });
+  if (foreign.length === 0) return [];
+  return [
+    {
+      check: 'foreign-objects',
+      level: 'warn',
+      message: `${fewNames(foreign)} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
+      fix: 'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
+    },
+  ];
+}

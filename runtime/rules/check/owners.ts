@@ -1,0 +1,146 @@
+/** Other tools that write the same objects: which are there, and what to settle before ours runs beside them. */
+
+import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
+import { operatorOf } from '../kubernetes/hypershift-operators.ts';
+import type { KubeObject } from '../kubernetes/object.ts';
+import { recordOf } from '../record.ts';
+import { type CheckInput, type CheckLine, ofKind } from './types.ts';
+
+interface Tool {
+  readonly name: string;
+  /** API groups of its own definitions. */
+  readonly groups?: readonly string[];
+  /** Names of its images, behind the last slash. */
+  readonly image?: RegExp;
+  /** Annotations that it reads or leaves on Secrets. */
+  readonly annotation?: RegExp;
+  readonly does: string;
+  readonly fix: string;
+}
+
+const IMPORT =
+  'pullwright import --from DUMP makes a fleet of what it does; stop it before ours serves the same Secrets';
+
+/** Source of the rule: the documents and charts of each tool. */
+const TOOLS: readonly Tool[] = [
+  {
+    name: 'Kruise',
+    groups: ['apps.kruise.io'],
+    image: /^kruise-manager\b/,
+    does: 'injects the pull secrets of SidecarSets at admission',
+    fix: 'Both may run: names that both add are added once; move SidecarSets to profiles one by one',
+  },
+  {
+    name: 'reflector',
+    image: /^kubernetes-reflector\b/,
+    annotation: /^reflector\.v1\.k8s\.emberstack\.com\//,
+    does: 'copies Secrets between namespaces',
+    fix: IMPORT,
+  },
+  {
+    name: 'replicator',
+    image: /^kubernetes-replicator\b/,
+    annotation: /^replicator\.v1\.mittwald\.de\//,
+    does: 'copies Secrets between namespaces',
+    fix: IMPORT,
+  },
+  {
+    name: 'imps',
+    groups: ['images.banzaicloud.io'],
+    image: /^imagepullsecrets?\b/,
+    does: 'writes pull secrets into namespaces',
+    fix: IMPORT,
+  },
+  {
+    name: 'imagepullsecret-patcher',
+    image: /^imagepullsecret-patcher\b/,
+    does: 'writes a pull secret into every namespace and into the lists of ServiceAccounts',
+    fix: IMPORT,
+  },
+  {
+    name: 'registry-creds',
+    groups: ['ops.alexellis.io'],
+    image: /^registry-creds\b/,
+    does: 'writes pull secrets into namespaces and into the lists of ServiceAccounts',
+    fix: IMPORT,
+  },
+  {
+    name: 'External Secrets',
+    groups: ['external-secrets.io'],
+    does: 'writes Secrets out of a vault',
+    fix: 'Name its Secrets as sources of profiles, and let no ExternalSecret write a name that a profile brings',
+  },
+];
+
+/** The tools that are there, by their definitions, Deployments or annotations. */
+export function ownerLines(input: CheckInput): readonly CheckLine[] {
+  const found = TOOLS.flatMap((tool): readonly CheckLine[] => {
+    const seen = seenBy(tool, input.objects);
+    return seen === undefined
+      ? []
+      : [
+          {
+            check: 'other-operators',
+            level: 'warn',
+            message: `${tool.name} is there (${seen}): it ${tool.does}`,
+            fix: tool.fix,
+          },
+        ];
+  });
+  if (found.length > 0) return found;
+  return [
+    { check: 'other-operators', level: 'ok', message: 'no other tool that writes pull secrets was found' },
+  ];
+}
+
+function seenBy(
+  { groups = [], image, annotation }: Tool,
+  objects: readonly KubeObject[],
+): string | undefined {
+  for (const object of objects) {
+    const { kind, metadata, apiVersion } = object;
+    const subject = `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+    if (kind === 'CustomResourceDefinition' && groups.includes(String(recordOf(object.spec)['group'])))
+      return subject;
+    if (groups.includes(apiVersion.split('/')[0] ?? '')) return subject;
+    if (kind === 'Deployment' && image !== undefined && imagesOf(object).some((one) => image.test(one)))
+      return subject;
+    if (
+      kind === 'Secret' &&
+      annotation !== undefined &&
+      Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key))
+    )
+      return subject;
+  }
+  return undefined;
+}
+
+/** Names of images, behind the last slash. */
+function imagesOf({ spec }: KubeObject): readonly string[] {
+  const { containers } = recordOf(recordOf(recordOf(spec)['template'])['spec']);
+  const list: readonly unknown[] = Array.isArray(containers) ? containers : [];
+  return list.map(
+    (one) =>
+      String(recordOf(one)['image'] ?? '')
+        .split('/')
+        .at(-1) ?? '',
+  );
+}
+
+/** HyperShift's Hosted Cluster Config Operator, where it brings the agent itself. */
+export function hypershiftLine({ objects }: CheckInput): readonly CheckLine[] {
+  const daemonSet = ofKind(objects, 'DaemonSet').find(
+    ({ metadata }) =>
+      metadata.namespace === GLOBAL_PULL_SECRET.namespace && metadata.name === GLOBAL_PULL_SECRET.syncer,
+  );
+  const operator = daemonSet === undefined ? undefined : operatorOf(daemonSet);
+  if (operator === undefined) return [];
+  return [
+    {
+      check: 'hypershift',
+      level: 'warn',
+      message: `${operator} brings DaemonSet ${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer} itself: ours observes it, and writes nothing`,
+      fix: 'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
+    },
+  ];
+}
