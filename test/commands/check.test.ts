@@ -57,6 +57,18 @@ test('a folder after it: what is rendered is not there', async () => {
   assert.match(lines[0]?.message ?? '', /objects of the plan are not there/);
 });
 
+test('nodes of a management cluster take no part: its sections speak of hosted clusters', async () => {
+  const hub = join(folder, 'hub.yaml');
+  writeFileSync(
+    hub,
+    'image: registry.example.com/pullwright:0.1.0\nclusters: [{ name: hub, kind: management, systems: { global-pull-secret: {} } }]\n',
+  );
+  const ran = await check('--pre', '--fleet', hub, '--from', nodes, '-o', 'json');
+  assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+  const { lines } = JSON.parse(ran.stdout) as Answer;
+  assert.ok(!lines.some((line) => line.check === 'eligible-nodes'), JSON.stringify(lines));
+});
+
 test('the manifests themselves are all there', async () => {
   const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
   assert.equal(written.code, 0, written.stderr);

@@ -100,7 +100,8 @@ function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems
   const read = readSelector(recordOf(section?.config)['nodes']);
   const otherwise = context.kind === 'standalone' ? 'linux' : 'pools';
   return {
-    systems: sections.map(({ system }) => system.name),
+    // Sections of a management cluster speak of the hosted ones: of its own nodes none takes part.
+    systems: context.kind === 'management' ? [] : sections.map(({ system }) => system.name),
     nodes: read.ok ? read.requirements : otherwise,
   };
 }
