@@ -13,11 +13,13 @@ export const NOTHING: CheckInput = {
   rights: [],
 };
 export const object = (
-  apiVersion: string,
-  kind: string,
-  name: string,
-  more: object = {},
-  namespace?: string,
+  ...[apiVersion, kind, name, more = {}, namespace]: readonly [
+    apiVersion: string,
+    kind: string,
+    name: string,
+    more?: object,
+    namespace?: string,
+  ]
 ): KubeObject => ({
   apiVersion,
   kind,
@@ -110,11 +112,13 @@ export interface Row extends Case {
   readonly fix?: RegExp;
 }
 export const row = (
-  name: string,
-  input: Partial<CheckInput>,
-  [check, level]: readonly [string, CheckLevel],
-  says: RegExp,
-  fix?: RegExp,
+  ...[name, input, [check, level], says, fix]: readonly [
+    name: string,
+    input: Partial<CheckInput>,
+    outcome: readonly [string, CheckLevel],
+    says: RegExp,
+    fix?: RegExp,
+  ]
 ): Row => ({
   name,
   reason: 'what to do depends on it',

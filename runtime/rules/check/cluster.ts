@@ -18,26 +18,33 @@ export function releaseMinor(version: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
+/** The oldest release, where no kind of the plan wants a newer one. */
+const OLDEST_MINOR = 25;
+
+/** The kind of the plan that wants the newest API server. */
+function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; readonly since: number } {
+  const wants = plan.map(({ kind }) => ({ kind, since: SINCE[kind] ?? OLDEST_MINOR }));
+  const [most] = wants.toSorted((a, b) => b.since - a.since);
+  return most === undefined || most.since === OLDEST_MINOR ? { since: OLDEST_MINOR } : most;
+}
+
 /** The API server. */
-export function kubernetesLine({ serverVersion, plan, live }: CheckInput): CheckLine {
+export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): CheckLine {
   const check = 'kubernetes';
-  const minor = serverVersion === undefined ? undefined : releaseMinor(serverVersion);
-  const needs = plan.flatMap(({ kind }) => (SINCE[kind] === undefined ? [] : [{ kind, since: SINCE[kind] }]));
-  const most = needs.toSorted((a, b) => b.since - a.since)[0];
-  const wanted = most === undefined ? '1.25' : `1.${most.since}`;
+  const minor = releaseMinor(serverVersion);
+  const { kind, since } = mostWanted(plan);
+  const wanted = `1.${since} or newer is wanted${kind === undefined ? '' : ` for ${kind} v1`}`;
+  const where = live ? '' : ' from a folder';
   if (minor === undefined)
-    return {
-      check,
-      level: 'warn',
-      message: `the version of the API server is not known${live ? '' : ' from a folder'}; 1.${most?.since ?? 25} or newer is wanted`,
-    };
-  if (minor < (most?.since ?? 25))
+    return { check, level: 'warn', message: `the version of the API server is not known${where}; ${wanted}` };
+  const message = `the API server is ${serverVersion}; ${wanted}`;
+  if (minor < since)
     return {
       check,
       level: 'fail',
-      message: `the API server is ${serverVersion}; ${wanted} or newer is wanted${most === undefined ? '' : ` for ${most.kind} v1`}`,
+      message,
       fix:
-        most?.kind === 'MutatingAdmissionPolicy'
+        kind === 'MutatingAdmissionPolicy'
           ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
           : 'Upgrade the cluster',
     };
@@ -47,7 +54,7 @@ export function kubernetesLine({ serverVersion, plan, live }: CheckInput): Check
       level: 'warn',
       message: `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
     };
-  return { check, level: 'ok', message: `the API server is ${serverVersion}; ${wanted} or newer is wanted` };
+  return { check, level: 'ok', message };
 }
 
 interface Definition {

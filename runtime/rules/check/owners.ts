@@ -93,26 +93,28 @@ export function ownerLines(input: CheckInput): readonly CheckLine[] {
   ];
 }
 
-function seenBy(
-  { groups = [], image, annotation }: Tool,
-  objects: readonly KubeObject[],
-): string | undefined {
-  for (const object of objects) {
-    const { kind, metadata, apiVersion } = object;
-    const subject = `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
-    if (kind === 'CustomResourceDefinition' && groups.includes(String(recordOf(object.spec)['group'])))
-      return subject;
-    if (groups.includes(apiVersion.split('/')[0] ?? '')) return subject;
-    if (kind === 'Deployment' && image !== undefined && imagesOf(object).some((one) => image.test(one)))
-      return subject;
-    if (
-      kind === 'Secret' &&
-      annotation !== undefined &&
-      Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key))
-    )
-      return subject;
-  }
-  return undefined;
+/** The first object that shows the tool. */
+function seenBy(tool: Tool, objects: readonly KubeObject[]): string | undefined {
+  const found = objects.find((object) => defines(tool, object) || runs(tool, object) || marks(tool, object));
+  if (found === undefined) return undefined;
+  const { kind, metadata } = found;
+  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
+}
+
+/** A definition of its group, or an object of one. */
+function defines({ groups = [] }: Tool, { apiVersion, kind, spec }: KubeObject): boolean {
+  const group = kind === 'CustomResourceDefinition' ? recordOf(spec)['group'] : apiVersion.split('/')[0];
+  return groups.includes(String(group));
+}
+
+function runs({ image }: Tool, object: KubeObject): boolean {
+  if (image === undefined || object.kind !== 'Deployment') return false;
+  return imagesOf(object).some((one) => image.test(one));
+}
+
+function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
+  if (annotation === undefined || kind !== 'Secret') return false;
+  return Object.keys(metadata.annotations ?? {}).some((key) => annotation.test(key));
 }
 
 /** Names of images, behind the last slash. */
