@@ -109,8 +109,8 @@ function whyNotReady({ metadata, status }: KubeObject): string {
     .map((one) => recordOf(recordOf(recordOf(one)['state'])['waiting'])['reason'])
     .find((one) => typeof one === 'string');
   const condition = conditionsOf(status).find((one) => one['type'] === 'Ready')?.['message'];
-  const said = [reason, condition, phase].find((one) => typeof one === 'string' && one !== '');
-  return `${metadata.name} waits: ${String(said ?? 'it has no status yet')}`;
+  const said = [reason, condition, phase].find((one): one is string => typeof one === 'string' && one !== '');
+  return `${metadata.name} waits: ${said ?? 'it has no status yet'}`;
 }
 
 /** Where agents report, what that of the node says of the file. */
