@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { defaultFleet, readFleet, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
 import { VERSION } from '../runtime/rules/version.ts';
 import type { Arch } from './base.ts';
@@ -81,6 +82,9 @@ export async function buildRelease({
     say(name('image.oci.tar'));
     library(work, to);
     archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
+    writeTree(join(work, 'helm/pullwright'), renderChart(readFleet(defaultFleet, 'default')));
+    // Helm takes the first folder of each path away, and refuses "." for one.
+    archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
     writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
     assertBill(join(work, 'image'));
     copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
@@ -178,9 +182,9 @@ function assertBill(image: string): void {
 }
 
 /** Sorted, without times and owners: the same bytes for the same files. */
-function archive(folder: string, file: string, more: readonly string[]): void {
+function archive(folder: string, file: string, more: readonly string[], what = '.'): void {
   const flags = ['--sort=name', '--format=ustar', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
-  runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, '.'], folder);
+  runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, what], folder);
 }
 
 /** @throws PullwrightError `NotSigned` when something that a signature needs is not said */

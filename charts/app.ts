@@ -81,44 +81,60 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
  */
 export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
-  const { runbooks = RUNBOOKS } = fleet;
-  const { imagePullSecrets } = cluster.context;
-  for (const { system, config } of cluster.sections)
-    new ObjectGroup(
-      chart,
-      system.name,
-      system
-        .objects(config, cluster.context)
-        .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name)))
-        .map((object) => withImagePullSecrets(object, imagePullSecrets)),
-    );
-  const parts = reconcilerParts(fleet, cluster);
-  new ObjectGroup(
-    chart,
-    'reconciler',
-    [
-      ...reconcilerObjects(cluster.context, parts, cluster.input.reconciler ?? {}),
-      ...hostedAccountObjects(cluster.context, hostedParts(cluster)),
-    ].map((object) => withImagePullSecrets(object, imagePullSecrets)),
-  );
-  if (cluster.input.monitoring === true && parts.length > 0) {
-    const alerts = parts.flatMap((part) => part.alerts ?? []);
-    const fileOf = (alert: string): string =>
-      runbookFile(
-        parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler',
-      );
-    const objects = reconcilerMonitoring(cluster.context.namespace, alerts);
-    new ObjectGroup(
-      chart,
-      'monitoring',
-      objects.map((object) => withRunbooks(object, runbooks, fileOf)),
-    );
-  }
-  const isRendered = cluster.context.kind !== 'hosted' || cluster.context.delivery === 'gitops';
-  if (cluster.sections.length + parts.length > 0 && isRendered)
-    new ObjectGroup(chart, 'crds', [pullStatusCrd()]);
+  for (const { name, objects } of [...systemGroups(fleet, cluster), ...commonGroups(fleet, cluster)])
+    new ObjectGroup(chart, name, objects);
   cluster.input.extend?.(chart, cluster.context);
   return chart;
+}
+
+/** Objects by what brings them. */
+interface Group {
+  readonly name: string;
+  readonly objects: readonly KubeObject[];
+}
+
+/** What the systems bring, each of them without a look at the others. */
+export function systemGroups(
+  { runbooks = RUNBOOKS }: Fleet,
+  { context, sections }: FleetCluster,
+): readonly Group[] {
+  return sections.map(({ system, config }) => ({
+    name: system.name,
+    objects: system
+      .objects(config, context)
+      .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name)))
+      .map((object) => withImagePullSecrets(object, context.imagePullSecrets)),
+  }));
+}
+
+/** What stands there for all systems: `reconciler`, `monitoring` and `crds`. */
+export function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
+  const { context } = cluster;
+  const parts = reconcilerParts(fleet, cluster);
+  const reconciler = [
+    ...reconcilerObjects(context, parts, cluster.input.reconciler ?? {}),
+    ...hostedAccountObjects(context, hostedParts(cluster)),
+  ].map((object) => withImagePullSecrets(object, context.imagePullSecrets));
+  const monitoring =
+    cluster.input.monitoring === true && parts.length > 0 ? [alertsOf(fleet, cluster, parts)] : [];
+  const isRendered = context.kind !== 'hosted' || context.delivery === 'gitops';
+  const crds =
+    cluster.sections.length + parts.length > 0 && isRendered
+      ? [{ name: 'crds', objects: [pullStatusCrd()] }]
+      : [];
+  return [{ name: 'reconciler', objects: reconciler }, ...monitoring, ...crds];
+}
+
+function alertsOf(
+  { runbooks = RUNBOOKS }: Fleet,
+  { context }: FleetCluster,
+  parts: readonly ReconcilerPart[],
+): Group {
+  const alerts = parts.flatMap((part) => part.alerts ?? []);
+  const fileOf = (alert: string): string =>
+    runbookFile(parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler');
+  const objects = reconcilerMonitoring(context.namespace, alerts);
+  return { name: 'monitoring', objects: objects.map((object) => withRunbooks(object, runbooks, fileOf)) };
 }
 
 function hostedParts({

@@ -26,8 +26,10 @@ export interface SectionPlace {
 /** Sections without mistakes; mistakes go to `found`. */
 export function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
   const own = asMap(place.cluster.systems);
-  const names = new Set([...Object.keys(place.defaults), ...Object.keys(own)]);
-  return [...names].flatMap((name) => {
+  const written = [...Object.keys(place.defaults), ...Object.keys(own)];
+  // In the order of the table: the same systems give the same text, in whichever order they are written.
+  const known = SYSTEMS.map(({ name }) => name).filter((name) => written.includes(name));
+  return [...new Set([...known, ...written])].flatMap((name) => {
     const value = name in own ? own[name] : place.defaults[name];
     const system = SYSTEMS.find((one) => one.name === name);
     if (system === undefined) found.push({ path: originOf([name], place), text: unknownSystem(name) });

@@ -35,9 +35,11 @@ export interface TreeDifference {
   readonly unchanged: number;
 }
 
-/** First line of every file of ours. */
+/** First line of every file of ours: a comment, in JSON a field. */
 export function headerOf(path: string): string {
-  return `# Rendered by pullwright as ${path}; change the fleet, not this file.\n`;
+  const text = `Rendered by pullwright as ${path}; change the fleet, not this file.`;
+  if (path.endsWith('.json')) return `{ "$comment": ${JSON.stringify(text)},\n`;
+  return /\.(?:tpl|txt)$/.test(path) ? `{{- /* ${text} */ -}}\n` : `# ${text}\n`;
 }
 
 /** Compares without writing. A folder that does not exist is empty. */
@@ -104,7 +106,7 @@ function isBlocked(folder: string, path: string): boolean {
 }
 
 function isOurs(folder: string, path: string): boolean {
-  if (!path.endsWith('.yaml')) return false;
+  if (!/\.(?:yaml|json|tpl|txt)$/.test(path)) return false;
   const header = headerOf(path);
   const start = Buffer.alloc(Buffer.byteLength(header) + 2);
   const file = openSync(join(folder, path), 'r');

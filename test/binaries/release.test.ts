@@ -95,6 +95,7 @@ else {
       [
         'SHA256SUMS',
         'SHA256SUMS.sig',
+        name('chart.tgz'),
         name('image-signatures.oci.tar'),
         name('image.oci.tar'),
         name('library.tgz'),
@@ -150,6 +151,12 @@ else {
     const listed = await runProcess(['tar', '-tzf', archive]);
     assert.match(listed.stdout, /^\.\/kustomization\.yaml$/m);
     assert.match(listed.stdout, /^\.\/crds\/pullstatuses\.pullwright\.dev\.yaml$/m);
+  });
+
+  test('the chart lies in a folder of its name, as Helm wants it', async () => {
+    const listed = await runProcess(['tar', '-tzf', join(work, 'one', `pullwright-${VERSION}-chart.tgz`)]);
+    assert.match(listed.stdout, /^pullwright\/Chart\.yaml$/m);
+    assert.match(listed.stdout, /^pullwright\/crds\/pullstatuses\.pullwright\.dev\.yaml$/m);
   });
 }
 

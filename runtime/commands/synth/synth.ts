@@ -8,7 +8,7 @@ import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
-import { type Flags, file, folder, toggle } from '../flags/flag.ts';
+import { choice, type Flags, file, folder, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { printReport, reportCheck, type SynthResult } from './report.ts';
 
@@ -25,6 +25,10 @@ const TABLE = {
     to: folder({
       help: 'where to write, or - to print everything; without it, $CDK8S_OUTDIR, else dist/manifests',
     }),
+    format: choice(['manifests', 'helm'], {
+      default: 'manifests',
+      help: 'helm: a chart for stand-alone clusters, whose values say what the fleet says; with --to',
+    }),
     check: toggle({
       help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',
     }),
@@ -34,7 +38,10 @@ const TABLE = {
   },
   exitCodes:
     '0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written, 2 wrong usage',
-  examples: ['pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests'],
+  examples: [
+    'pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests',
+    'pullwright synth --format helm --fleet fleet.yaml --to chart',
+  ],
   permissions: { reads: [], writes: ['<--to>'], hosts: ['none'], api: [] },
 } as const satisfies CommandTable<Flags>;
 
@@ -48,9 +55,14 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   }
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
   if (to === '-' && values.check) throw new UsageError('Cannot check "-": expected a folder');
+  const isChart = values.format === 'helm';
+  if (isChart && (values.to === undefined || to === '-'))
+    throw new UsageError('Cannot write a chart: expected --to with a folder of its own');
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
   await tellWarnings(fleet, name, io);
-  const { tree, clusters } = charts.renderFleet(fleet);
+  const { tree, clusters } = isChart
+    ? { tree: charts.renderChart(fleet), clusters: [] }
+    : charts.renderFleet(fleet);
   if (to === '-') return print(tree, io);
   warnOfSops(fleet, clusters, io);
   const folder = resolve(io.cwd, to);
