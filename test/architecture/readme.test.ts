@@ -48,7 +48,7 @@ test('npm start ends with a line for each cluster and three commands that run', 
     { cwd: root },
   );
   const [, summary = ''] = ran.stdout.split('\nsummary\n');
-  assert.match(summary, /^CLUSTER +ERRORS +WARNINGS +CHANGES\nclusters\/prod +2 /m);
+  assert.match(summary, /^CLUSTER +ERRORS +WARNINGS +CHANGES\nclusters\/prod +3 /m);
   assert.match(ran.stdout, /created +Secret\/kube-system\/global-pull-secret \(dry run\)\n/);
   const commands = summary.split('\n').filter((line) => line.startsWith('  node main.ts '));
   assert.equal(commands.length, 3, summary);
