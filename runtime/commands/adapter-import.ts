@@ -68,7 +68,7 @@ async function documentIn(path: string | undefined): Promise<unknown> {
     document = undefined;
   }
   if (isRecord(document)) return document;
-  throw new PullwrightError(`Cannot import "${path}": wanted a file of YAML that holds a map`, {
+  throw new PullwrightError(`Cannot import "${path}": expected a file of YAML that holds a map`, {
     code: 'FileUnreadable',
     disposition: 'terminal',
   });

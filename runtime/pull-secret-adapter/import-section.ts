@@ -74,7 +74,7 @@ const flag = (name: string, values: readonly string[]): Rule => [
 ];
 
 const TOKEN =
-  'the pods get their token another way: wanted apiTokenAudience, or apiTokenSecret with the key "token"';
+  'the pods get their token another way: expected apiTokenAudience, or apiTokenSecret with the key "token"';
 const BUILT_IN = 'it is fixed: five tries with growing pauses, and Retry-After is obeyed';
 const IN_CLUSTER = 'the pods use the ServiceAccount that is rendered for them';
 const PULLING = 'the consumer takes what adapterOptions.concurrency says';

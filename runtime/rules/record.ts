@@ -19,3 +19,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
+
+/** The text that a value is; anything else counts as an empty one. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

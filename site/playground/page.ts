@@ -10,12 +10,12 @@ interface Example {
   readonly files: readonly HeldFile[];
 }
 
-function json<T>(id: string): T {
-  return JSON.parse(document.getElementById(id)?.textContent ?? 'null') as T;
+function json(id: string): unknown {
+  return JSON.parse(document.getElementById(id)?.textContent ?? 'null');
 }
 
-const EXAMPLES = json<readonly Example[]>('examples');
-const WORKER = URL.createObjectURL(new Blob([json<string>('worker')], { type: 'text/javascript' }));
+const EXAMPLES = json('examples') as readonly Example[];
+const WORKER = URL.createObjectURL(new Blob([json('worker') as string], { type: 'text/javascript' }));
 const view = document.getElementById('view') as HTMLElement;
 
 const DUMP = `kubectl get namespaces,nodes,pods,deployments,statefulsets,daemonsets,jobs,cronjobs,serviceaccounts,secrets,events -A -o yaml > dump.yaml

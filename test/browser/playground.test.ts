@@ -229,7 +229,7 @@ inBrowsers(test, (browser, title) => {
     assert.match(await alert.innerText(), /binary\.yaml is left out: it is not text in UTF-8/);
     assert.match(
       await alert.innerText(),
-      /photo\.png is left out: wanted a file that ends in \.yaml, \.yml or \.json/,
+      /photo\.png is left out: expected a file that ends in \.yaml, \.yml or \.json/,
     );
     assert.match(await alert.innerText(), /x{50} … x+\.txt is left out/);
     await choose(page, [
@@ -239,7 +239,7 @@ inBrowsers(test, (browser, title) => {
     ]);
     await page
       .getByRole('status')
-      .filter({ hasText: 'huge.yaml is left out: it has 51 MiB, wanted at most 50' })
+      .filter({ hasText: 'huge.yaml is left out: it has 51 MiB, expected at most 50' })
       .waitFor();
     await page.locator('.notes', { hasText: 'dropped/broken.yaml:' }).waitFor();
     await page.frameLocator('iframe').getByRole('heading', { level: 1 }).waitFor();

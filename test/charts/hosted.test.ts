@@ -177,7 +177,7 @@ interface Named extends Case {
 
 const HOSTED: Partial<Cluster> = { kind: 'hosted', management: 'hub' };
 const NAMED: readonly Named[] = [
-  { name: 'stand-alone', reason: 'git is alone', cluster: {}, mode: undefined, syncer: 6, policies: 2 },
+  { name: 'stand-alone', reason: 'git is alone', cluster: {}, mode: undefined, syncer: 8, policies: 2 },
   {
     name: 'stand-alone, observed',
     reason: 'somebody else makes them',

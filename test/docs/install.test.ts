@@ -21,7 +21,14 @@ test('every block says its language, and only what needs others is left out', ()
   for (const { language } of blocks) assert.ok(['sh', 'yaml'].includes(language), language);
   assert.deepEqual(
     blocks.flatMap(({ skipped }) => skipped ?? []),
-    ['writes to /usr/local/bin', 'needs a registry', 'needs Argo CD', 'needs Flux'],
+    [
+      'writes to /usr/local/bin',
+      'needs a registry',
+      'needs a release and its key',
+      'needs a registry',
+      'needs Argo CD',
+      'needs Flux',
+    ],
   );
 });
 

@@ -201,7 +201,7 @@ test('a file that cannot be read, and nothing at all, are said without what they
   writeFileSync(join(folder, 'bad.yaml'), `broker: [${PASSWORD}`);
   const bad = await pullwright(['adapter', 'import', '--broker', join(folder, 'bad.yaml')], { env: {} });
   assert.equal(bad.code, 1);
-  assert.match(bad.stderr, /Cannot import ".*bad\.yaml": wanted a file of YAML that holds a map/);
+  assert.match(bad.stderr, /Cannot import ".*bad\.yaml": expected a file of YAML that holds a map/);
   assert.ok(!bad.stderr.includes(PASSWORD));
   const nothing = await pullwright(['adapter', 'import'], { env: {} });
   assert.equal(nothing.code, 2);

@@ -111,11 +111,11 @@ function conditionsOf(input: PlatformReportInput): readonly ConditionInput[] {
 
 /** A problem as a condition says it. */
 export function problemSaid(problem: Problem): ConditionText {
-  return { reason: problem.code, message: textOf(problem) };
+  return { reason: problem.code, message: problemText(problem) };
 }
 
 /** Who looks at a condition has no log at hand: it must say what to do. */
-export function textOf({ message, hint }: Problem): string {
+export function problemText({ message, hint }: Problem): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
 
@@ -181,7 +181,7 @@ export function platformEvents(plan: PullSecretPlan, regarding: Ref): readonly E
     type: 'Warning' as const,
     reason: problem.code,
     action: 'Copy',
-    note: textOf(problem).slice(0, 1024),
+    note: problemText(problem).slice(0, 1024),
   }));
   return [...whole, ...held, ...entryEvents(plan.platformVerdicts, regarding)];
 }

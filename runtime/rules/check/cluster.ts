@@ -1,6 +1,6 @@
 /** Whether a cluster can take what is rendered: its version, definitions, kinds, priority classes, and what the account may do. */
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { isRecord, recordOf } from '../record.ts';
+import { isRecord, recordOf, textOf } from '../record.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
 /** The newest release that the suites run on. */
@@ -67,8 +67,8 @@ function definitionOf({ spec }: KubeObject): Definition {
   const { group, names, versions } = recordOf(spec);
   const served: readonly unknown[] = Array.isArray(versions) ? versions : [];
   return {
-    group: String(group ?? ''),
-    kind: String(recordOf(names)['kind'] ?? ''),
+    group: textOf(group),
+    kind: textOf(recordOf(names)['kind']),
     versions: served
       .map(recordOf)
       .filter((one) => one['served'] === true)

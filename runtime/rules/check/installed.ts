@@ -1,7 +1,7 @@
 /** Whether what was applied is there, served and at work. */
 import type { StatusRow } from '../diagnose/status-table.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { recordOf } from '../record.ts';
+import { recordOf, textOf } from '../record.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
 const keyOf = ({ kind, metadata }: KubeObject): string =>
@@ -41,7 +41,7 @@ export function servedLines({ objects, plan }: CheckInput): readonly CheckLine[]
       {
         check: 'crds',
         level: 'fail',
-        message: `${name} is not served: ${String(established?.['message'] ?? 'the API server says nothing of it')}`,
+        message: `${name} is not served: ${textOf(established?.['message']) || 'the API server says nothing of it'}`,
         fix: `kubectl get crd ${name} -o yaml`,
       },
     ];

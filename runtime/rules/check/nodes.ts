@@ -2,7 +2,7 @@
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { type LabelRequirement, selects } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
-import { recordOf } from '../record.ts';
+import { recordOf, textOf } from '../record.ts';
 import { releaseMinor, templateSpec } from './cluster.ts';
 import { type CheckInput, type CheckLine, fewNames, ofKind } from './types.ts';
 
@@ -74,8 +74,8 @@ export function runtimeLines({ objects, systems }: CheckInput): readonly CheckLi
     const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(status)['nodeInfo']);
     return {
       name: metadata.name,
-      runtime: String(containerRuntimeVersion ?? ''),
-      kubelet: String(kubeletVersion ?? ''),
+      runtime: textOf(containerRuntimeVersion),
+      kubelet: textOf(kubeletVersion),
     };
   });
   const known = infos.filter(({ runtime }) => runtime !== '');
@@ -157,7 +157,7 @@ function sccLine(
   objects: readonly KubeObject[],
 ): CheckLine {
   const { namespace = '' } = workload.metadata;
-  const account = String(templateSpec(workload)['serviceAccountName'] ?? 'default');
+  const account = textOf(templateSpec(workload)['serviceAccountName']) || 'default';
   const check = 'scc';
   const user = `system:serviceaccount:${namespace}:${account}`;
   if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))

@@ -3,7 +3,7 @@
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { operatorOf } from '../kubernetes/hypershift-operators.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
-import { recordOf } from '../record.ts';
+import { recordOf, textOf } from '../record.ts';
 import { type CheckInput, type CheckLine, ofKind } from './types.ts';
 
 interface Tool {
@@ -121,12 +121,7 @@ function marks({ annotation }: Tool, { kind, metadata }: KubeObject): boolean {
 function imagesOf({ spec }: KubeObject): readonly string[] {
   const { containers } = recordOf(recordOf(recordOf(spec)['template'])['spec']);
   const list: readonly unknown[] = Array.isArray(containers) ? containers : [];
-  return list.map(
-    (one) =>
-      String(recordOf(one)['image'] ?? '')
-        .split('/')
-        .at(-1) ?? '',
-  );
+  return list.map((one) => textOf(recordOf(one)['image']).split('/').at(-1) ?? '');
 }
 
 /** HyperShift's Hosted Cluster Config Operator, where it brings the agent itself. */

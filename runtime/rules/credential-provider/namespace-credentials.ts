@@ -95,7 +95,7 @@ function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   const name = BODY_KEY[secret.type];
   if (name === undefined) return `type "${secret.type}" holds no registry credentials`;
   if (secret.body === undefined) return `it has no key "${name}"`;
-  const text = textOf(secret.body);
+  const text = bodyText(secret.body);
   if (text === undefined) return `"${name}" is no base64`;
   const format = secret.type === 'kubernetes.io/dockercfg' ? 'dockercfg' : 'config.json';
   const found = readEntryMembers(text, format);
@@ -103,7 +103,7 @@ function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   return found.present ? found.entries.values() : 'it has no entries';
 }
 
-function textOf(body: Redacted<string>): string | undefined {
+function bodyText(body: Redacted<string>): string | undefined {
   try {
     const text = atob(reveal(body));
     // Bytes beyond ASCII need decoding; most bodies have none.

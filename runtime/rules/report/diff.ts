@@ -1,5 +1,5 @@
 /** What is different between two reports. The earlier one is a file that anybody may have written. */
-import { recordOf } from '../record.ts';
+import { recordOf, textOf } from '../record.ts';
 import type { Report, ReportChange, ReportChanges } from './types.ts';
 
 /** Of a report, what is compared: by name, in order. */
@@ -79,10 +79,6 @@ function changed(
       },
     ];
   });
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {

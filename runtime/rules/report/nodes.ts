@@ -46,7 +46,7 @@ export function nodeCoverage(objects: readonly KubeObject[]): ReportNodes {
 /**
  * The container runtimes that Nodes name.
  *
- * @param objects of the cluster; others than Nodes are passed over
+ * @param objects of the cluster; others than Nodes are skipped
  * @example
  * ```ts
  * import { runtimesOf } from './nodes.ts';

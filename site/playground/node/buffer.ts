@@ -10,7 +10,7 @@ const fromText = Buffer.from.bind(Buffer) as (value: unknown, ...rest: unknown[]
 Buffer.prototype.toString = function toString(encoding?: string, start?: number, end?: number): string {
   if (encoding === undefined || encoding === 'utf8' || encoding === 'utf-8')
     return AS_NODE.decode(this.subarray(start, end));
-  if (encoding !== 'base64url') return toText.call(this, encoding as BufferEncoding, start, end);
+  if (encoding !== 'base64url') return toText.call(this, encoding, start, end);
   return toText
     .call(this, 'base64', start, end)
     .replaceAll('+', '-')
