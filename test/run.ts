@@ -9,7 +9,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { installPackages } from '../site/build.ts';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
+import { helmProgram, missingHelm } from './helm/build.ts';
 import { missingNode, nodeBinaries } from './node/machine/build.ts';
 import { executable } from './support/executable.ts';
 import { type FileResult, type Job, judge } from './support/judge.ts';
@@ -144,6 +146,9 @@ async function prepare(files: readonly string[]): Promise<void> {
     );
   else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
     builds.push(() => controlPlaneBinaries(progress));
+  if (uses('helmProgram') && missingHelm() === undefined) builds.push(() => helmProgram(progress));
+  // Two files that install into one folder at the same time would take each other's packages away.
+  if (uses('/site/build.ts')) builds.push(async () => installPackages());
   for (const { reason } of (await Promise.allSettled(builds.map((build) => build()))).filter(isRejected))
     progress(reason instanceof Error ? reason.message : 'a build failed');
 }
