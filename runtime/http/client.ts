@@ -5,7 +5,7 @@
  */
 import { Halt, type Halting, haltingBy } from './halt.ts';
 import type { HttpFailure } from './http-error.ts';
-import type { EngineRequest, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
+import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
   /** Whether `host[:port]` may be spoken to without TLS. @default {nobody} */
@@ -19,8 +19,6 @@ export interface HttpClientOptions {
 
 /** Without a state of its own: what is decoded is whole. */
 const TEXT = new TextDecoder();
-
-type Asked = HttpRequest & Pick<EngineRequest, 'whole'>;
 
 export class HttpClient {
   readonly #engine: HttpEngine;
@@ -57,7 +55,7 @@ export class HttpClient {
   async ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
     const { timer, halts } = this.#haltsOf(request);
     try {
-      const answer = await this.#follow({ ...request, whole: true }, halts);
+      const answer = await this.#follow(request, halts);
       if (isPacked(answer)) throw await packed(answer);
       const text = TEXT.decode(await answer.bytes(limitBytes));
       return { status: answer.status, header: (name) => answer.header(name), text };
@@ -82,11 +80,11 @@ export class HttpClient {
     return { timer, halts };
   }
 
-  async #follow(request: Asked, halts: readonly Halting[]): Promise<HttpAnswer> {
+  async #follow(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { redirects } = request;
     if (redirects === undefined) return this.#send(request, halts);
     const { redirectOf } = await import('./redirect.ts');
-    let next: Asked = request;
+    let next = request;
     for (let left = redirects; ; left -= 1) {
       const answer = await this.#send(next, halts);
       const target = redirectOf(answer, next);
@@ -94,11 +92,11 @@ export class HttpClient {
       answer.discard();
       if (left <= 0)
         throw await failed('RedirectRefused', `the server redirects more than ${redirects} times`);
-      next = { ...target, whole: request.whole === true };
+      next = target;
     }
   }
 
-  async #send(request: Asked, halts: readonly Halting[]): Promise<HttpAnswer> {
+  async #send(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url))

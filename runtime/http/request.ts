@@ -53,8 +53,6 @@ export interface EngineRequest extends HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
   readonly address?: string;
-  /** The body will be asked for as a whole. */
-  readonly whole?: boolean;
   /** Any of them ends the request and the body of its answer. */
   readonly halts: readonly Halting[];
 }

@@ -2,9 +2,9 @@
 
 import { HttpClient } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
+import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
-import { TlsEngine } from '../http/tls-engine.ts';
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { reveal } from '../rules/redacted.ts';
@@ -73,7 +73,7 @@ export class Requester {
     this.#options = options;
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
-      new TlsEngine({
+      new HttpsEngine({
         ...(ca === undefined ? {} : { ca }),
         ...(serverName === undefined ? {} : { serverName }),
         ...(proxy === undefined ? {} : { proxyFor: () => proxy }),

@@ -6,14 +6,12 @@ import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
 import { HttpsEngine } from '../../runtime/http/https-engine.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
-import { TlsEngine } from '../../runtime/http/tls-engine.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 import { certificates, rawServer } from './raw-server.ts';
 
 const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
   'node:https': (route) => new HttpsEngine(route),
-  'node:tls': (route) => new TlsEngine(route),
   ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => new FetchEngine(route) }),
 };
 
