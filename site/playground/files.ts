@@ -43,8 +43,8 @@ function refused(
   so: { readonly files: number; readonly size: number },
 ): string | undefined {
   if (path.split('/').some((part) => part.startsWith('.'))) return 'it is hidden';
-  if (!/\.(ya?ml|json)$/.test(path)) return 'wanted a file that ends in .yaml, .yml or .json';
-  if (size > MAX_FILE) return `it has ${Math.ceil(size / MIB)} MiB, wanted at most ${MAX_FILE / MIB}`;
+  if (!/\.(ya?ml|json)$/.test(path)) return 'expected a file that ends in .yaml, .yml or .json';
+  if (size > MAX_FILE) return `it has ${Math.ceil(size / MIB)} MiB, expected at most ${MAX_FILE / MIB}`;
   if (so.size + size > MAX_ALL) return `all files together may have ${MAX_ALL / MIB} MiB`;
   if (so.files >= MAX_FILES) return `there are more than ${MAX_FILES} files`;
   return undefined;

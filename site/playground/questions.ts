@@ -103,7 +103,7 @@ function podArgs(workload: string): readonly string[] {
 /** What is missing for an answer; undefined when nothing is. */
 export function missing({ needs }: Asking, fields: Fields): string | undefined {
   if (needs.includes('workload') && fields.workload === '' && fields.image === '')
-    return 'There is no workload in these files: wanted a Deployment, a Pod or another object with containers.';
+    return 'There is no workload in these files: expected a Deployment, a Pod or another object with containers.';
   if (needs.includes('image') && !needs.includes('workload') && fields.image === '')
     return 'Give an image, such as registry.example.com/team/app:1.';
   return undefined;
