@@ -3,9 +3,8 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
-import { Halt, type Halting, haltingBy } from './halt.ts';
 import type { HttpFailure } from './http-error.ts';
-import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
+import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
   /** Whether `host[:port]` may be spoken to without TLS. @default {nobody} */
@@ -19,6 +18,39 @@ export interface HttpClientOptions {
 
 /** Without a state of its own: what is decoded is whole. */
 const TEXT = new TextDecoder();
+
+class Halt implements Halting {
+  halted = false;
+  readonly #listeners = new Set<() => void>();
+
+  listen(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  unlisten(listener: () => void): void {
+    this.#listeners.delete(listener);
+  }
+
+  halt(): void {
+    this.halted = true;
+    for (const listener of this.#listeners) listener();
+    this.#listeners.clear();
+  }
+}
+
+/** Halts after `ms`, unless it is stopped. */
+class Deadline extends Halt {
+  readonly #timer: ReturnType<typeof setTimeout>;
+
+  constructor(ms: number) {
+    super();
+    this.#timer = setTimeout(() => this.halt(), ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
 
 export class HttpClient {
   readonly #engine: HttpEngine;
@@ -153,18 +185,15 @@ async function failed(failure: HttpFailure, message: string): Promise<Error> {
   return new HttpError(failure, message);
 }
 
-/** Halts after `ms`, unless it is stopped. */
-class Deadline extends Halt {
-  readonly #timer: ReturnType<typeof setTimeout>;
-
-  constructor(ms: number) {
-    super();
-    this.#timer = setTimeout(() => this.halt(), ms);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
+/** An AbortSignal as {@link Halting}. */
+function haltingBy(signal: AbortSignal): Halting {
+  return {
+    get halted() {
+      return signal.aborted;
+    },
+    listen: (listener) => signal.addEventListener('abort', listener, { once: true }),
+    unlisten: (listener) => signal.removeEventListener('abort', listener),
+  };
 }
 
 /** `https://host:port` of a URL that is whole. */

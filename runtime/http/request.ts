@@ -1,6 +1,5 @@
 /** What is asked, what comes back, and what carries both. */
 import type { Redacted } from '../rules/redacted.ts';
-import type { Halting } from './halt.ts';
 
 /** Who we are to a server that asks for a client certificate. */
 export interface Identity {
@@ -72,4 +71,12 @@ export interface Route {
   readonly serverName?: string;
   /** The proxy for an origin (`https://host:port`); undefined to go without. Servers spoken to without TLS are never proxied. */
   readonly proxyFor?: (origin: string) => Redacted<string> | undefined;
+}
+
+/** What ends a request from outside. As an AbortController, at a small part of its cost: there are two for each request. */
+export interface Halting {
+  readonly halted: boolean;
+  /** Calls `listener` when it is halted, once, unless {@link Halting.unlisten} comes first. */
+  listen(listener: () => void): void;
+  unlisten(listener: () => void): void;
 }

@@ -51,7 +51,8 @@ const rows: readonly Row[] = [
     name: 'three mistakes',
     reason: 'all at once',
     text: 'colour: red\nsystems: { nope: {}, global-pull-secret: 1 }',
-    error: /unknown field "colour"; systems\.nope: no such system.*; systems\.global-pull-secret: wanted/,
+    error:
+      /unknown field "colour"; systems\.nope: no such system.*; systems\.global-pull-secret: must be a map/,
   },
 ];
 

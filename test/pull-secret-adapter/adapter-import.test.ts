@@ -100,7 +100,7 @@ test('three files and two variables become a section that a fleet takes', async 
   assert.ok(schema.safeParse(section).success);
   for (const line of [
     /# {3}adapter: clients\.hyperfleet_api\.base_url: api is what HYPERFLEET_API_BASE_URL says/,
-    /# {3}adapter: clients\.hyperfleet_api\.auth: .*wanted apiTokenAudience/,
+    /# {3}adapter: clients\.hyperfleet_api\.auth: .*expected apiTokenAudience/,
     /# {3}broker: broker\.rabbitmq\.url: .*Secret "pull-secret-adapter-broker"/,
     /# {3}broker: broker\.rabbitmq\.prefetch_count: .*concurrency/,
     /# {3}adapter: clients\.kubernetes: /,

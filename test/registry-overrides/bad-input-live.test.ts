@@ -68,7 +68,7 @@ else {
       );
     });
   const untilReady = (): Promise<void> =>
-    until(async () => assert.doesNotMatch(await verdicts(), /\busable\b|cannot be used|wanted/));
+    until(async () => assert.doesNotMatch(await verdicts(), /\busable\b|cannot be used|expected/));
 
   for (const row of BAD_INPUTS)
     test(`${row.name}: ${row.reason}`, async () => {

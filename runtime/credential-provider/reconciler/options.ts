@@ -151,7 +151,9 @@ function namespaceProblems(namespaces: unknown): readonly string[] {
       Array.isArray(serviceAccounts) && serviceAccounts.every((account) => typeof account === 'string');
     return isList && typeof readReferences === 'boolean'
       ? []
-      : [`namespaces.${name}: must be serviceAccounts (a list of names) and readReferences (true or false)`];
+      : [
+          `namespaces.${name}: must have serviceAccounts (a list of names) and readReferences (true or false)`,
+        ];
   });
 }
 

@@ -9,7 +9,8 @@
  */
 
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
-import { type ContainersCredential, containersCredential, fieldOf } from '../docker-config/go-reader.ts';
+import { fieldOf } from '../docker-config/fields.ts';
+import { type ContainersCredential, containersCredential } from '../docker-config/go-reader.ts';
 import { compareBytes } from '../go/bytes.ts';
 import type { JsonNode } from '../go/json.ts';
 import { reveal } from '../redacted.ts';

@@ -9,7 +9,8 @@
  * Source of the rule: BasicDockerKeyring, UnionDockerKeyring and MakeDockerKeyring of k8s.io/kubernetes 1.36.
  */
 import { parseDockerConfig } from '../docker-config/docker-config.ts';
-import type { DockerConfigFormat, KubeletCredential } from '../docker-config/go-reader.ts';
+import type { DockerConfigFormat } from '../docker-config/fields.ts';
+import type { KubeletCredential } from '../docker-config/go-reader.ts';
 import { compareBytes, fromByteText, toByteText } from '../go/bytes.ts';
 import { parseGoUrlBytes } from '../go/url.ts';
 import type { Redacted } from '../redacted.ts';

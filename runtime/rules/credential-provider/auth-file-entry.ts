@@ -9,7 +9,7 @@
  * and path. Documents are read by the reader that everything else has.
  */
 
-import { readTexts } from '../docker-config/go-reader.ts';
+import { readTexts } from '../docker-config/fields.ts';
 import type { JsonNode } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { trimEndOf, trimStartOf } from '../text/trim.ts';

@@ -7,7 +7,7 @@
  */
 
 import { readEntryMembers } from '../docker-config/entry-members.ts';
-import { fieldOf, wrongTextField } from '../docker-config/go-reader.ts';
+import { fieldOf, wrongTextField } from '../docker-config/fields.ts';
 import type { JsonMember, JsonNode } from '../go/json.ts';
 import type { PullSource } from '../mirrors/pull-sources.ts';
 import { isRecord } from '../record.ts';

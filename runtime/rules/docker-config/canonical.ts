@@ -14,7 +14,8 @@ import type { JsonMember, JsonNode } from '../go/json.ts';
 import { encodeGoJson, encodeGoText } from '../go/json-encode.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import type { DockerConfig, DockerConfigEntry } from './docker-config.ts';
-import { decodedAuth, fieldOf, readTexts } from './go-reader.ts';
+import { fieldOf, readTexts } from './fields.ts';
+import { decodedAuth } from './go-reader.ts';
 
 /** An entry as it is written: the text of `"key":{...}`. */
 export interface EncodedEntry {

@@ -12,11 +12,12 @@ import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text/position.ts';
 import { type DockerConfigEntry, describeKind, judgeEntry } from './entry.ts';
 import { type ConfigWarning, entryMembers } from './entry-members.ts';
-import { type DockerConfigFormat, decodeForContainers, decodeForKubelet } from './go-reader.ts';
+import type { DockerConfigFormat } from './fields.ts';
+import { decodeForContainers, decodeForKubelet } from './go-reader.ts';
 
 export type { DockerConfigEntry, EntryFault } from './entry.ts';
 export type { ConfigWarning } from './entry-members.ts';
-export type { DockerConfigFormat } from './go-reader.ts';
+export type { DockerConfigFormat } from './fields.ts';
 
 /** Why a document as a whole cannot be used. */
 export interface ConfigProblem {

@@ -6,7 +6,7 @@
  * `auths` adds to the first, `null` empties it, the last of equal keys wins.
  */
 import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
-import { type DockerConfigFormat, fieldOf } from './go-reader.ts';
+import { type DockerConfigFormat, fieldOf } from './fields.ts';
 
 /** Something that works but is probably not meant. */
 export interface ConfigWarning {

@@ -9,12 +9,12 @@ import type { JsonMember, JsonNode } from '../go/json.ts';
 import { encodeGoJson } from '../go/json-encode.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
+import { wrongTextField } from './fields.ts';
 import {
   type ContainersCredential,
   containersCredential,
   type KubeletCredential,
   kubeletEntry,
-  wrongTextField,
 } from './go-reader.ts';
 import { type RegistryKey, registryKey } from './registry-key.ts';
 

@@ -9,9 +9,7 @@ import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
 import { decodeUtf8 } from '../go/bytes.ts';
 import type { JsonNode } from '../go/json.ts';
 import { type Redacted, redact } from '../redacted.ts';
-
-/** `config.json`: entries below `auths`. `dockercfg`: the legacy form, entries at the top. */
-export type DockerConfigFormat = 'config.json' | 'dockercfg';
+import { type DockerConfigFormat, fieldOf, readTexts, type Texts } from './fields.ts';
 
 /** User name and password as the kubelet hands them to the container runtime. */
 export interface KubeletCredential {
@@ -248,44 +246,6 @@ function trimNul(text: string): string {
   while (start < end && text.charCodeAt(start) === 0) start += 1;
   while (end > start && text.charCodeAt(end - 1) === 0) end -= 1;
   return text.slice(start, end);
-}
-
-/** What {@link readTexts} found. */
-export interface Texts {
-  readonly texts: Readonly<Record<string, string>>;
-  readonly wrong?: { readonly field: string; readonly kind: JsonNode['kind'] };
-}
-
-/** The text fields of a struct: last wins, null changes nothing, the first wrong type is noted. */
-export function readTexts(node: JsonNode, names: readonly string[]): Texts {
-  const texts: Record<string, string> = {};
-  let wrong: Texts['wrong'];
-  for (const member of node.kind === 'object' ? node.members : []) {
-    const field = fieldOf(member.key, names);
-    if (field === undefined || member.value.kind === 'null') continue;
-    if (member.value.kind === 'string') texts[field] = member.value.value;
-    else wrong ??= { field, kind: member.value.kind };
-  }
-  return wrong === undefined ? { texts } : { texts, wrong };
-}
-
-/** The field that Go decodes `key` into: by its exact name, else without regard to case. */
-export function fieldOf(key: string, names: readonly string[]): string | undefined {
-  if (names.includes(key)) return key;
-  const folded = fold(key);
-  return names.find((name) => fold(name) === folded);
-}
-
-/** Go folds the long s and the Kelvin sign to s and k as well. */
-function fold(text: string): string {
-  return text.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
-}
-
-/** The first field of an entry that one of the consumers wants as a text and that is something else. */
-export function wrongTextField(
-  node: JsonNode,
-): { readonly field: string; readonly kind: JsonNode['kind'] } | undefined {
-  return readTexts(node, ['auth', 'username', 'password', 'email', 'identitytoken']).wrong;
 }
 
 function abort(fault: TypeFault): { readonly ok: false; readonly goText: string; readonly abort: true } {

@@ -8,6 +8,7 @@
  * - `entry-members.ts`: Where the entries of a pull secret stand, before anything is judged
  * - `entry.ts`: One entry of `auths`
  * - `expiry.ts`: When a credential ends, as far as it says so itself
+ * - `fields.ts`: The fields of the structs into which Go decodes a pull secret
  * - `go-reader.ts`: What the Go programs make of the document of a pull secret, error texts included
  * - `merge.ts`: The merge of the platform's pull secret with the tenant's
  * - `registry-key.ts`: What a key of `auths` means

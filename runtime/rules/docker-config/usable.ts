@@ -10,7 +10,7 @@ import { encodeGoJson } from '../go/json-encode.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { usableFields } from './canonical.ts';
 import type { DockerConfig, DockerConfigEntry } from './docker-config.ts';
-import { fieldOf, readTexts } from './go-reader.ts';
+import { fieldOf, readTexts } from './fields.ts';
 
 /** Values by their keys. */
 export type Nodes = Iterable<readonly [string, JsonNode]>;
