@@ -47,7 +47,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const { section: imported, notes: own } = importSection(files, io.env);
   if (own.length === 0)
     throw new UsageError(
-      'Cannot import: wanted --broker, --adapter-config or --sentinel-config with a file, or variables BROKER_* and HYPERFLEET_*',
+      'Cannot import: expected --broker, --adapter-config or --sentinel-config with a file, or variables BROKER_* and HYPERFLEET_*',
     );
   const account = flags['job-google-service-account'];
   const section = account === undefined ? imported : { ...imported, jobGoogleServiceAccount: account };

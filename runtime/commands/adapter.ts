@@ -65,7 +65,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 async function offline(flags: Values, settings: AdapterSettings, io: CommandIo): Promise<ExitCode> {
   const { event, 'api-dir': folder } = flags;
   if (event === undefined || folder === undefined || !flags['dry-run']) {
-    throw new UsageError('Cannot run on saved answers: wanted --event FILE --api-dir DIR --dry-run');
+    throw new UsageError('Cannot run on saved answers: expected --event FILE --api-dir DIR --dry-run');
   }
   const { runOfflineEvent } = await import('../pull-secret-adapter/adapter/offline.ts');
   const result = await runOfflineEvent(event, folder, settings, new Date());

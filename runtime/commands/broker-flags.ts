@@ -75,7 +75,7 @@ export interface ApiUser {
 export function apiOf(flags: ApiFlags, io: CommandIo, client: ApiUser): HyperfleetApi {
   const { api = '' } = flags;
   if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
-    throw new UsageError('Cannot reach the HyperFleet API: wanted --api with an http or https URL');
+    throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
   }
   const { host } = new URL(api);
   const file = flags['api-token-file'];
@@ -118,7 +118,7 @@ export async function publisherOf(flags: BrokerFlags, note: BrokerNote): Promise
 
 function pubSubOptions(flags: BrokerFlags, note: BrokerNote): PubSubOptions {
   const project = flags['gcp-project'];
-  if (project === undefined) throw new UsageError('Cannot use Pub/Sub: wanted --gcp-project ID');
+  if (project === undefined) throw new UsageError('Cannot use Pub/Sub: expected --gcp-project ID');
   const { topic, subscription } = flags;
   return {
     project,
@@ -130,7 +130,7 @@ function pubSubOptions(flags: BrokerFlags, note: BrokerNote): PubSubOptions {
 
 async function rabbitOptions(flags: BrokerFlags, note: BrokerNote): Promise<RabbitMqOptions> {
   const file = flags['broker-url-file'];
-  if (file === undefined) throw new UsageError('Cannot use RabbitMQ: wanted --broker-url-file FILE');
+  if (file === undefined) throw new UsageError('Cannot use RabbitMQ: expected --broker-url-file FILE');
   const { topic, subscription, exchange } = flags;
   const topology = rabbitMqTopology({
     topic,

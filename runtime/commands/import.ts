@@ -58,7 +58,7 @@ const KINDS: ReadonlySet<string> = new Set([
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   if (values.from === undefined)
-    throw new UsageError('Cannot import: wanted --from DIR, or --from - for standard input');
+    throw new UsageError('Cannot import: expected --from DIR, or --from - for standard input');
   const folders: Folder[] = [];
   for (const path of values.from) folders.push(await readInput(path, io));
   const problems = folders.flatMap((folder) => folder.problems);

@@ -144,7 +144,7 @@ async function run(
 
 async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (images.length > 0 || values['what-if'] === undefined)
-    throw new UsageError('Cannot use --in-use: wanted --what-if FILE, and no image');
+    throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
   const next = [hostedSecrets(values.cluster)];
   const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
   for (const problem of input.problems) io.stderr.write(`${problem}\n`);

@@ -54,7 +54,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const certificates = values['cert-dir'];
-  if (certificates === undefined) throw new UsageError('Cannot serve the webhook: wanted --cert-dir DIR');
+  if (certificates === undefined) throw new UsageError('Cannot serve the webhook: expected --cert-dir DIR');
   const { runWebhook } = await import('../pull-secret-injection/webhook/process.ts');
   return runWebhook(
     {

@@ -45,7 +45,7 @@ export function kubeconfigFiles(
   if (env['HOME'] && isThere(own)) return [own];
   if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return undefined;
   throw new UsageError(
-    'Cannot find a cluster: wanted --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
+    'Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
   );
 }
 

@@ -105,7 +105,7 @@ async function taken(given: readonly GivenFile[]): Promise<void> {
   const found = await take(given);
   if (found.files.length > 0) show(found);
   else if (found.leftOut.length > 0) start(found.leftOut);
-  else start(['There is no file in it: wanted .yaml, .yml or .json.']);
+  else start(['There is no file in it: expected .yaml, .yml or .json.']);
 }
 
 function show(found: Awaited<ReturnType<typeof take>>): void {

@@ -233,7 +233,7 @@ test('bad usage', async () => {
   ]) {
     const ran = await cli(...args);
     assert.equal(ran.code, 2);
-    assert.match(ran.stderr, /Cannot use --in-use: wanted --what-if FILE, and no image/);
+    assert.match(ran.stderr, /Cannot use --in-use: expected --what-if FILE, and no image/);
   }
 });
 

@@ -137,7 +137,7 @@ const refused = [
     reason: 'whoever has no cluster must know what to give',
     env: { HOME: folder },
     message:
-      /^Cannot find a cluster: wanted --kubeconfig FILE, KUBECONFIG, ~\/\.kube\/config, or to run in a pod$/,
+      /^Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~\/\.kube\/config, or to run in a pod$/,
   },
   {
     name: 'says that a file is not there',

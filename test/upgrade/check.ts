@@ -28,7 +28,9 @@ const { values } = parseArgs({
   options: { from: { type: 'string' }, older: { type: 'string' }, only: { type: 'string' } },
 });
 if ((values.from === undefined) === (values.older === undefined)) {
-  process.stderr.write('Cannot check: wanted --from GIT_REF, or --older FILE, the release before this one\n');
+  process.stderr.write(
+    'Cannot check: expected --from GIT_REF, or --older FILE, the release before this one\n',
+  );
   process.exit(2);
 }
 
