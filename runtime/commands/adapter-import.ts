@@ -1,11 +1,13 @@
 /** `pullwright adapter import`: the configuration of HyperFleet's own adapter and Sentinel, as a section of a fleet. */
 import { readFile } from 'node:fs/promises';
 import { schema } from '../../charts/pull-secret-adapter/chart.ts';
+import { errnoOf } from '../host/file-errors.ts';
 import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { type ImportedNote, importSection } from '../pull-secret-adapter/import-section.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { isRecord } from '../rules/record.ts';
 import { onOneLine } from '../rules/text/printable.ts';
+import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { outputFlag } from './flags/common.ts';
@@ -61,14 +63,27 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 /** @throws PullwrightError for a file that cannot be read; what it says is not repeated, since it may hold a password */
 async function documentIn(path: string | undefined): Promise<unknown> {
   if (path === undefined) return undefined;
-  let document: unknown;
+  let content: string;
   try {
-    document = parseYaml(await readFile(path, 'utf8'));
-  } catch {
-    document = undefined;
+    content = await readFile(path, 'utf8');
+  } catch (error) {
+    throw unreadable(
+      path,
+      errnoOf(error) === 'ENOENT' ? 'it is not there' : 'it is no file that can be read',
+    );
   }
-  if (isRecord(document)) return document;
-  throw new PullwrightError(`Cannot import "${path}": expected a file of YAML that holds a map`, {
+  try {
+    const document: unknown = parseYaml(content);
+    if (isRecord(document)) return document;
+  } catch (error) {
+    const why = error instanceof Error ? yamlMistake(error) : 'it cannot be parsed';
+    throw unreadable(path, `it is not YAML (${why}), expected a map`);
+  }
+  throw unreadable(path, 'it holds no map');
+}
+
+function unreadable(path: string, state: string): PullwrightError {
+  return new PullwrightError(`Cannot import "${path}": ${state}`, {
     code: 'FileUnreadable',
     disposition: 'terminal',
   });

@@ -201,8 +201,19 @@ test('a file that cannot be read, and nothing at all, are said without what they
   writeFileSync(join(folder, 'bad.yaml'), `broker: [${PASSWORD}`);
   const bad = await pullwright(['adapter', 'import', '--broker', join(folder, 'bad.yaml')], { env: {} });
   assert.equal(bad.code, 1);
-  assert.match(bad.stderr, /Cannot import ".*bad\.yaml": expected a file of YAML that holds a map/);
+  assert.match(bad.stderr, /Cannot import ".*bad\.yaml": it is not YAML \(.+\), expected a map/);
   assert.ok(!bad.stderr.includes(PASSWORD));
+  writeFileSync(join(folder, 'list.yaml'), `- ${PASSWORD}`);
+  for (const [file, says] of [
+    ['none.yaml', /none\.yaml": it is not there/],
+    ['.', /it is no file that can be read/],
+    ['list.yaml', /list\.yaml": it holds no map/],
+  ] as const) {
+    const ran = await pullwright(['adapter', 'import', '--broker', join(folder, file)], { env: {} });
+    assert.equal(ran.code, 1);
+    assert.match(ran.stderr, says);
+    assert.ok(!ran.stderr.includes(PASSWORD));
+  }
   const nothing = await pullwright(['adapter', 'import'], { env: {} });
   assert.equal(nothing.code, 2);
 });

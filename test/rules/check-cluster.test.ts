@@ -63,14 +63,20 @@ const before: readonly Row[] = [
   ),
   row(
     'a namespace that nobody brings',
-    { plan: [agent()] },
+    { plan: [object('v1', 'ConfigMap', 'c', { metadata: { name: 'c', namespace: 'openshift-config' } })] },
     ['namespaces', 'fail'],
-    /kube-system is not there/,
-    /kubectl create namespace kube-system/,
+    /openshift-config is not there/,
+    /kubectl create namespace openshift-config/,
   ),
+  row('one that every API server makes', { plan: [agent()] }, ['namespaces', 'ok'], /every namespace/),
   row(
     'one that is rendered',
-    { plan: [agent(), namespace('kube-system')] },
+    {
+      plan: [
+        object('v1', 'ConfigMap', 'c', { metadata: { name: 'c', namespace: 'openshift-config' } }),
+        namespace('openshift-config'),
+      ],
+    },
     ['namespaces', 'ok'],
     /every namespace/,
   ),

@@ -156,12 +156,15 @@ export function kindLines({ objects, plan, live }: CheckInput): readonly CheckLi
   });
 }
 
+/** What every API server makes for itself; a dump often lacks them. */
+const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
 /** Namespaces that the plan writes into and does not bring. */
 export function namespaceLine({ objects, plan, live }: CheckInput): CheckLine {
   const check = 'namespaces';
   const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
-  const missing = [...wanted].filter((name) => !there.has(name));
+  const missing = [...wanted].filter((name) => !there.has(name) && !BUILT_IN.includes(name));
   if (missing.length === 0)
     return { check, level: 'ok', message: 'every namespace that is written into is there, or is rendered' };
   return {
