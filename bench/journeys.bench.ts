@@ -8,10 +8,11 @@ import { eventually } from '../test/control-plane/eventually.ts';
 import { NodeMachine } from '../test/node/machine/node.ts';
 import {
   grantImage,
-  IMAGE,
   ok,
   pullSecretOf,
   pushProduct,
+  TEAM_FLEET,
+  TEAM_PROFILE,
   workFolder,
 } from '../test/node/machine/product.ts';
 import { Journey, onNode, ROUNDS } from './journey.ts';
@@ -21,24 +22,6 @@ const CONFIG = '/var/lib/kubelet/config.json';
 const JOURNAL = '/var/lib/kubelet/.pullwright/journal.json';
 const TENANT = 'quay.example.com';
 const TEAM = 'team.example.com';
-const FLEET = `
-image: ${IMAGE}
-imagePullSecrets: [pullwright-registry]
-clusters:
-  - name: prod
-    systems:
-      global-pull-secret: { createConfigNamespace: true, agent: { report: true } }
-      pull-secret-injection: {}
-`;
-const PROFILE = `
-apiVersion: pullwright.dev/v1alpha1
-kind: PullSecretProfile
-metadata: { name: team }
-spec:
-  namespaceSelector: { matchLabels: { registry: team } }
-  selector: {}
-  secrets: [{ name: team-robot, sources: [{ namespace: platform, name: robot }] }]
-`;
 
 await onNode(import.meta.filename, 'journeys: from the apply to the running pod', async () => {
   const node = await NodeMachine.start({ registries: { [TENANT]: 'tenant', [TEAM]: 'robot' } });
@@ -70,8 +53,8 @@ async function install(journey: Journey): Promise<void> {
   for (const host of [TENANT, TEAM]) node.image(host, 'acme/web', '1');
   await pushProduct(node);
   await grantImage(node);
-  writeFileSync(join(workFolder(node), 'fleet.yaml'), FLEET);
-  writeFileSync(join(workFolder(node), 'profile.yaml'), PROFILE);
+  writeFileSync(join(workFolder(node), 'fleet.yaml'), TEAM_FLEET);
+  writeFileSync(join(workFolder(node), 'profile.yaml'), TEAM_PROFILE);
   await ok(
     node,
     `pullwright synth --fleet fleet.yaml --to manifests

@@ -15,33 +15,19 @@ import { missingNode } from './machine/build.ts';
 import { ContainersOf } from './machine/containers.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
-import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell } from './machine/product.ts';
+import {
+  grantImage,
+  ok,
+  pullSecretOf,
+  pushProduct,
+  shell,
+  TEAM_FLEET,
+  TEAM_PROFILE,
+} from './machine/product.ts';
 import { steps } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const FILLER = '/var/lib/kubelet/filler';
-const FLEET = `
-image: ${IMAGE}
-imagePullSecrets: [pullwright-registry]
-clusters:
-  - name: prod
-    systems:
-      global-pull-secret:
-        createConfigNamespace: true
-        agent: { report: true }
-      pull-secret-injection: {}
-`;
-const PROFILE = `
-apiVersion: pullwright.dev/v1alpha1
-kind: PullSecretProfile
-metadata: { name: team }
-spec:
-  namespaceSelector: { matchLabels: { registry: team } }
-  selector: {}
-  secrets:
-    - name: team-robot
-      sources: [{ namespace: platform, name: robot }]
-`;
 
 const missing = missingNode();
 if (missing === undefined && machineFolder() === undefined)
@@ -96,8 +82,8 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
   step('installed: the pods of a tenant and of a team run, and all is in order', async () => {
     await pushProduct(node);
     await grantImage(node);
-    write('fleet.yaml', FLEET);
-    write('profile.yaml', PROFILE);
+    write('fleet.yaml', TEAM_FLEET);
+    write('profile.yaml', TEAM_PROFILE);
     await ok(
       node,
       `pullwright synth --fleet fleet.yaml --to manifests

@@ -32,6 +32,28 @@ export async function pushProduct(node: NodeMachine): Promise<void> {
   await ok(node, docBlock(PAGE, 'The image', 'sh'));
 }
 
+/** One stand-alone cluster whose nodes have a tenant's credential, and whose namespaces have a team's. */
+export const TEAM_FLEET: string = `
+image: ${IMAGE}
+imagePullSecrets: [pullwright-registry]
+clusters:
+  - name: prod
+    systems:
+      global-pull-secret: { createConfigNamespace: true }
+      pull-secret-injection: {}
+`;
+
+/** The Secret of the team goes to every namespace with its label. */
+export const TEAM_PROFILE = `
+apiVersion: pullwright.dev/v1alpha1
+kind: PullSecretProfile
+metadata: { name: team }
+spec:
+  namespaceSelector: { matchLabels: { registry: team } }
+  selector: {}
+  secrets: [{ name: team-robot, sources: [{ namespace: platform, name: robot }] }]
+`;
+
 /** The Secret that our pods pull with, by the commands of the page, also in further namespaces. */
 export async function grantImage(node: NodeMachine, ...more: readonly string[]): Promise<void> {
   const [, lines] = docBlocks(PAGE).filter(
