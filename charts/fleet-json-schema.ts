@@ -21,6 +21,7 @@ export function fleetJsonSchema(): Schema {
   const { extend: _onlyTypeScript, ...clusterFields } = fieldsOf(schemaOf(clusterSchema));
   const systems: Schema = {
     type: 'object',
+    description: 'What runs in the cluster: a section for each system',
     additionalProperties: false,
     properties: Object.fromEntries(SYSTEMS.map((system) => [system.name, sectionSchema(system)])),
   };

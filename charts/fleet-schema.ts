@@ -118,16 +118,23 @@ export interface GitOpsInput {
   readonly sopsKeySecret?: string;
 }
 
+const RECONCILER = 'Pods of the reconciler';
+const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';
+const NETWORK = 'From where our pods may be reached, and what they may reach';
+
 const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictObject({
   replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
   egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
-  logFormat: z.enum(['json', 'logfmt']).exactOptional(),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional(),
+  logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
   memoryLimit: z
     .string()
     .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
-    .exactOptional(),
-  kubeconfigSecret: dnsName().exactOptional(),
+    .exactOptional()
+    .describe('Memory that a replica may use'),
+  kubeconfigSecret: dnsName()
+    .exactOptional()
+    .describe('Secret of a control plane namespace with the kubeconfig; default admin-kubeconfig'),
   allowAddresses: z
     .array(networkField())
     .exactOptional()
@@ -160,22 +167,25 @@ const folder = z
   );
 
 const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
-  tool: z.enum(['argo-cd', 'flux']),
+  tool: z.enum(['argo-cd', 'flux']).describe('What syncs the tree'),
   repository: z
     .string()
     .regex(
       /^(?:https:\/\/|ssh:\/\/|git@)(?:[^\s@]+@)?[^\s@]+$/,
       'expected a URL that begins with https://, ssh:// or git@',
     )
-    .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet'),
-  revision: z.string().min(1).exactOptional(),
-  path: folder.exactOptional(),
-  namespace: dnsLabel().exactOptional(),
-  project: dnsName().exactOptional(),
-  syncWaves: z.boolean().exactOptional(),
-  source: dnsName().exactOptional(),
-  interval: durationField().exactOptional(),
-  sopsKeySecret: dnsName().exactOptional(),
+    .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet')
+    .describe('Repository that holds the rendered tree'),
+  revision: z.string().min(1).exactOptional().describe('Branch, tag or commit; default main'),
+  path: folder.exactOptional().describe('Folder of the rendered tree in the repository; default the top'),
+  namespace: dnsLabel().exactOptional().describe('Namespace of the tool; default argocd or flux-system'),
+  project: dnsName().exactOptional().describe('Project of Argo CD'),
+  syncWaves: z.boolean().exactOptional().describe('Argo CD: order objects by annotation; default true'),
+  source: dnsName()
+    .exactOptional()
+    .describe('Flux: a GitRepository that is there; without it, one is rendered'),
+  interval: durationField().exactOptional().describe('Flux: how often to look; default 10m'),
+  sopsKeySecret: dnsName().exactOptional().describe('Flux: Secret with the key of SOPS; default sops-age'),
 });
 
 /** As many as a pod may sensibly name; `[]` takes back what the fleet says. */
@@ -189,8 +199,8 @@ const systems = z.record(z.string(), z.unknown());
 
 /** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own place. */
 export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
-  apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional(),
-  kind: z.literal('Fleet').exactOptional(),
+  apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional().describe('Version of the file'),
+  kind: z.literal('Fleet').exactOptional().describe('Kind of the file'),
   image: imageReference().describe('Image of every pod'),
   imagePullSecrets: imagePullSecrets.exactOptional(),
   namespace: dnsLabel().exactOptional().describe('Namespace of our own pods'),
@@ -201,14 +211,14 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
     .describe('Folder of the runbooks that alerts point at'),
   defaults: z
     .strictObject({
-      reconciler: reconciler.exactOptional(),
-      monitoring: z.boolean().exactOptional(),
-      network: network.exactOptional(),
+      reconciler: reconciler.exactOptional().describe(RECONCILER),
+      monitoring: z.boolean().exactOptional().describe(MONITORING),
+      network: network.exactOptional().describe(NETWORK),
       systems: systems.exactOptional(),
     })
     .exactOptional()
     .describe('What every cluster has unless it says otherwise'),
-  clusters: z.array(z.unknown()).min(1, 'expected at least one cluster'),
+  clusters: z.array(z.unknown()).min(1, 'expected at least one cluster').describe('Clusters of the fleet'),
 });
 
 /** A fleet whose clusters have not been looked at. */
@@ -225,36 +235,53 @@ export interface ClusterTop extends Omit<ClusterInput, 'systems'> {
 }
 
 export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
-  name: dnsLabel(),
-  kind: z.enum(['standalone', 'management', 'hosted']).exactOptional(),
-  path: folder.exactOptional(),
-  delivery: z.enum(['gitops', 'reconciler']).exactOptional(),
-  image: imageReference().exactOptional(),
+  name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
+  kind: z
+    .enum(['standalone', 'management', 'hosted'])
+    .exactOptional()
+    .describe('Whether it runs its own control plane, those of others, or none; default standalone'),
+  path: folder.exactOptional().describe('Folder below the output; default the name'),
+  delivery: z
+    .enum(['gitops', 'reconciler'])
+    .exactOptional()
+    .describe('Who applies what stands in the cluster'),
+  image: imageReference().exactOptional().describe('Image of every pod of this cluster'),
   imagePullSecrets: imagePullSecrets.exactOptional(),
-  namespace: dnsLabel().exactOptional(),
-  management: dnsLabel().exactOptional(),
+  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods in this cluster'),
+  management: dnsLabel().exactOptional().describe('For hosted: the cluster that runs its control plane'),
   hostedCluster: z
     .strictObject({
-      namespace: dnsLabel().exactOptional(),
-      name: dnsLabel().exactOptional(),
-      controlPlaneNamespace: dnsLabel().exactOptional(),
+      namespace: dnsLabel().exactOptional().describe('Its namespace; default clusters'),
+      name: dnsLabel().exactOptional().describe('Its name; default that of the cluster'),
+      controlPlaneNamespace: dnsLabel().exactOptional().describe('Where its control plane runs'),
       serviceAccount: z
-        .strictObject({ namespace: dnsLabel(), name: dnsName() })
+        .strictObject({
+          namespace: dnsLabel().describe('Its namespace'),
+          name: dnsName().describe('Its name'),
+        })
         .exactOptional()
         .describe('ServiceAccount of the hosted cluster as which the reconciler works there'),
     })
-    .exactOptional(),
-  discovery: z.boolean().exactOptional(),
-  reconciler: reconciler.exactOptional(),
-  monitoring: z.boolean().exactOptional(),
-  network: network.exactOptional(),
+    .exactOptional()
+    .describe('For hosted: its HostedCluster'),
+  discovery: z
+    .boolean()
+    .exactOptional()
+    .describe('For management: also serve hosted clusters that the fleet does not name'),
+  reconciler: reconciler.exactOptional().describe(RECONCILER),
+  monitoring: z.boolean().exactOptional().describe(MONITORING),
+  network: network.exactOptional().describe(NETWORK),
   destination: z
     .strictObject({
-      server: z.url({ protocol: /^https$/, error: 'expected an https URL' }).exactOptional(),
-      name: z.string().min(1).exactOptional(),
-      kubeConfigSecret: dnsName().exactOptional(),
+      server: z
+        .url({ protocol: /^https$/, error: 'expected an https URL' })
+        .exactOptional()
+        .describe('API server, as Argo CD knows it'),
+      name: z.string().min(1).exactOptional().describe('Name of the cluster in Argo CD'),
+      kubeConfigSecret: dnsName().exactOptional().describe('For Flux: Secret that holds its kubeconfig'),
     })
-    .exactOptional(),
+    .exactOptional()
+    .describe('Where the cluster is, for the tool that syncs it'),
   systems: systems.exactOptional(),
   extend: z
     .custom<NonNullable<ClusterInput['extend']>>(

@@ -58,7 +58,7 @@ export interface CredentialProviderInput {
 }
 
 const namespaceSchema = z.strictObject({
-  namespace: dnsLabel(),
+  namespace: dnsLabel().describe('Namespace whose Secrets are offered to its pods'),
   serviceAccounts: z.array(dnsName()).min(1).exactOptional().describe('Whose pods pull; default: "default"'),
   secrets: z
     .union([z.array(dnsName()).min(1), z.literal('inUse')])

@@ -102,17 +102,26 @@ const agent = z
     maxUnavailable: countOrPercent()
       .exactOptional()
       .describe('Pods replaced at once when the DaemonSet changes'),
-    priorityClassName: dnsName().exactOptional(),
+    priorityClassName: dnsName()
+      .exactOptional()
+      .describe('Its priority class; default by the kind of the cluster'),
     resources: z
-      .strictObject({ requests: labelMap().exactOptional(), limits: labelMap().exactOptional() })
-      .exactOptional(),
+      .strictObject({
+        requests: labelMap().exactOptional().describe('What it is sure to get'),
+        limits: labelMap().exactOptional().describe('What it may use at most'),
+      })
+      .exactOptional()
+      .describe('CPU and memory of the agent'),
     tolerations: z
       .array(
         z.strictObject({
-          key: z.string().exactOptional(),
-          operator: z.enum(['Exists', 'Equal']).exactOptional(),
-          value: z.string().exactOptional(),
-          effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).exactOptional(),
+          key: z.string().exactOptional().describe('Key of a taint; none for all'),
+          operator: z.enum(['Exists', 'Equal']).exactOptional().describe('Whether the value counts'),
+          value: z.string().exactOptional().describe('Value of the taint, for Equal'),
+          effect: z
+            .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+            .exactOptional()
+            .describe('Effect of the taint; none for all'),
         }),
       )
       .exactOptional()
@@ -127,8 +136,13 @@ const agent = z
       })
       .exactOptional()
       .describe("Serve metrics with TLS on the node's address, and render a PodMonitor"),
-    healthPort: z.int().min(1).max(65535).exactOptional(),
-    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional(),
+    healthPort: z
+      .int()
+      .min(1)
+      .max(65535)
+      .exactOptional()
+      .describe('Port of /healthz and /readyz on the node'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
     janitor: z.boolean().exactOptional().describe('Remove CRI-O auth files that nothing uses any more'),
   })
   .refine((one) => one.seLinuxType === undefined || one.security === 'restricted', {
@@ -151,16 +165,19 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     .describe('Platforms whose Replace pools are eligible'),
   nodes: z
     .strictObject({
-      matchLabels: labelMap().exactOptional(),
+      matchLabels: labelMap().exactOptional().describe('Labels that a node must have, all of them'),
       matchExpressions: z
         .array(
           z.strictObject({
-            key: z.string().min(1).max(317),
-            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-            values: z.array(z.string().max(63)).exactOptional(),
+            key: z.string().min(1).max(317).describe('Key of a label'),
+            operator: z
+              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+              .describe('What must be the case with the label of this key'),
+            values: z.array(z.string().max(63)).exactOptional().describe('Values, for In and NotIn'),
           }),
         )
-        .exactOptional(),
+        .exactOptional()
+        .describe('Further demands on labels, which must all hold'),
     })
     .exactOptional()
     .describe('Label selector of nodes that get the credentials beside those of eligible pools'),

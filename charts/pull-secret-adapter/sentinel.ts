@@ -84,8 +84,11 @@ export const sentinelSchema: z.ZodType<SentinelInput, SentinelInput> = z
       .describe('Longest pause between events about a cluster of which nobody reports anything new'),
     messageDecision: z
       .strictObject({
-        params: z.record(z.string().min(1).max(63), expression).exactOptional(),
-        result: expression,
+        params: z
+          .record(z.string().min(1).max(63), expression)
+          .exactOptional()
+          .describe('Names that the result can use'),
+        result: expression.describe('Whether the event is sent'),
       })
       .exactOptional()
       .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),

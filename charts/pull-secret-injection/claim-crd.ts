@@ -6,7 +6,7 @@ import {
   PROFILE_NAME,
 } from '../../runtime/rules/injection/pull-secret-claim.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
+import { CATEGORY, conditionsSchema, crd, observedGenerationSchema } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 
 const spec = z.strictObject({
@@ -20,7 +20,7 @@ const spec = z.strictObject({
 
 const status = z
   .strictObject({
-    observedGeneration: z.int().meta({ format: 'int64', default: -1 }).optional(),
+    observedGeneration: observedGenerationSchema(-1),
     secrets: z
       .array(z.string().max(253))
       .max(16)

@@ -19,7 +19,7 @@ import {
   RESERVED_PREFIX,
 } from '../../runtime/rules/injection/profile-copies.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
+import { CATEGORY, conditionsSchema, crd, observedGenerationSchema } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';
 
@@ -172,7 +172,7 @@ const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
 
 const status = z
   .strictObject({
-    observedGeneration: z.int().meta({ format: 'int64', default: -1 }).optional(),
+    observedGeneration: observedGenerationSchema(-1),
     namespaces: z
       .strictObject({
         selected: count.describe('Namespaces that the profile selects'),
@@ -182,6 +182,7 @@ const status = z
           .optional(),
         blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
       })
+      .describe('How many namespaces are served')
       .optional(),
     copies: z.string().max(32).describe('current/selected').optional(),
     heldRemoval: z
@@ -199,6 +200,7 @@ const status = z
       )
       .max(MAX_SOURCES_IN_ALL)
       .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe('Sources that were there and are deleted')
       .optional(),
     conditions: conditionsSchema().optional(),
   })

@@ -8,7 +8,7 @@ import {
   MAX_GRANTED_SECRETS,
 } from '../../runtime/rules/injection/pull-secret-grant.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { CATEGORY, conditionsSchema, crd } from '../shared/crd.ts';
+import { CATEGORY, conditionsSchema, crd, observedGenerationSchema } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';
 
@@ -62,7 +62,7 @@ const spec = z
 
 const status = z
   .strictObject({
-    observedGeneration: z.int().meta({ format: 'int64', default: -1 }).optional(),
+    observedGeneration: observedGenerationSchema(-1),
     conditions: conditionsSchema().optional(),
   })
   .meta({ default: { observedGeneration: -1 } })

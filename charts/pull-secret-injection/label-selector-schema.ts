@@ -15,17 +15,24 @@ const value = z
 /** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
 export function labelSelectorSchema(): z.ZodType {
   return z.strictObject({
-    matchLabels: z.record(z.string().max(317), value).meta({ maxProperties: MAX_SELECTOR_LABELS }).optional(),
+    matchLabels: z
+      .record(z.string().max(317), value)
+      .meta({ maxProperties: MAX_SELECTOR_LABELS })
+      .describe('Labels that an object must have, all of them')
+      .optional(),
     matchExpressions: z
       .array(
         z
           .strictObject({
-            key,
-            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+            key: key.describe('Key of a label'),
+            operator: z
+              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+              .describe('What must be the case with the label of this key'),
             values: z
               .array(value)
               .max(MAX_SELECTOR_VALUES)
               .meta({ 'x-kubernetes-list-type': 'atomic' })
+              .describe('Values of the label, for In and NotIn')
               .optional(),
           })
           .meta({
@@ -39,6 +46,7 @@ export function labelSelectorSchema(): z.ZodType {
       )
       .max(MAX_SELECTOR_EXPRESSIONS)
       .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe('Further demands on labels, which must all hold')
       .optional(),
   });
 }

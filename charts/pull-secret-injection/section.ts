@@ -50,12 +50,20 @@ export interface PullSecretInjectionInput {
 }
 
 const certificates = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('service-ca') }),
+  z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
   z.strictObject({
-    kind: z.literal('cert-manager'),
-    issuer: z.strictObject({ kind: z.enum(['Issuer', 'ClusterIssuer']), name: dnsName() }),
+    kind: z.literal('cert-manager').describe('cert-manager makes it'),
+    issuer: z
+      .strictObject({
+        kind: z.enum(['Issuer', 'ClusterIssuer']).describe('Its kind'),
+        name: dnsName().describe('Its name'),
+      })
+      .describe('The issuer of cert-manager'),
   }),
-  z.strictObject({ kind: z.literal('manual'), caBundle: z.string().min(1) }),
+  z.strictObject({
+    kind: z.literal('manual').describe('A person makes it'),
+    caBundle: z.string().min(1).describe('Certificates of the authority, PEM in Base64'),
+  }),
 ]);
 
 /** Its shape. */
@@ -108,7 +116,12 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .exactOptional()
     .describe('Render the definition of SidecarSet, for clusters without Kruise'),
   profiles: z
-    .array(z.strictObject({ name: dnsName(), spec: z.record(z.string(), z.unknown()) }))
+    .array(
+      z.strictObject({
+        name: dnsName().describe('Name of the profile'),
+        spec: z.record(z.string(), z.unknown()).describe('As in the kind PullSecretProfile'),
+      }),
+    )
     .exactOptional()
     .describe('PullSecretProfiles of the cluster'),
 });

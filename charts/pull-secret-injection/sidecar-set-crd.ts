@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { conditionsSchema, crd } from '../shared/crd.ts';
+import { conditionsSchema, crd, observedGenerationSchema } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';
 
@@ -19,7 +19,11 @@ const spec = z.looseObject({
     .optional(),
   namespaceSelector: labelSelectorSchema().describe('Only pods of these namespaces').optional(),
   imagePullSecrets: z
-    .array(z.strictObject({ name: z.string().max(253).optional() }))
+    .array(
+      z.strictObject({
+        name: z.string().max(253).describe('Name of a Secret in the namespace of the pod').optional(),
+      }),
+    )
     .max(64)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe('Names that are merged into imagePullSecrets of matching pods')
@@ -38,21 +42,30 @@ const spec = z.looseObject({
     .optional(),
   injectionStrategy: z
     .looseObject({
-      paused: z.boolean().optional(),
+      paused: z.boolean().describe('Nothing is injected while it is true').optional(),
       revision: z
         .looseObject({
-          revisionName: z.string().max(253).optional(),
-          customVersion: z.string().max(63).optional(),
-          policy: z.enum(['Always', 'Partial']).optional(),
+          revisionName: z.string().max(253).describe('Name of a ControllerRevision').optional(),
+          customVersion: z
+            .string()
+            .max(63)
+            .describe('Value of the label apps.kruise.io/sidecarset-custom-version of a ControllerRevision')
+            .optional(),
+          policy: z
+            .enum(['Always', 'Partial'])
+            .describe('Whether all pods get that revision, or those beside the updated ones')
+            .optional(),
         })
+        .describe('An older revision, whose names are injected instead')
         .optional(),
     })
+    .describe('Whether and from which revision new pods are injected')
     .optional(),
 });
 
 const status = z
   .looseObject({
-    observedGeneration: z.int().meta({ format: 'int64' }).optional(),
+    observedGeneration: observedGenerationSchema(),
     conditions: conditionsSchema().optional(),
   })
   .optional();

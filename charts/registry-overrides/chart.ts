@@ -42,12 +42,12 @@ const entry = z.strictObject({
 
 const mirrorSet = z
   .strictObject({
-    name: dnsName(),
+    name: dnsName().describe('Name of the object'),
     type: z
       .enum(['digest', 'tag', 'content-source-policy'])
       .exactOptional()
       .describe('For which pulls the mirrors serve; the last one is deprecated'),
-    entries: z.array(entry).min(1).max(1000),
+    entries: z.array(entry).min(1).max(1000).describe('Sources and their mirrors'),
   })
   .refine(
     (set) =>

@@ -134,15 +134,27 @@ function objectSchema(schema: z.ZodType): Schema {
   return {
     ...root,
     properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
+      apiVersion: { type: 'string', description: 'Version of the schema' },
+      kind: { type: 'string', description: 'Kind of the object' },
+      // The API server refuses a description here: metadata is its own.
       metadata: { type: 'object' },
-      ...(root['properties'] as Schema),
+      ...sections(root['properties'] as Schema),
     },
   };
 }
 
 type Schema = Readonly<Record<string, unknown>>;
+
+const SECTIONS: Readonly<Record<string, string>> = { spec: 'What is wanted', status: 'What is the case' };
+
+function sections(properties: Schema): Schema {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [
+      name,
+      { description: SECTIONS[name], ...(schema as Schema) },
+    ]),
+  );
+}
 
 /** A zod schema in the form that the API server takes: no `additionalProperties: false`, open objects by their own word. */
 export function structuralSchema(schema: z.ZodType): Schema {
@@ -186,14 +198,29 @@ export function conditionsSchema(): z.ZodType {
   return z
     .array(
       z.strictObject({
-        type: z.string().max(316),
-        status: z.enum(['True', 'False', 'Unknown']),
-        reason: z.string().min(1).max(1024),
-        message: z.string().max(32768),
-        lastTransitionTime: z.string().meta({ format: 'date-time' }),
-        observedGeneration: z.int().min(0).meta({ format: 'int64' }).optional(),
+        type: z.string().max(316).describe('Name of the condition; Ready sums up'),
+        status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is so'),
+        reason: z.string().min(1).max(1024).describe('Why, for programs: CamelCase, stable'),
+        message: z.string().max(32768).describe('What is the case and what to do, for people'),
+        lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When status last changed'),
+        observedGeneration: z
+          .int()
+          .min(0)
+          .meta({ format: 'int64' })
+          .describe('The metadata.generation that the condition speaks of')
+          .optional(),
       }),
     )
     .max(32)
+    .describe('Aspects of the state, one per type')
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+}
+
+/** `metadata.generation` that a status speaks of. For `status.observedGeneration`. @param initial what the API server fills in */
+export function observedGenerationSchema(initial?: number): z.ZodType {
+  return z
+    .int()
+    .meta({ format: 'int64', ...(initial === undefined ? {} : { default: initial }) })
+    .describe('The metadata.generation that this status speaks of')
+    .optional();
 }

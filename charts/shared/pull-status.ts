@@ -14,7 +14,9 @@ import { labels } from './metadata.ts';
 
 const verdict = z.strictObject({
   subject: z.string().max(1024).describe('What is judged: a registry, an image, a node, a namespace'),
-  verdict: z.enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending']),
+  verdict: z
+    .enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending'])
+    .describe('The judgement: Rejected and Shadowed have no effect, Pending may have one later'),
   reason: z.string().max(1024).describe('CamelCase, stable'),
   message: z.string().max(4096).describe('What is the case and what to do; never a credential'),
   expiresAt: z
@@ -34,7 +36,11 @@ const verdict = z.strictObject({
 const status = z
   .strictObject({
     about: z
-      .strictObject({ apiVersion: z.string().max(316), kind: z.string().max(63), name: z.string().max(253) })
+      .strictObject({
+        apiVersion: z.string().max(316).describe('Its apiVersion'),
+        kind: z.string().max(63).describe('Its kind'),
+        name: z.string().max(253).describe('Its name'),
+      })
       .describe('The object that this status speaks of, in the same namespace')
       .optional(),
     reporter: z.string().max(253).describe('The reconciler that speaks').optional(),

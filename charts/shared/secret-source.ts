@@ -150,7 +150,8 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
         version: z.string().min(1).max(253).exactOptional().describe('Version in the store'),
         refreshInterval: durationField().exactOptional().describe('Default: 1h'),
       })
-      .exactOptional(),
+      .exactOptional()
+      .describe('From a secret store, by the External Secrets Operator'),
     sealedSecret: z
       .strictObject({
         encrypted: z
@@ -162,7 +163,8 @@ export const secretSourceSchema: z.ZodType<SecretSource, SecretSource> = z
           .exactOptional()
           .describe('Default: strict'),
       })
-      .exactOptional(),
+      .exactOptional()
+      .describe('Encrypted for one cluster by kubeseal'),
     sops: z.strictObject({}).exactOptional().describe('A file that you encrypt with SOPS, at overlays/sops'),
   })
   .refine((source) => Object.keys(source).length === 1, {

@@ -1,5 +1,5 @@
 /**
- * What a command may touch, as data. The reference in docs/cli.md is made from it, and Node's `--permission` line is held against it.
+ * What a command may touch, as data. The reference in docs/reference/cli.md is made from it, and Node's `--permission` line is held against it.
  */
 export interface Permissions {
   /** Paths or flag names in angle brackets, such as `<--from>`. */

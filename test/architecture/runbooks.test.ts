@@ -1,67 +1,19 @@
 /** Every alert that can be rendered leads to a section of a runbook, every section belongs to an alert, and all have one form. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { parse } from 'yaml';
-import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
+import { allAlerts } from '../../build/reference/alerts.ts';
 import { RUNBOOKS } from '../../charts/shared/runbooks.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('runbooks');
 const folder = new URL('../../docs/runbooks/', import.meta.url).pathname;
 
-interface Rule {
-  readonly alert: string;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-/** Sections with every switch that renders an alert. */
-const SECTIONS: Readonly<Record<string, unknown>> = {
-  'credential-provider': { alerts: true, installer: {}, matchImages: ['a.example.com'] },
-  'pull-secret-adapter': {
-    api: 'https://hyperfleet.example.com',
-    jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
-    sentinel: true,
-  },
-};
-
-function alerts(runbooks?: string): readonly Rule[] {
-  const sections = (kind: 'standalone' | 'management' | 'hosted') =>
-    Object.fromEntries(
-      SYSTEMS.filter(({ kinds }) => kinds.includes(kind)).map(({ name }) => [name, SECTIONS[name] ?? {}]),
-    );
-  const hosted = sections('hosted');
-  const fleet = readFleet({
-    image: 'registry.example.com/pullwright:1',
-    ...(runbooks === undefined ? {} : { runbooks }),
-    clusters: [
-      { name: 'alone', monitoring: true, systems: sections('standalone') },
-      { name: 'management', kind: 'management', monitoring: true },
-      {
-        name: 'hosted',
-        kind: 'hosted',
-        management: 'management',
-        systems: { ...hosted, ...withoutInstaller(hosted) },
-      },
-    ],
-  });
-  return [...renderFleet(fleet).tree].flatMap(([path, text]) => {
-    if (!path.includes('prometheusrule-')) return [];
-    const { spec } = parse(text) as { spec: { groups: readonly { rules: readonly Rule[] }[] } };
-    return spec.groups.flatMap(({ rules }) => rules);
-  });
-}
-
-/** The installer is for stand-alone clusters. */
-function withoutInstaller(sections: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return 'credential-provider' in sections ? { 'credential-provider': { alerts: true } } : {};
-}
-
 const files = readdirSync(folder).filter((name) => name !== 'README.md');
 const headings = (file: string): readonly string[] =>
   [...readFileSync(folder + file, 'utf8').matchAll(/^## (.+)$/gm)].map(([, name = '']) => name);
 
 test('every alert points at a section that is there', () => {
-  const all = alerts();
+  const all = allAlerts();
   assert.ok(all.length >= 9, String(all.length));
   for (const { alert, annotations } of all) {
     const [, file = '', anchor] =
@@ -73,7 +25,7 @@ test('every alert points at a section that is there', () => {
 });
 
 test('every section belongs to an alert', () => {
-  const known = new Set(alerts().map(({ alert }) => alert));
+  const known = new Set(allAlerts().map(({ alert }) => alert));
   const unknown = files.flatMap((file) =>
     headings(file)
       .filter((name) => !known.has(name))
@@ -103,7 +55,7 @@ test('the index lists every file', () => {
 });
 
 test('a fleet may publish the runbooks elsewhere', () => {
-  const elsewhere = alerts('https://wiki.example.com/pullwright/');
+  const elsewhere = allAlerts('https://wiki.example.com/pullwright/');
   assert.ok(elsewhere.length > 0);
   for (const { alert, annotations } of elsewhere)
     assert.match(

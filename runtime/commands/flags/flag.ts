@@ -1,6 +1,6 @@
 /**
  * Flags as data: what each is called, takes, means and touches. Parsing, `--help`, completion, the man page, the reference in
- * `docs/cli.md` are made from it; nothing is read out of prose.
+ * `docs/reference/cli.md` are made from it; nothing is read out of prose.
  */
 import { type Bounds, durationMs, FlagFault, portNumber, wholeNumber, wholeSeconds } from './units.ts';
 

@@ -1,14 +1,11 @@
-/**
- * The reference of the command line, as Markdown and as a man page, out of the tables of the commands. `npm run reference` writes
- * `docs/cli.md`; the man page is part of a release.
- */
-import { writeFileSync } from 'node:fs';
-import type { Command } from '../runtime/commands/command.ts';
-import type { Flag, Flags } from '../runtime/commands/flags/flag.ts';
-import { type CommandSpec, flagHelp, flagUsage } from '../runtime/commands/flags/help.ts';
-import type { Permissions } from '../runtime/commands/permissions.ts';
-import { COMMANDS } from '../runtime/commands/table.ts';
-import { VERSION } from '../runtime/rules/version.ts';
+/** The reference of the command line, as Markdown and as a man page, out of the tables of the commands. */
+import type { Command } from '../../runtime/commands/command.ts';
+import type { Flag, Flags } from '../../runtime/commands/flags/flag.ts';
+import { type CommandSpec, flagHelp, flagUsage } from '../../runtime/commands/flags/help.ts';
+import type { Permissions } from '../../runtime/commands/permissions.ts';
+import { COMMANDS } from '../../runtime/commands/table.ts';
+import { VERSION } from '../../runtime/rules/version.ts';
+import { codeSpan } from './markdown.ts';
 
 /** What is written about a command. */
 export interface CommandPage {
@@ -29,7 +26,7 @@ export async function commandPages(): Promise<readonly CommandPage[]> {
  *
  * @example
  * ```ts
- * import { markdownReference } from './cli-reference.ts';
+ * import { markdownReference } from './cli.ts';
  * import assert from 'node:assert/strict';
  *
  * const spec = { name: 'demo', summary: 'Show it', about: ['Shows it.'], flags: {}, examples: ['pullwright demo'] };
@@ -89,29 +86,25 @@ function flagTable(flags: Flags): readonly string[] {
   const rows = Object.entries(flags).map(([name, flag]) => {
     const short = flag.short === undefined ? '' : `\`-${flag.short}\`, `;
     const more = flag.many ? '; may be given more than once' : '';
-    return `| ${short}${code(flagUsage(name, flag))} | ${fallback(flag)} | ${cell(flag.help + more)} |`;
+    return `| ${short}${codeSpan(flagUsage(name, flag))} | ${fallback(flag)} | ${cell(flag.help + more)} |`;
   });
   return rows.length === 0 ? [] : ['| flag | default | |', '|---|---|---|', ...rows, ''];
 }
 
 function fallback({ default: text }: Flag<unknown>): string {
-  return text === undefined || text === '' ? '' : code(text);
+  return text === undefined || text === '' ? '' : codeSpan(text);
 }
 
 function touched({ reads, writes, hosts, api }: Permissions): readonly string[] {
   const line = (what: string, items: readonly string[], show: (item: string) => string): readonly string[] =>
     items.length === 0 ? [] : [`- ${what}: ${items.map(show).join(', ')}`];
   const lines = [
-    ...line('reads', reads, code),
-    ...line('writes', writes, code),
+    ...line('reads', reads, codeSpan),
+    ...line('writes', writes, codeSpan),
     ...line('hosts', hosts, prose),
     ...line('API verbs', api, prose),
   ];
   return lines.length === 0 ? [] : ['It touches:', '', ...lines, ''];
-}
-
-function code(text: string): string {
-  return `\`${text.replaceAll('|', '\\|')}\``;
 }
 
 function cell(text: string): string {
@@ -166,6 +159,3 @@ function roff(text: string): string {
   const escaped = text.replaceAll('\\', '\\e').replaceAll('-', '\\-');
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;
 }
-
-if (import.meta.main)
-  writeFileSync(new URL('../docs/cli.md', import.meta.url), markdownReference(await commandPages()));

@@ -1,0 +1,108 @@
+/** Fields of a schema as rows: of custom resources, and of the fleet file. */
+import { codeSpan, prose, table } from './markdown.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** A field, by its path from the top. */
+export interface FieldRow {
+  /** `spec.secrets[].name` */
+  readonly path: string;
+  readonly type: string;
+  readonly required: boolean;
+  readonly default: string;
+  readonly description: string;
+}
+
+/**
+ * Every field below a schema, outer ones first.
+ *
+ * @example
+ * ```ts
+ * import { fieldRows } from './fields.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const schema = { required: ['a'], properties: { a: { type: 'array', items: { type: 'object', properties: { b: { enum: ['x'] } } } } } };
+ * assert.deepEqual(fieldRows(schema).map(({ path, type, required }) => [path, type, required]), [['a', 'list of objects', true], ['a[].b', 'x', false]]);
+ * ```
+ */
+export function fieldRows(schema: Schema, path = ''): readonly FieldRow[] {
+  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>;
+  const required = new Set((schema['required'] ?? []) as readonly string[]);
+  const own = Object.entries(properties).flatMap(([name, field]) => {
+    const at = path === '' ? name : `${path}.${name}`;
+    const row: FieldRow = {
+      path: at,
+      type: typeOf(field),
+      required: required.has(name),
+      default: 'default' in field ? JSON.stringify(field['default']) : '',
+      description: describedBy(field),
+    };
+    return [row, ...fieldRows(field, at)];
+  });
+  const { items, additionalProperties } = schema as {
+    items?: Schema;
+    additionalProperties?: Schema | boolean;
+  };
+  return [
+    ...own,
+    ...(items === undefined ? [] : fieldRows(items, `${path}[]`)),
+    ...(typeof additionalProperties === 'object' ? fieldRows(additionalProperties, `${path}.*`) : []),
+    ...branchesOf(schema).flatMap((branch) => fieldRows(branch, path)),
+  ];
+}
+
+/** A table of the rows. */
+export function fieldTable(rows: readonly FieldRow[]): readonly string[] {
+  return table(
+    ['field', 'type', 'default', ''],
+    rows.map((row) => [
+      `${codeSpan(row.path)}${row.required ? ' (required)' : ''}`,
+      prose(row.type),
+      row.default === '' ? '' : codeSpan(row.default),
+      prose(row.description),
+    ]),
+  );
+}
+
+function branchesOf(schema: Schema): readonly Schema[] {
+  return [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(
+    (branches) => (branches ?? []) as readonly Schema[],
+  );
+}
+
+/** Of alternatives, the one that has words. */
+function describedBy(field: Schema): string {
+  const own = field['description'];
+  if (typeof own === 'string') return own;
+  return (
+    branchesOf(field)
+      .map(describedBy)
+      .find((text) => text !== '') ?? ''
+  );
+}
+
+function typeOf(field: Schema): string {
+  const {
+    enum: values,
+    const: only,
+    type,
+    items,
+    format,
+  } = field as {
+    enum?: readonly unknown[];
+    const?: unknown;
+    type?: string | readonly string[];
+    items?: Schema;
+    format?: string;
+  };
+  if (values !== undefined) return values.map(String).join(', ');
+  if (only !== undefined) return JSON.stringify(only).replaceAll('"', '');
+  if (type === 'array') return items === undefined ? 'list' : `list of ${plural(typeOf(items))}`;
+  if (type === 'string' && format === 'date-time') return 'time';
+  if (type !== undefined) return [type].flat().join(' or ');
+  return [...new Set(branchesOf(field).map(typeOf))].filter((name) => name !== 'null').join(' or ');
+}
+
+function plural(name: string): string {
+  return /^(string|object|integer|number|boolean)$/.test(name) ? `${name}s` : name;
+}

@@ -1,0 +1,100 @@
+/** The pages of custom resources and of the fleet file. */
+import { credentialProviderCrd } from '../../charts/credential-provider/crd.ts';
+import { fleetJsonSchema } from '../../charts/fleet-json-schema.ts';
+import { pullSecretClaimCrd } from '../../charts/pull-secret-injection/claim-crd.ts';
+import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
+import { sidecarSetCrd } from '../../charts/pull-secret-injection/sidecar-set-crd.ts';
+import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type FieldRow, fieldRows, fieldTable } from './fields.ts';
+import { codeSpan, prose } from './markdown.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+interface Spec {
+  readonly group: string;
+  readonly scope: string;
+  readonly names: { readonly kind: string; readonly shortNames?: readonly string[] };
+  readonly versions: readonly {
+    readonly name: string;
+    readonly storage: boolean;
+    readonly schema: { readonly openAPIV3Schema: Schema & { readonly description?: string } };
+  }[];
+}
+
+/** Every definition that the charts render. */
+export const DEFINITIONS: readonly (() => KubeObject)[] = [
+  pullSecretProfileCrd,
+  pullSecretGrantCrd,
+  pullSecretClaimCrd,
+  pullStatusCrd,
+  credentialProviderCrd,
+  sidecarSetCrd,
+];
+
+/** Fields of the stored version, without `metadata`, which the API server describes itself. */
+export function fieldsOfKind(definition: KubeObject): readonly FieldRow[] {
+  const { versions } = definition.spec as Spec;
+  return versions
+    .filter(({ storage }) => storage)
+    .flatMap(({ schema }) => fieldRows(schema.openAPIV3Schema))
+    .filter(({ path }) => path !== 'metadata');
+}
+
+/** `docs/reference/kinds.md` */
+export function kindsPage(): string {
+  return [
+    '# Kinds',
+    '',
+    'The custom resources that are read and written, field by field. `kubectl explain KIND.spec` says the same. `kubectl get pullcreds -A` lists those of ours.',
+    '',
+    ...DEFINITIONS.map((define) => define()).flatMap((definition) => {
+      const { group, scope, names, versions } = definition.spec as Spec;
+      const [first] = versions;
+      const short =
+        names.shortNames === undefined ? '' : `, short: ${names.shortNames.map(codeSpan).join(', ')}`;
+      return [
+        `## ${names.kind}`,
+        '',
+        `${versions.map(({ name }) => codeSpan(`${group}/${name}`)).join(', ')}; ${scope === 'Cluster' ? 'of the cluster' : 'in a namespace'}${short}.`,
+        '',
+        prose(first?.schema.openAPIV3Schema.description ?? ''),
+        '',
+        ...fieldTable(fieldsOfKind(definition)),
+      ];
+    }),
+  ].join('\n');
+}
+
+/** Fields of a fleet file. */
+export function fleetFields(): readonly FieldRow[] {
+  return fieldRows(fleetJsonSchema());
+}
+
+/** `docs/reference/fleet.md` */
+export function fleetPage(): string {
+  const [systems, rest] = [fleetFields().filter(isSection), fleetFields().filter((row) => !isSection(row))];
+  return [
+    '# Fleet file',
+    '',
+    'Every field of a `fleet.yaml`. [fleet.schema.json](../fleet.schema.json) says the same to editors: `pullwright synth --schema > fleet.schema.json`, and as the',
+    'first line of the file',
+    '',
+    '```yaml',
+    '# yaml-language-server: $schema=fleet.schema.json',
+    '```',
+    '',
+    ...fieldTable(rest),
+    '## Sections of systems',
+    '',
+    'Below `systems` of a cluster and of `defaults`. A section that is `true` or empty takes every default; `false` leaves the system out.',
+    '',
+    ...fieldTable(systems),
+  ].join('\n');
+}
+
+/** Sections stand under `defaults` too, where they are the same. */
+function isSection({ path }: FieldRow): boolean {
+  return path.startsWith('clusters[].systems.');
+}

@@ -1,0 +1,118 @@
+/** The pages of conditions, of events and of error codes. */
+import { codeSpan, grouped, prose, table } from './markdown.ts';
+import type { SaidReason } from './said.ts';
+
+/** Parts of the program whose reasons stand in no object, but only in what a command prints. */
+const TITLES: Readonly<Record<string, string>> = {
+  commands: 'commands',
+  controller: 'every reconciler',
+  node: 'every program on a node',
+  kube: 'API servers',
+  host: 'files and units of a node',
+  http: 'requests',
+  registry: 'registries',
+};
+
+/** Which part of the program a file belongs to. */
+export function partOf(file: string): string {
+  const [, part = '', shelf = ''] = file.split('/');
+  if (part !== 'rules') return TITLES[part] ?? part;
+  return shelf.endsWith('.ts') ? 'rules' : `rules: ${shelf}`;
+}
+
+/** `docs/reference/conditions.md` */
+export function conditionsPage(said: readonly SaidReason[]): string {
+  const mine = said.filter(({ as }) => as === 'condition' || as === 'verdict');
+  const types = grouped(
+    mine
+      .filter(({ as }) => as === 'condition')
+      .flatMap((one) => one.type.map((type) => ({ ...one, name: type }))),
+    ({ name }) => name,
+  ).filter(([type]) => /^[A-Z]/.test(type) && !['Normal', 'Warning'].includes(type));
+  return [
+    '# Conditions and verdicts',
+    '',
+    'Every reason that a condition or a verdict of ours can carry, and what it says to a person: `{name}` stands for what is filled in. `Ready` sums',
+    'an object up; `Stalled` and `Reconciling` stand beside it only while true, as [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus)',
+    'has it; `…` are words that depend on what was found. The codes of [errors](errors.md) are reasons too, where an error is what is the case.',
+    '',
+    '## Types',
+    '',
+    ...table(
+      ['type', 'said by', 'reasons'],
+      types.map(([type, entries]) => [
+        codeSpan(type),
+        unique(entries.map(({ file }) => partOf(file))).join(', '),
+        unique(entries.map(({ reason }) => reason))
+          .map(codeSpan)
+          .join(', '),
+      ]),
+    ),
+    ...grouped(mine, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
+      `## ${part}`,
+      '',
+      ...table(['reason', 'as', 'says'], rowsOf(entries, said)),
+    ]),
+  ].join('\n');
+}
+
+/** `docs/reference/events.md` */
+export function eventsPage(said: readonly SaidReason[]): string {
+  const events = said.filter(({ as }) => as === 'event');
+  return [
+    '# Events',
+    '',
+    'Events of `events.k8s.io/v1` that our programs send, with the object that they are about in `regarding`. A repeated event becomes a series. What fails',
+    'for want of something is sent with the code of the [error](errors.md) as its reason.',
+    '',
+    ...grouped(events, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
+      `## ${part}`,
+      '',
+      ...table(['reason', 'type', 'note'], rowsOf(entries, said)),
+    ]),
+  ].join('\n');
+}
+
+/** `docs/reference/errors.md` */
+export function errorsPage(said: readonly SaidReason[]): string {
+  const errors = said.filter(({ as }) => as === 'error');
+  return [
+    '# Error codes',
+    '',
+    'Each error has a stable code. Programs log it in the field `code`; reconcilers use it as the reason of a condition and of an event.',
+    '',
+    ...grouped(errors, ({ file }) => partOf(file)).flatMap(([part, entries]) => [
+      `## ${part}`,
+      '',
+      ...table(
+        ['code', 'says'],
+        rowsOf(entries, said).map(([name = '', , says = '']) => [name, says]),
+      ),
+    ]),
+  ].join('\n');
+}
+
+/** One row a reason: what it says in several places stands one below the other; where its words come from elsewhere, those. */
+function rowsOf(entries: readonly SaidReason[], all: readonly SaidReason[]): readonly (readonly string[])[] {
+  return grouped(entries, ({ reason }) => reason).map(([reason, same]) => {
+    const own = wordsOf(same);
+    const says = own.length > 0 ? own : wordsOf(all.filter((one) => one.reason === reason));
+    return [
+      codeSpan(reason),
+      unique(same.flatMap(kindsOf)).join(', '),
+      says.length > 0 ? says.join('<br>') : '…',
+    ];
+  });
+}
+
+function kindsOf({ as, type }: SaidReason): readonly string[] {
+  return type.length > 0 || as !== 'condition' ? type : ['condition'];
+}
+
+function wordsOf(said: readonly SaidReason[]): readonly string[] {
+  return unique(said.flatMap(({ says }) => says.map(prose))).filter((text) => text !== '' && text !== '……');
+}
+
+function unique(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)];
+}

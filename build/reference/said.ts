@@ -1,0 +1,169 @@
+/** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
+import type { AnyNode, Pattern } from 'acorn';
+import { type ProgramSource, propertyOf, SourceTexts } from './source.ts';
+
+/** One reason in one place of the program. */
+export interface SaidReason {
+  readonly as: 'condition' | 'verdict' | 'event' | 'error';
+  /** CamelCase. */
+  readonly reason: string;
+  /** Type of a condition or an event; the word of a verdict. */
+  readonly type: readonly string[];
+  /** Forms of what a person reads; none where it comes from elsewhere. */
+  readonly says: readonly string[];
+  readonly file: string;
+}
+
+const REASON = /^[A-Z][A-Za-z0-9]+$/;
+
+/**
+ * What these sources can say, in their order.
+ *
+ * @example
+ * ```ts
+ * import { parseSource } from './source.ts';
+ * import { allSaid } from './said.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const text = "const x = { type: 'Ready', status: 'False', reason: lost ? 'Lost' : 'Late', message: `pool ${name} waits` };";
+ * const said = allSaid([parseSource('a.ts', text)]);
+ * assert.deepEqual(said.map(({ reason, says }) => [reason, says[0]]), [['Lost', 'pool {name} waits'], ['Late', 'pool {name} waits']]);
+ * ```
+ */
+export function allSaid(sources: readonly ProgramSource[]): readonly SaidReason[] {
+  const texts = new SourceTexts(sources);
+  const givers = sources.flatMap(giversIn);
+  const found = sources.flatMap((source) =>
+    source.nodes.flatMap((node) => [
+      ...inObject(node, source, texts),
+      ...inError(node, source, texts),
+      ...inCall(node, { source, texts, givers }),
+      ...inList(node, source, texts),
+    ]),
+  );
+  const known = new Set(found.map(({ reason }) => reason));
+  return [...found, ...sources.flatMap(inTypes).filter(({ reason }) => !known.has(reason))];
+}
+
+function inObject(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
+  const reasonNode = propertyOf(node, 'reason') ?? propertyOf(node, 'code');
+  if (reasonNode === undefined) return [];
+  const of = (name: string): readonly string[] => texts.of(propertyOf(node, name), source);
+  const isEvent = propertyOf(node, 'note') !== undefined;
+  const isVerdict = propertyOf(node, 'verdict') !== undefined;
+  const isError = propertyOf(node, 'reason') === undefined;
+  const as = isEvent ? 'event' : isVerdict ? 'verdict' : isError ? 'error' : 'condition';
+  const says = [...of('note'), ...of('message')];
+  return reasons(texts.of(reasonNode, source)).map((reason) => ({
+    as,
+    reason,
+    type: isVerdict ? of('verdict') : of('type'),
+    says,
+    file: source.file,
+  }));
+}
+
+/** `new PullwrightError(message, { code })` and its like. */
+function inError(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
+  if (node.type !== 'NewExpression') return [];
+  const [message, options] = node.arguments as AnyNode[];
+  const code = options === undefined ? undefined : propertyOf(options, 'code');
+  return reasons(texts.of(code, source)).map((reason) => ({
+    as: 'error',
+    reason,
+    type: [],
+    says: texts.of(message, source),
+    file: source.file,
+  }));
+}
+
+/** A function that takes a reason, and perhaps the words, as arguments. */
+interface Giver {
+  readonly name: string;
+  readonly reason: number;
+  readonly message: number;
+}
+
+function giversIn({ nodes }: ProgramSource): readonly Giver[] {
+  return nodes.flatMap((node) => {
+    const given = parametersOf(node);
+    if (given === undefined) return [];
+    const names = given.params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : ''));
+    const reason = names.findIndex((name) => name === 'reason' || name === 'code');
+    const message = names.findIndex((name) => ['message', 'note', 'text', 'why'].includes(name));
+    return reason < 0 ? [] : [{ name: given.name, reason, message }];
+  });
+}
+
+function parametersOf(
+  node: AnyNode,
+): { readonly name: string; readonly params: readonly Pattern[] } | undefined {
+  if (node.type === 'FunctionDeclaration' && node.id !== null)
+    return { name: node.id.name, params: node.params };
+  if (node.type !== 'ClassDeclaration' || node.id === null) return undefined;
+  const made = node.body.body.find(
+    (member) => member.type === 'MethodDefinition' && member.kind === 'constructor',
+  );
+  return made?.type === 'MethodDefinition' ? { name: node.id.name, params: made.value.params } : undefined;
+}
+
+/** Status, reason, words, as the adapter writes what it reports; or reason and words, as a table of steps has them. */
+function inList(node: AnyNode, source: ProgramSource, texts: SourceTexts): readonly SaidReason[] {
+  if (node.type !== 'ArrayExpression') return [];
+  const elements = (node.elements as readonly (AnyNode | null)[]).map((one) => one ?? undefined);
+  const [status, ...rest] = elements;
+  const isTriple = elements.length === 3 && status?.type === 'Literal' && typeof status.value === 'boolean';
+  const [reason, message] = isTriple ? rest : elements;
+  const says = texts.of(message, source);
+  if (!isTriple && (elements.length !== 2 || !says.some((text) => text.includes(' ')))) return [];
+  return reasons(texts.of(reason, source)).map((name) => ({
+    as: 'condition',
+    reason: name,
+    type: [],
+    says,
+    file: source.file,
+  }));
+}
+
+interface CallContext {
+  readonly source: ProgramSource;
+  readonly texts: SourceTexts;
+  readonly givers: readonly Giver[];
+}
+
+function inCall(node: AnyNode, { source, texts, givers }: CallContext): readonly SaidReason[] {
+  if (node.type !== 'CallExpression' && node.type !== 'NewExpression') return [];
+  if (node.callee.type !== 'Identifier') return [];
+  const { name } = node.callee;
+  const giver = givers.find((one) => one.name === name);
+  if (giver === undefined) return [];
+  const args = node.arguments as AnyNode[];
+  return reasons(texts.of(args[giver.reason], source)).map((reason) => ({
+    as: 'condition',
+    reason,
+    type: [],
+    says: texts.of(args[giver.message], source),
+    file: source.file,
+  }));
+}
+
+const UNION = /\b(?:readonly (reason|code)\??:|type \w*Reason =)\s*((?:\|?\s*'\w+'\s*)+)/g;
+
+/** Reasons that only a type lists: their words come from elsewhere. */
+function inTypes({ text, file }: ProgramSource): readonly SaidReason[] {
+  return [...text.matchAll(UNION)].flatMap(([, field, union = '']) =>
+    reasons([...union.matchAll(/'(\w+)'/g)].map(([, name = '']) => name)).map(
+      (reason): SaidReason => ({
+        as: field === 'code' ? 'error' : 'condition',
+        reason,
+        type: [],
+        says: [],
+        file,
+      }),
+    ),
+  );
+}
+
+function reasons(texts: readonly string[]): readonly string[] {
+  return texts.filter((text) => REASON.test(text));
+}

@@ -1,0 +1,92 @@
+/** `docs/reference` is what the program says of itself, and nothing that it can say is left out. */
+import assert from 'node:assert/strict';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
+import { REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('references');
+const root = join(import.meta.dirname, '../..');
+if (process.env['UPDATE_GOLDEN'] === '1') await writeReference();
+const pages = await referencePages();
+
+test('the folder holds the pages that the program makes, and no other', () => {
+  assert.deepEqual(readdirSync(REFERENCE).sort(), [...pages.keys()].sort());
+  for (const [name, text] of pages)
+    assert.ok(
+      readFileSync(join(REFERENCE, name), 'utf8') === text,
+      `docs/reference/${name} is old: run "npm run reference"`,
+    );
+});
+
+/** Reasons of others that stand in what is tested: API servers, kubelets, HyperShift, Google, and words of tests. */
+const OF_OTHERS: ReadonlySet<string> = new Set([
+  'AsExpected',
+  'KubeletReady',
+  'FieldValueInvalid',
+  'FieldValueRequired',
+  'FieldValueDuplicate',
+  'FieldValueTypeInvalid',
+  'FieldValueTooMany',
+  'ImagePullBackOff',
+  'ErrImagePull',
+  'CrashLoopBackOff',
+  'AlreadyExists',
+  'InternalError',
+  // A policy of OpenShift's mirror sets.
+  'NeverContactSource',
+  // What a sample of the format says, and a double that refuses.
+  'Bad',
+  'Added',
+  'EVIL',
+  'IPv6',
+  'Shadowed',
+  'Refused',
+]);
+
+test('every reason that a test has seen stands in the pages', () => {
+  const listed = ['conditions.md', 'events.md', 'errors.md'].map((name) => pages.get(name) ?? '').join('\n');
+  const seen = new Map<string, string>();
+  for (const file of globSync('test/**/*.{ts,json,yaml}', { cwd: root }))
+    for (const [, , reason = ''] of readFileSync(join(root, file), 'utf8').matchAll(
+      /\breason["']?: (["']?)([A-Z][A-Za-z0-9]+)\1(?=,?\s*$|,? \}|, [a-z]+:|, message)/gm,
+    ))
+      seen.set(reason, file);
+  assert.ok(seen.size > 60, String(seen.size));
+  const missing = [...seen].filter(
+    ([reason]) => !OF_OTHERS.has(reason) && !listed.includes(`| \`${reason}\` |`),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('every metric that the sources name stands in its page', () => {
+  const page = pages.get('metrics.md') ?? '';
+  const named = globSync('runtime/**/*.ts', { cwd: root }).flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/'(pullwright_[a-z0-9_]+)'/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  // What begins the names of the programs on a node.
+  const prefixes = new Set(['pullwright_agent', 'pullwright_installer']);
+  const missing = [...new Set(named)].filter((name) => !prefixes.has(name) && !page.includes(`\`${name}\``));
+  assert.deepEqual(missing, []);
+});
+
+test('every field of every kind is described', () => {
+  const bare = DEFINITIONS.map((define) => define()).flatMap((definition) =>
+    fieldsOfKind(definition)
+      .filter(({ description }) => description === '')
+      .map(({ path }) => `${definition.metadata.name}: ${path}`),
+  );
+  assert.deepEqual(bare, []);
+});
+
+test('every field of the fleet file is described', () => {
+  const bare = fleetFields()
+    .filter(({ description }) => description === '')
+    .map(({ path }) => path);
+  assert.deepEqual([...new Set(bare)], []);
+});
+
+test.run();
