@@ -5,6 +5,9 @@ import { type AgentOptions, reports } from './options.ts';
 /** Where the image holds the executable. */
 export const EXECUTABLE = '/usr/bin/pullwright';
 
+/** Where the agent sees the node's `/etc`. */
+export const NODE_ETC = '/host/etc';
+
 /** `pullwright agent` with a flag for every option that differs from what the agent does by itself. */
 export function agentCommand(options: AgentOptions): readonly string[] {
   return [
@@ -20,6 +23,7 @@ export function agentCommand(options: AgentOptions): readonly string[] {
     ...(options.watch === false ? [] : ['--watch']),
     ...(reports(options) ? ['--report'] : []),
     ...(options.metrics === undefined ? [] : ['--metrics-address=$(NODE_ADDRESS)']),
+    ...(options.probes === true ? [`--node-etc=${NODE_ETC}`] : []),
     ...flag('log-level', options.logLevel),
     ...(options.janitor === true ? ['--janitor'] : []),
   ];

@@ -23,7 +23,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../shared/objects.ts';
-import { agentCommand } from './agent-command.ts';
+import { agentCommand, NODE_ETC } from './agent-command.ts';
 import {
   type AgentOptions,
   booksTurns,
@@ -118,6 +118,7 @@ function agentPod(options: AgentOptions): PodSpec {
     volumes: [
       ...volumes(names, names),
       ...(options.janitor === true ? [AUTH_FILES.volume] : []),
+      ...(options.probes === true ? [ETC.volume] : []),
       ...(options.metrics === undefined
         ? []
         : [{ name: TLS.name, secret: { secretName: options.metrics.tlsSecret, optional: true } }]),
@@ -175,6 +176,7 @@ function agentContainer(options: AgentOptions, secrets: readonly string[]): Cont
     volumeMounts: [
       ...mounts(secrets),
       ...(options.janitor === true ? [AUTH_FILES.mount] : []),
+      ...(options.probes === true ? [ETC.mount] : []),
       ...(isOpen ? [TLS] : []),
     ],
   };
@@ -190,6 +192,12 @@ const TLS = { name: 'metrics-tls', mountPath: '/etc/pullwright-tls', readOnly: t
 const AUTH_FILES = {
   volume: { name: 'crio-auth', hostPath: { path: '/etc/crio/auth', type: 'DirectoryOrCreate' } },
   mount: { name: 'crio-auth', mountPath: '/etc/crio/auth' },
+} as const;
+
+/** Mirrors and trusted certificates of the node, for the one that asks registries. */
+const ETC = {
+  volume: { name: 'node-etc', hostPath: { path: '/etc', type: 'Directory' } },
+  mount: { name: 'node-etc', mountPath: NODE_ETC, readOnly: true },
 } as const;
 
 /**

@@ -160,10 +160,15 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  const { agent, removals } = config;
+  const { agent, removals, canary } = config;
   const image = agent?.image ?? cluster.image;
   return syncObjects({
-    agent: { ...agent, image, ...(removals === undefined ? {} : { removals }) },
+    agent: {
+      ...agent,
+      image,
+      ...(removals === undefined ? {} : { removals }),
+      ...(canary?.probe === undefined ? {} : { probes: true }),
+    },
     enforce,
   });
 }

@@ -46,7 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'openid-client',
     'yaml',
   ],
-  'runtime/host': ['runtime/rules', 'dbus-next'],
+  'runtime/host': ['runtime/rules', 'dbus-next', 'smol-toml'],
   'runtime/node': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],
   'runtime/registry': ['runtime/rules', 'runtime/http', 'runtime/telemetry'],
   'runtime/webhook': ['runtime/rules', 'runtime/host', 'runtime/telemetry', 'runtime/kube'],

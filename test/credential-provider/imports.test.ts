@@ -43,6 +43,7 @@ test('only rules, its own folder, whole files and the file system', () => {
   const host = [
     'runtime/node/janitor.ts',
     'runtime/host/atomic-file.ts',
+    'runtime/host/conf-files.ts',
     'runtime/host/file-errors.ts',
     'runtime/host/sha256.ts',
   ];

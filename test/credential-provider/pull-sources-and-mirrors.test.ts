@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { registriesFor } from '../../runtime/host/conf-files.ts';
 import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import { formatRegistriesConf } from '../../runtime/rules/mirrors/conf.ts';
 import { compileMirrors, resolveMirrors } from '../../runtime/rules/mirrors/mirrors.ts';

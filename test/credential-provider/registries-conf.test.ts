@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { readConfFiles } from '../../runtime/host/conf-files.ts';
 import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
 import { parseRegistriesConf, type Registry } from '../../runtime/rules/mirrors/registries-conf.ts';
 import { findInPlain, parsePlain } from '../../runtime/rules/mirrors/registries-conf-plain.ts';

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stateOf } from '../../runtime/node/events.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { ImageProbe } from '../../runtime/rules/rollout/image-probe.ts';
 import { suite } from '../support/suite.ts';
-import { additional, auth, config, platform } from './fleet.ts';
+import { additional, auth, config, NOW, platform } from './fleet.ts';
 import { eligible, ReportingNodes } from './support/reporting-nodes.ts';
 
 const test = suite('canary of the global pull secret');
@@ -125,6 +126,74 @@ test('a first node that has it and is not Ready holds the others', () => {
   one.hosted.set(eligible('a'));
   one.reconcile();
   assert.equal(act(one, 'b'), 'brings');
+});
+
+test('a first node that stays on its way for too long is held, with what to do, and goes on when it is done', () => {
+  const one = changed('late', ['a', 'b'], { within: '5m' });
+  one.mount('a');
+  one.hosted.set({ ...eligible('a'), status: { conditions: [{ type: 'Ready', status: 'False' }] } });
+  assert.equal(act(one, 'a'), 'brings');
+  const minutes = (count: number): Date => new Date(NOW.getTime() + count * 60_000);
+  one.reconcile(minutes(4));
+  assert.equal(one.condition('original', 'CanaryHeld'), undefined);
+  const { reports } = one.reconcile(minutes(5));
+  assert.equal(one.condition('original'), 'False CanaryHeld');
+  assert.equal(one.condition('original', 'CanaryHeld'), 'True FirstNodeLate');
+  assert.match(
+    one.message('original'),
+    /taken too long on node a, which gets it first \(it has it, and its Node is not Ready\).*release-canary: "[0-9a-f]{12}"/,
+  );
+  assert.match(JSON.stringify(reports), /"reason":"CanaryHeld"/, 'an event');
+  assert.equal(act(one, 'b'), 'waits');
+  one.hosted.set(eligible('a'));
+  one.reconcile(minutes(60));
+  assert.equal(one.condition('original', 'CanaryHeld'), undefined);
+  assert.equal(act(one, 'b'), 'brings');
+});
+
+test('the others wait until registries give the first node the images that it asks for', () => {
+  const image = 'new.example/acme/web:1';
+  const probing = new ReportingNodes(['a', 'b'], join(root, 'probing'), { canary: { probe: [image] } });
+  let outcome: ImageProbe | undefined;
+  const asked: string[] = [];
+  for (const name of ['a', 'b'])
+    probing.agent(name).restart({
+      probed: (_digest, images) => {
+        asked.push(`${name} ${images.join(' ')}`);
+        return outcome;
+      },
+    });
+  // Nothing lies in these files yet that could be lost; then the tenant changes its secret.
+  probing.hosted.set(additional(of('old')));
+  outcome = { state: 'Passed', says: 'can pull' };
+  for (let pass = 0; pass < 3; pass += 1) {
+    probing.reconcile();
+    for (const name of ['a', 'b']) act(probing, name);
+  }
+  probing.reconcile();
+  assert.equal(probing.condition('additional'), 'True Merged');
+  assert.deepEqual([...new Set(asked)], [`a ${image}`], 'the other node asks nobody');
+  outcome = undefined;
+  probing.hosted.set(additional(of('new')));
+  probing.reconcile();
+  assert.deepEqual(acts(probing, 'a', 'b'), ['brings', 'waits']);
+  probing.reconcile();
+  assert.equal(act(probing, 'b'), 'waits', 'nobody has answered yet');
+  outcome = { state: 'Failed', says: `cannot pull ${image}: 401` };
+  act(probing, 'a');
+  probing.reconcile();
+  assert.equal(act(probing, 'b'), 'waits');
+  assert.equal(probing.condition('original', 'CanaryHeld'), 'True FirstNodeFailed');
+  assert.match(probing.message('original'), /it has it, and cannot pull new\.example\/acme\/web:1: 401/);
+  outcome = { state: 'Unanswered', says: 'nobody knows' };
+  act(probing, 'a');
+  probing.reconcile();
+  assert.equal(probing.condition('original', 'CanaryHeld'), undefined);
+  assert.equal(act(probing, 'b'), 'waits', 'that shows nothing');
+  outcome = { state: 'Passed', says: 'can pull' };
+  act(probing, 'a');
+  probing.reconcile();
+  assert.equal(act(probing, 'b'), 'brings');
 });
 
 test('each pool has a first node of its own, by the label of its nodes', () => {

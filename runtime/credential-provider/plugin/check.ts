@@ -4,10 +4,10 @@
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { readConfFiles, registriesFor } from '../../host/conf-files.ts';
 import { fileError } from '../../host/file-errors.ts';
 import { describeError, PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
-import { readConfFiles, registriesFor } from './conf-files.ts';
 import type { DryRunIo } from './dry-run.ts';
 import { collectingLog } from './log.ts';
 import type { ParsedArguments, ProviderOptions } from './options.ts';

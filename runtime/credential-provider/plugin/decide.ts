@@ -1,5 +1,6 @@
 /** From a request to the auth file that should be there: the whole decision, without writing anything. */
 
+import { type ConfFile, registriesFor } from '../../host/conf-files.ts';
 import { AUTH_FILE_LIFE_MS } from '../../node/janitor.ts';
 import {
   type AuthFile,
@@ -19,7 +20,6 @@ import { PullwrightError } from '../../rules/errors.ts';
 import { type PullSource, pullSources } from '../../rules/mirrors/pull-sources.ts';
 import type { Redacted } from '../../rules/redacted.ts';
 import type { ApiClient } from './api-client.ts';
-import { type ConfFile, registriesFor } from './conf-files.ts';
 import type { Log, LogSubject } from './log.ts';
 import type { ProviderOptions } from './options.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';

@@ -1,8 +1,9 @@
 /** A request answered on paper: what would be pulled from where, with whose credentials, and the auth file without its values. */
+
+import { readConfFiles } from '../../host/conf-files.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact, reveal } from '../../rules/redacted.ts';
 import type { ApiAnswer, ApiClient } from './api-client.ts';
-import { readConfFiles } from './conf-files.ts';
 import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './log.ts';
 import type { ParsedArguments, ProviderOptions } from './options.ts';

@@ -1,12 +1,12 @@
 /** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
 import { existsSync, readFileSync } from 'node:fs';
+import { readConfFiles } from '../../host/conf-files.ts';
 import { errnoOf } from '../../host/file-errors.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/janitor.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import { type ApiClient, apiClient, httpClientFor } from './api-client.ts';
 import { type ApiServer, findApiServer } from './api-server.ts';
-import { readConfFiles } from './conf-files.ts';
 import type { NodeView } from './decide.ts';
 import { IDENTIFIER, journalEntry, sendDatagrams } from './journal.ts';
 import { type CollectedLog, collectingLog, type Log } from './log.ts';

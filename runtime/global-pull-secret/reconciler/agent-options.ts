@@ -71,7 +71,7 @@ const METRICS: Wanted = [
   'a map with tlsSecret, the name of a Secret',
 ];
 
-const FIELDS: { readonly [F in keyof Required<Omit<AgentOptions, 'removals'>>]: Wanted } = {
+const FIELDS: { readonly [F in keyof Required<Omit<AgentOptions, 'probes' | 'removals'>>]: Wanted } = {
   image: TEXT,
   imagePullSecrets: NAMES,
   shape: oneOf('pullwright', 'upstream'),

@@ -14,8 +14,9 @@ import {
   type WaitingPool,
   writeCanary,
 } from '../../rules/rollout/canary.ts';
+import { readProbe } from '../../rules/rollout/image-probe.ts';
+import type { CanaryOptions } from './canary-options.ts';
 import type { NodeTruth } from './node-truth.ts';
-import type { CanaryOptions } from './options.ts';
 import { plainText } from './platform.ts';
 
 /** On the HostedCluster, or on the platform's Secret: the content that all nodes get whatever became of the first ones. */
@@ -28,6 +29,8 @@ export interface CanaryPlan {
   /** The document beside the pull secret. */
   readonly text: string;
   readonly waiting: readonly WaitingPool[];
+  /** After this a pool that waits is held; absent: none will be. */
+  readonly lateInMs?: number;
 }
 
 export interface CanaryContext {
@@ -53,23 +56,37 @@ export function canaryOf(world: World, context: CanaryContext): CanaryPlan | und
   const behind = new Map(truth.behind.map((one) => [one.node, one]));
   const nodes = truth.names.map((name): CanaryNode => {
     const object = objects.get(name);
-    const lack = behind.get(name);
     return {
       name,
       pool: (by === undefined ? undefined : object?.metadata.labels?.[by]) ?? '',
       up: object !== undefined && isReady(object),
-      content: lack?.content ?? 'in-place',
-      why: lack?.why ?? '',
+      ...(behind.get(name) ?? proofOf(truth.facts(name), options.probe)),
     };
   });
-  const { told, waiting } = planCanary({
+  const { told, ...plan } = planCanary({
     of: digest,
     by,
     nodes,
     before: readCanary(plainText(inForce, NAMES.canaryKey)),
     released: released.some((value) => value.split(',').some((one) => one.trim() === hash)),
+    probe: options.probe,
+    now: world.now,
+    withinMs: options.withinMs,
   });
-  return { hash, text: writeCanary(told), waiting };
+  return { hash, text: writeCanary(told), ...plan };
+}
+
+/** A node that has it is done when registries give it the images that they are asked for. */
+function proofOf(
+  facts: Readonly<Record<string, unknown>>,
+  images: readonly string[] = [],
+): Pick<CanaryNode, 'content' | 'why'> {
+  if (images.length === 0) return { content: 'in-place', why: '' };
+  const probe = readProbe(facts, images);
+  if (probe === undefined)
+    return { content: 'under-way', why: 'it has it, and has not said yet what registries answer' };
+  const content = { Passed: 'in-place', Failed: 'failed', Unanswered: 'under-way' } as const;
+  return { content: content[probe.state], why: `it has it, and ${probe.says}` };
 }
 
 function isReady({ status }: KubeObject): boolean {
@@ -85,30 +102,45 @@ function poolName({ pool }: WaitingPool): string {
 export function canaryVerdicts({ waiting }: CanaryPlan): readonly Verdict[] {
   return waiting.map((one) => ({
     subject: poolName(one),
-    verdict: one.held ? 'Warning' : 'Pending',
-    reason: one.held ? 'CanaryHeld' : 'CanaryFirst',
+    verdict: one.held === undefined ? 'Pending' : 'Warning',
+    reason: one.held === undefined ? 'CanaryFirst' : 'CanaryHeld',
     message: `wait for node ${one.node}: ${one.why}`,
   }));
 }
 
 /** What holds a change that the first node could not take; undefined where none did. */
 export function canaryHeld(plan: CanaryPlan | undefined): ConditionText | undefined {
-  const held = (plan?.waiting ?? []).filter((one) => one.held);
+  const held = heldPools(plan);
   const [first] = held;
   if (plan === undefined || first === undefined) return undefined;
   const more = held.length > 1 ? `, and ${held.length - 1} more pools` : '';
   return {
     reason: 'CanaryHeld',
-    message: `the changed pull secret failed on node ${first.node}, which gets it first (${first.why}); the other ${poolName(first)}${more} keep what they have. Fix the pull secret or the node, or let all of them have it with the annotation ${RELEASE_CANARY}: "${plan.hash}" on the HostedCluster, or on the platform's Secret`,
+    message: `the changed pull secret ${WHAT[first.held]} node ${first.node}, which gets it first (${first.why}); the other ${poolName(first)}${more} keep what they have. Fix the pull secret or the node, or let all of them have it with the annotation ${RELEASE_CANARY}: "${plan.hash}" on the HostedCluster, or on the platform's Secret`,
   };
+}
+
+const WHAT = { failed: 'failed on', late: 'has taken too long on' } as const;
+const REASONS = { failed: 'FirstNodeFailed', late: 'FirstNodeLate' } as const;
+
+type HeldPool = WaitingPool & { readonly held: 'failed' | 'late' };
+
+function heldPools(plan: CanaryPlan | undefined): readonly HeldPool[] {
+  return (plan?.waiting ?? []).filter((one): one is HeldPool => one.held !== undefined);
+}
+
+/** How many pools wait until somebody has looked. */
+export function heldCount(plan: CanaryPlan | undefined): number {
+  return heldPools(plan).length;
 }
 
 /** `CanaryHeld`, where it is so. */
 export function canaryCondition(plan: CanaryPlan | undefined): readonly ConditionInput[] {
-  const held = canaryHeld(plan);
-  return held === undefined
+  const [first] = heldPools(plan);
+  const said = canaryHeld(plan);
+  return first === undefined || said === undefined
     ? []
-    : [{ type: 'CanaryHeld', status: 'True', reason: 'FirstNodeFailed', message: held.message }];
+    : [{ type: 'CanaryHeld', status: 'True', reason: REASONS[first.held], message: said.message }];
 }
 
 /** Said where a person can do something about it. */

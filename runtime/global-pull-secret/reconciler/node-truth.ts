@@ -54,6 +54,8 @@ export interface NodeTruth {
   readonly digest: string | undefined;
   /** In the order of their names. */
   readonly behind: readonly NodeBehind[];
+  /** What agents say of a node that has it; empty where they do not. */
+  readonly facts: (node: string) => Readonly<Record<string, unknown>>;
 }
 
 /** What decides which nodes are asked for what. */
@@ -105,7 +107,16 @@ function nodeTruth(world: World, names: readonly string[], wanted: Redacted<stri
     const lack = lackOf(reports.get(pullStatusName('Node', node)), digest);
     return lack === undefined ? [] : [{ node, ...lack }];
   });
-  return { nodes: names.length, names, digest, behind };
+  const facts = (node: string): Readonly<Record<string, unknown>> => {
+    const summary = summaryOf(reports.get(pullStatusName('Node', node)));
+    return digest !== undefined && summary['sourceDigest'] === digest ? summary : {};
+  };
+  return { nodes: names.length, names, digest, behind, facts };
+}
+
+function summaryOf(report: KubeObject | undefined): Readonly<Record<string, unknown>> {
+  const { summary = {} } = (report?.status ?? {}) as { readonly summary?: Readonly<Record<string, unknown>> };
+  return summary;
 }
 
 /** What a node lacks by the report of its agent, held against the digest of what it should have; undefined when nothing. */
@@ -113,10 +124,10 @@ export function lackOf(
   report: KubeObject | undefined,
   digest: string | undefined,
 ): Omit<NodeBehind, 'node'> | undefined {
-  const { conditions = [], summary = {} } = (report?.status ?? {}) as {
+  const { conditions = [] } = (report?.status ?? {}) as {
     readonly conditions?: readonly Partial<Condition>[];
-    readonly summary?: Readonly<Record<string, unknown>>;
   };
+  const summary = summaryOf(report);
   const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined)
     return {

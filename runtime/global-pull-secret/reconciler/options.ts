@@ -9,13 +9,8 @@ import { type LabelRequirement, readSelector } from '../../rules/kubernetes/labe
 import { isRecord } from '../../rules/record.ts';
 import { DEFAULT_IMAGE } from '../../rules/version.ts';
 import { readAgentOptions } from './agent-options.ts';
+import { type CanaryOptions, readCanaryOptions } from './canary-options.ts';
 import { ELIGIBLE_PLATFORMS } from './eligibility.ts';
-
-/** `canary` of the fleet. */
-export interface CanaryOptions {
-  /** Key of the label whose value is the pool of a node. @default {all nodes are one pool} */
-  readonly poolLabel?: string;
-}
 
 export interface GlobalPullSecretOptions {
   /** `reconciler`: apply DaemonSet and RBAC; `gitops`: they are in git, report when they are missing. @default {'reconciler'} */
@@ -88,8 +83,8 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     enforce: choice('enforce', ['warn', 'deny', 'off'], 'warn'),
     ...nodes(raw, problems),
     ...removals(raw, problems),
-    ...canary(raw, problems),
-    agent: { image: DEFAULT_IMAGE, ...agent, ...removalsOfAgent(raw) },
+    ...readCanaryOptions(raw, problems),
+    agent: { image: DEFAULT_IMAGE, ...agent, ...removalsOfAgent(raw), ...probesOfAgent(raw) },
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
@@ -126,33 +121,16 @@ function removals(
   return { removals: { ...shareOf(share, problems), ...delayOf(delay, problems) } };
 }
 
-/** `canary: {poolLabel: example.com/pool}`, or an empty map for one pool. Who is first is told by reports. */
-function canary(
-  raw: Readonly<Record<string, unknown>>,
-  problems: string[],
-): { readonly canary?: CanaryOptions } {
-  const value = raw['canary'];
-  if (value === undefined) return {};
-  if (!isRecord(value)) {
-    problems.push('canary: must be a map of poolLabel');
-    return {};
-  }
-  const { poolLabel, ...rest } = value;
-  for (const unknown of Object.keys(rest))
-    problems.push(`canary.${unknown}: no such option, expected poolLabel`);
-  if (isRecord(raw['agent']) && raw['agent']['report'] === false)
-    problems.push('canary: must be agent.report, by which it is known what became of the first node');
-  if (poolLabel === undefined) return { canary: {} };
-  if (typeof poolLabel === 'string' && poolLabel !== '') return { canary: { poolLabel } };
-  problems.push('canary.poolLabel: must be the key of a label');
-  return {};
-}
-
 /** The agents judge by the same numbers what the reconciler has not written. */
 function removalsOfAgent({
   removals: given,
 }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
   return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
+}
+
+/** A first node that asks registries has to know its mirrors. */
+function probesOfAgent({ canary }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'probes'> {
+  return isRecord(canary) && canary['probe'] !== undefined ? { probes: true } : {};
 }
 
 function shareOf(share: unknown, problems: string[]): Pick<RemovalOptions, 'share'> {

@@ -114,15 +114,20 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const problems = [...plan.problems, ...writes.problems];
   const reported = reportPullSecret({ world, plan, nodes, secrets, observed, problems });
-  const { held } = plan;
   return {
     ...reported,
     apply: [...writes.apply, ...combined.apply, ...reported.apply],
     keep: writes.keep === 'all' ? 'all' : [...writes.keep, ...combined.keep],
     remove: writes.remove,
     problems,
-    ...(held?.waitMs === undefined ? {} : { requeueAfterMs: held.waitMs }),
+    ...soonest(plan.held?.waitMs, canary?.lateInMs),
   };
+}
+
+/** Until something changes by itself. */
+function soonest(...waits: readonly (number | undefined)[]): Pick<Outcome, 'requeueAfterMs'> {
+  const known = waits.filter((wait) => wait !== undefined);
+  return known.length === 0 ? {} : { requeueAfterMs: Math.min(...known) };
 }
 
 /** What is reported of a merge that somebody else makes: what it really holds, and why it is not ours where it should be. */

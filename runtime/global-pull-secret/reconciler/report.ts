@@ -23,7 +23,7 @@ import {
   pullStatusName,
   type Verdict,
 } from '../../rules/kubernetes/pull-status.ts';
-import { canaryEvents } from './canary.ts';
+import { canaryEvents, heldCount } from './canary.ts';
 import type { Elsewhere } from './managed-elsewhere.ts';
 import { inSyncCondition, nodesBehind, onNodes } from './node-truth.ts';
 import type { NodesPlan } from './nodes.ts';
@@ -225,8 +225,8 @@ function metricsOf({ world, plan, nodes }: PullSecretReportInput): readonly Samp
     ),
     gauge(
       'pullwright_canary_held_pools',
-      'Pools whose first node could not take the changed pull secret, so that the others wait',
-      nodes.canary?.waiting.filter(({ held }) => held).length ?? 0,
+      'Pools whose first node could not take the changed pull secret, or takes too long, so that the others wait',
+      heldCount(nodes.canary),
     ),
     gauge('pullwright_synced_nodes', 'Nodes whose agent has the wanted pull secret on disk', ready),
   ];

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
+import { registriesFor } from '../../../runtime/host/conf-files.ts';
 import { parseImageReference, pullTag } from '../../../runtime/rules/auth-lookup/image-reference.ts';
 import { PullwrightError } from '../../../runtime/rules/errors.ts';
 import { compileMirrors, resolveMirrors } from '../../../runtime/rules/mirrors/mirrors.ts';

@@ -6,7 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
+import { registriesFor } from '../../../runtime/host/conf-files.ts';
 import { lookupForContainers } from '../../../runtime/rules/auth-lookup/containers.ts';
 import {
   formatImageReference,

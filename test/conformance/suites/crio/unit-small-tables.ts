@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { findApiServer } from '../../../../runtime/credential-provider/plugin/api-server.ts';
-import { readConfFiles } from '../../../../runtime/credential-provider/plugin/conf-files.ts';
 import { defaultOptions } from '../../../../runtime/credential-provider/plugin/options.ts';
 import { authFilePath } from '../../../../runtime/credential-provider/plugin/provide.ts';
 import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
 import { readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
 import { pullerOf } from '../../../../runtime/credential-provider/plugin/token.ts';
+import { readConfFiles } from '../../../../runtime/host/conf-files.ts';
 import { credentialOf } from '../../../../runtime/rules/credential-provider/auth-file-entry.ts';
 import {
   NO_GLOBAL_AUTH,

@@ -3,11 +3,16 @@
  * the registries in them that decide about an image.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { PullwrightError } from '../../rules/errors.ts';
-import { parseRegistriesConf, type Registry, type TomlParser } from '../../rules/mirrors/registries-conf.ts';
-import { findInPlain, parsePlain } from '../../rules/mirrors/registries-conf-plain.ts';
-import { mergeRegistries, possiblePrefixes } from '../../rules/mirrors/registry-prefix.ts';
-import type { ProviderOptions } from './options.ts';
+import { PullwrightError } from '../rules/errors.ts';
+import { parseRegistriesConf, type Registry, type TomlParser } from '../rules/mirrors/registries-conf.ts';
+import { findInPlain, parsePlain } from '../rules/mirrors/registries-conf-plain.ts';
+import { mergeRegistries, possiblePrefixes } from '../rules/mirrors/registry-prefix.ts';
+
+/** Where the files are. */
+export interface ConfPlaces {
+  readonly registriesConf: string;
+  readonly registriesConfDirs: readonly string[];
+}
 
 export interface ConfFile {
   readonly path: string;
@@ -15,10 +20,7 @@ export interface ConfFile {
 }
 
 /** The configuration files in the order in which they apply; empty when the node has none. */
-export function readConfFiles(
-  options: Pick<ProviderOptions, 'registriesConf' | 'registriesConfDirs'>,
-  override: string | undefined,
-): readonly ConfFile[] {
+export function readConfFiles(options: ConfPlaces, override: string | undefined): readonly ConfFile[] {
   const main = readIfThere(options.registriesConf);
   const files = main === undefined ? [] : [main];
   for (const path of dropIns(options.registriesConfDirs)) {
