@@ -1,6 +1,10 @@
 // deadline: 180 s
 /** Faults of the platform's pull secret and of its nodes on a real API server: its owner is told, and nodes lose nothing. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { renderFleet } from '../../charts/app.ts';
+import { readFleet } from '../../charts/fleet.ts';
 import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -37,7 +41,7 @@ else {
   // At first the cluster has no pull secret of its own.
   await plane.remove(platform('quay.io'));
   await plane.apply(additional('tenant.example.com'));
-  const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
+  let process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
   const merged = (...registries: string[]): Promise<void> =>
     eventually(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()), {
       withinMs: 60_000,
@@ -111,6 +115,46 @@ else {
     await annotate(null);
     await eventually(async () => assert.equal(await label(), 'true'));
     await says(STATUS, AWAITED);
+  });
+
+  test('a selector of the fleet takes nodes in by what they are labelled with already, and none of that operator', async () => {
+    assert.equal(await process.stop(), 0);
+    const nodes = { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'Exists' }] } as const;
+    const { tree } = renderFleet(
+      readFleet({
+        image: 'registry.example.com/pullwright:0.1.0',
+        clusters: [{ name: 'prod', delivery: 'reconciler', systems: { 'global-pull-secret': { nodes } } }],
+      }),
+    );
+    const map = parse(
+      tree.get('prod/pullwright-system/configmap-pullwright-reconciler-config.yaml') ?? '',
+    ) as { readonly data: Readonly<Record<string, string>> };
+    const config = `${plane.folder}/config.yaml`;
+    writeFileSync(config, map.data['config.yaml'] ?? '');
+    process = new ReconcilerProcess(NODE, [
+      '--kubeconfig',
+      plane.kubeconfig,
+      '--metrics-port=0',
+      `--config=${config}`,
+    ]);
+    const patched = (metadata: object): Promise<unknown> =>
+      plane.client.request('PATCH', '/api/v1/nodes/worker', { metadata }, 'application/merge-patch+json');
+    await says(
+      PLATFORM_STATUS,
+      /"NoEligibleNodes".*set nodes in the fleet to a selector|set nodes in the fleet to a selector.*"NoEligibleNodes"/,
+    );
+    await eventually(async () => assert.equal(await label(), undefined, 'what was ours comes off'));
+    await patched({ labels: { 'karpenter.sh/nodepool': 'general' } });
+    await eventually(async () => assert.equal(await label(), 'true'));
+    await says(STATUS, AWAITED);
+    await patched({
+      annotations: { 'machineconfiguration.openshift.io/currentConfig': 'rendered-worker-1' },
+    });
+    await says(PLATFORM_STATUS, /"reason":"MachineConfigOperator"/);
+    await says(PLATFORM_STATUS, /"reason":"NoEligibleNodes".*openshift-config\/pull-secret/);
+    await eventually(async () => assert.equal(await label(), undefined));
+    await patched({ annotations: { 'machineconfiguration.openshift.io/currentConfig': null } });
+    await eventually(async () => assert.equal(await label(), 'true'));
   });
 
   test.lastly('nothing secret was logged, and everything stops', async () => {

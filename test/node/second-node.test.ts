@@ -156,7 +156,7 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
   const reportOf = (name: string): Promise<string> =>
     statusOf(inKubeSystem('PullStatus', `node-${name}`, 'pullwright.dev/v1alpha1'));
   const digestOn = async (name: string): Promise<string | undefined> =>
-    /"sourceDigest":"([0-9a-f]+)"/.exec(await reportOf(name))?.[1];
+    /"digest":"([0-9a-f]+)"/.exec(await reportOf(name))?.[1];
   const saysNow = (ref: TestObject, wanted: RegExp): Promise<void> =>
     within(async () => assert.match(await statusOf(ref), wanted, await said()));
   /** What `doctor` says of a pod: the first link that is broken, and why; empty where none is. */

@@ -2,6 +2,7 @@
 /** Discovery of hosted clusters: each by its own kubeconfig Secret, each isolated. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { GLOBAL_PULL_SECRET } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -58,6 +59,14 @@ else {
     '--metrics-port=0',
   ]);
   const good = readFileSync(hosted.kubeconfig, 'utf8');
+  /** A Machine says which node is its own. */
+  const claim = (machineName: string, name: string): Promise<unknown> =>
+    management.client.request(
+      'PATCH',
+      `/apis/cluster.x-k8s.io/v1beta1/namespaces/clusters-good/machines/${machineName}/status`,
+      { status: { nodeRef: { apiVersion: 'v1', kind: 'Node', name } } },
+      'application/merge-patch+json',
+    );
 
   test('a hosted cluster that never answers harms no other, and the process is ready', async () => {
     await declare('silent', silent.kubeconfig);
@@ -109,18 +118,55 @@ else {
     });
     await management.apply(nodePool('Replace'));
     await management.apply(machine());
-    await management.client.request(
-      'PATCH',
-      '/apis/cluster.x-k8s.io/v1beta1/namespaces/clusters-good/machines/worker/status',
-      { status: { nodeRef: { apiVersion: 'v1', kind: 'Node', name: 'worker' } } },
-      'application/merge-patch+json',
-    );
+    await claim('worker', 'worker');
     await eventually(async () => assert.equal(await label('worker'), 'true'));
     // The upgrade type of a NodePool cannot be changed: it is another one by now.
     await management.remove(nodePool('Replace'));
     await management.apply(nodePool('InPlace'));
     await eventually(async () => assert.equal(await label('worker'), undefined));
     assert.equal(await label('by-hand'), 'true');
+  });
+
+  test('labels reach Machines too, and two Machines that name one node are a problem', async () => {
+    const { machineLabel, nodeLabel } = GLOBAL_PULL_SECRET;
+    await management.user({
+      name: 'discovery',
+      cluster: [
+        ...rightsOn('pull-secret', 'combined-pull-secret'),
+        {
+          apiGroups: ['cluster.x-k8s.io'],
+          resources: ['machines'],
+          verbs: ['get', 'list', 'watch', 'patch'],
+        },
+      ],
+    });
+    await management.remove(nodePool('InPlace'));
+    await management.apply(nodePool('Replace'));
+    const labelOf = async (plane: typeof hosted, ref: TestObject, label: string): Promise<unknown> =>
+      (await plane.get(ref))?.metadata['labels']?.[label];
+    await eventually(
+      async () => assert.equal(await labelOf(management, machine(), machineLabel), 'true'),
+      SLOW,
+    );
+    const worker: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } };
+    await eventually(async () => assert.equal(await labelOf(hosted, worker, nodeLabel), 'true'), SLOW);
+    const status = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
+    const says = async (): Promise<string> =>
+      JSON.stringify((await hosted.get(status))?.['status']?.verdicts);
+    const twin: TestObject = { ...machine(), metadata: { ...machine().metadata, name: 'twin' } };
+    await management.apply(twin);
+    await claim('twin', 'worker');
+    await eventually(
+      async () =>
+        assert.match(
+          await says(),
+          /twin and worker both name it.*"MachineAmbiguous"|"MachineAmbiguous".*twin and worker both name it/,
+        ),
+      SLOW,
+    );
+    assert.equal(await labelOf(hosted, worker, nodeLabel), 'true', 'the label of the node stays as it is');
+    await management.remove(twin);
+    await eventually(async () => assert.doesNotMatch(await says(), /MachineAmbiguous/), SLOW);
   });
 
   test('a kubeconfig that would run a program is refused by field name', async () => {

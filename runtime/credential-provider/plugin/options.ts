@@ -10,9 +10,11 @@ import { UsageError } from '../../rules/errors.ts';
 import { isRecord } from '../../rules/record.ts';
 
 /** All options of a run; see {@link ProviderSettings} for what each is. */
-export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
+export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile' | 'platformAuthFile'>> {
   /** The CA to use and no other; absent: looked for in {@link kubeconfigs}, then {@link caFiles}. */
   readonly caFile: string | undefined;
+  /** Absent: only what the namespace has, and the node. */
+  readonly platformAuthFile: string | undefined;
   readonly caFiles: readonly string[];
 }
 
@@ -30,6 +32,7 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
     ],
     authDir: '/etc/crio/auth',
     globalAuthFile: '/var/lib/kubelet/config.json',
+    platformAuthFile: undefined,
     apiServerEnv: '/etc/kubernetes/apiserver-url.env',
     caFile: undefined,
     kubeconfigs: [

@@ -1,8 +1,9 @@
 /** What the kubelet writes on stdin, and what it expects on stdout. */
 
+import type { OfferedAuth } from '../../rules/credential-provider/platform-offer.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import { isRecord } from '../../rules/record.ts';
-import { type Redacted, redact } from '../../rules/redacted.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
 export interface ProviderRequest {
@@ -109,18 +110,24 @@ function unreadable(state: string, cause?: unknown): PullwrightError {
 /**
  * The response. It is never cached, so that every pull of every container gets its own auth file. With `keepPrivate` it holds
  * an entry for the image with an empty user name: the container runtime ignores it, and the kubelet records that the image was
- * pulled with credentials, so that other namespaces on the node cannot use it without their own.
+ * pulled with credentials, so that other namespaces on the node cannot use it without their own. What the platform offers for the
+ * image stands beside it.
  */
 export function responseText(
   request: Pick<ProviderRequest, 'apiVersion' | 'image'>,
   keepPrivate: boolean,
+  offered?: Redacted<OfferedAuth>,
 ): string {
+  const auth = {
+    ...(keepPrivate ? { [request.image]: { username: '', password: '' } } : {}),
+    ...(offered === undefined ? {} : reveal(offered)),
+  };
   const response = {
     kind: 'CredentialProviderResponse',
     apiVersion: request.apiVersion,
     cacheKeyType: 'Image',
     cacheDuration: '0s',
-    ...(keepPrivate ? { auth: { [request.image]: { username: '', password: '' } } } : {}),
+    ...(Object.keys(auth).length === 0 ? {} : { auth }),
   };
   return `${JSON.stringify(response)}\n`;
 }

@@ -49,7 +49,9 @@ export async function askForImages(
     const conf = readConfFiles(
       {
         registriesConf: join(options.etc, 'containers/registries.conf'),
-        registriesConfDirs: [join(options.etc, 'containers/registries.conf.d')],
+        registriesConfDirs: ['registries.rootful.conf.d', 'registries.conf.d'].map((folder) =>
+          join(options.etc, 'containers', folder),
+        ),
       },
       undefined,
     );

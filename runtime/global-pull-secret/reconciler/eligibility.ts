@@ -75,6 +75,8 @@ export interface NodeFacts {
   readonly machineLabel: string | undefined;
   /** Whether the selector of the fleet selects the node. */
   readonly selected: boolean;
+  /** Whether nothing but that selector could: there are no pools. */
+  readonly poolless: boolean;
   /** Whether the Machine Config Operator writes the node's files: one that it finds changed degrades the node. */
   readonly machineConfig: boolean;
 }
@@ -133,6 +135,7 @@ function judge(node: NodeFacts, platforms: readonly string[]): Eligibility | und
       ? { eligible: false, reason: 'MachineConfigOperator' }
       : { eligible: true, reason: 'Selected' };
   if (pool !== undefined) return pool;
+  if (node.poolless && node.ours) return { eligible: false, reason: 'NotSelected' };
   if (node.machineLabel === 'true') return { eligible: true, reason: 'MachineLabelled' };
   return undefined;
 }

@@ -1,8 +1,9 @@
 /** The one builder of every pull Secret that is written at run time. */
+import { MAX_SECRET_BYTES } from '../../rules/docker-config/merge.ts';
 import { UNJUDGED } from '../../rules/docker-config/removal-guard.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import { type Redacted, redact } from '../../rules/redacted.ts';
+import { type Redacted, redact, reveal } from '../../rules/redacted.ts';
 import { judgedMarkOf, toBase64 } from './platform.ts';
 
 /** Input of {@link pullSecretObject}. */
@@ -19,6 +20,21 @@ export interface PullSecretInput {
   readonly unjudged?: boolean;
   /** Which nodes get it first. @default all at once */
   readonly canary?: string | undefined;
+}
+
+/** Of a SHA-256 in hexadecimal digits. */
+const MARK_BYTES = 64;
+/** For some hundred pools. */
+const CANARY_BYTES = 65_536;
+
+/** What stands beside a document takes of what one Secret may hold. */
+export function besideBytes(canary: boolean): number {
+  return MARK_BYTES + (canary ? CANARY_BYTES : 0);
+}
+
+/** A copy of a document that fills a Secret goes without its mark: agents then judge by themselves. */
+function hasRoom(value: Redacted<string>): boolean {
+  return Buffer.byteLength(reveal(value), 'base64') + MARK_BYTES <= MAX_SECRET_BYTES;
 }
 
 /**
@@ -50,8 +66,12 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
     type: input.type ?? 'kubernetes.io/dockerconfigjson',
     data: {
       [NAMES.dataKey]: input.value,
-      [NAMES.judgedKey]: input.unjudged === true ? toBase64(redact(UNJUDGED)) : judgedMarkOf(input.value),
+      ...(hasRoom(input.value) ? { [NAMES.judgedKey]: markOf(input) } : {}),
       ...(input.canary === undefined ? {} : { [NAMES.canaryKey]: toBase64(redact(input.canary)) }),
     },
   };
+}
+
+function markOf({ unjudged, value }: PullSecretInput): Redacted<string> {
+  return unjudged === true ? toBase64(redact(UNJUDGED)) : judgedMarkOf(value);
 }

@@ -60,6 +60,7 @@ export function planNodes(world: World, manager: string, choice: NodeChoice): No
     const facts: NodeFacts = {
       ...factsOf(world, node, machines.byNode, manager),
       selected: requirements !== undefined && selects(requirements, labels),
+      poolless: standalone,
       machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
     };
     return { node, decision: nodeDecision(facts, choice.platforms) };
@@ -101,7 +102,7 @@ function factsOf(
   node: KubeObject,
   machines: ReadonlyMap<string, KubeObject>,
   manager: string,
-): Omit<NodeFacts, 'selected' | 'machineConfig'> {
+): Omit<NodeFacts, 'selected' | 'poolless' | 'machineConfig'> {
   const annotation = node.metadata.annotations?.[MACHINE_ANNOTATION];
   const machine =
     machines.get(node.metadata.name) ??

@@ -5,13 +5,19 @@
  * additional secret never holds up the platform's own, and what was good before stays in use, entry by entry.
  */
 import type { Problem } from '../../controller/contract.ts';
-import { type LastGood, type MergeResult, mergePullSecrets } from '../../rules/docker-config/merge.ts';
+import {
+  type LastGood,
+  MAX_SECRET_BYTES,
+  type MergeResult,
+  mergePullSecrets,
+} from '../../rules/docker-config/merge.ts';
 import type { HeldEntryRemoval } from '../../rules/docker-config/removal-guard.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { type Redacted, redact } from '../../rules/redacted.ts';
 import { addedEntries, addedKeys } from './added-entries.ts';
+import { besideBytes } from './merged-object.ts';
 import {
   type PlatformPlan,
   planPlatform,
@@ -31,6 +37,8 @@ export interface PullSecrets {
   readonly global: KubeObject | undefined;
   /** Where the platform's pull secret is looked for. */
   readonly platformNamespace?: string;
+  /** Whether what nodes are told about the first of them stands beside the merge. @default {false} */
+  readonly canary?: boolean;
   /** @default {nothing is confirmed, and nothing was held before} */
   readonly removal?: RemovalContext;
 }
@@ -106,6 +114,7 @@ function withPlatform(secrets: PullSecrets, platform: PlatformPlan & { readonly 
     ...(platform.copyText === undefined ? {} : { lastOriginal: platform.copyText }),
     ...(text === undefined ? {} : { additional: text }),
     ...lastGood(secrets.global),
+    maxBytes: MAX_SECRET_BYTES - besideBytes(secrets.canary === true),
   });
   const entries = merge.ok ? merge.entries : [];
   return {

@@ -27,6 +27,7 @@ import { type Elsewhere, managedElsewhere } from './managed-elsewhere.ts';
 import { pullSecretObject } from './merged-object.ts';
 import { REPORT_READS, truthOf } from './node-truth.ts';
 import { NODE_READS, type NodesPlan, planNodes } from './nodes.ts';
+import { observedNodes } from './observed-nodes.ts';
 import { observedVerdicts } from './observed-verdicts.ts';
 import { type GlobalPullSecretOptions, optionsFor, parseOptions } from './options.ts';
 import { type PullSecretPlan, planPullSecrets } from './plan.ts';
@@ -81,6 +82,7 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const secrets = readSecrets(world);
   const planned = planPullSecrets({
     ...secrets,
+    canary: options.canary !== undefined,
     platformNamespace: world.scope.controlPlaneNamespace,
     removal: removalContext(world, options.removals),
   });
@@ -89,7 +91,10 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const observed = managedElsewhere(options.mode, objects, takeoverContext(world));
   const plan = observedPlan(planned, secrets, observed, platformOwner(world));
   const labelled = planNodes(world, MANAGER, options);
-  const left = gitVerdicts(daemonSet, observed, options.delivery);
+  const left = [
+    ...gitVerdicts(daemonSet, observed, options.delivery),
+    ...(observed === undefined ? [] : observedNodes(daemonSet, secrets)),
+  ];
   const value = observed === undefined ? knownValue(plan) : undefined;
   const inForce = secrets.global ?? secrets.original;
   const own = options.mode === 'own' && observed === undefined;

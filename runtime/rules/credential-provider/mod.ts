@@ -12,6 +12,7 @@
  * - `namespace-auth-file.ts`: The auth file that the container runtime uses for one pull instead of the node's
  *   own
  * - `namespace-credentials.ts`: Which credential of a namespace goes to which pull source
+ * - `platform-offer.ts`: What a pull secret of the platform gives for an image
  * - `platform.ts`: What each platform of an OpenShift cluster already has
  * - `provider-flags.ts`: The options of the credential provider's executable
  * - `report-names.ts`: Where the installer of a node says what became of the provider there

@@ -46,7 +46,7 @@ export interface PullStatusInput {
   readonly now: Date;
 }
 
-/** At most this many verdicts are kept; a last one says how many were left out. */
+/** At most this many verdicts are kept, those on what is not in order first; a last one says how many were left out. */
 export const MAX_VERDICTS = 200;
 
 /** The object to apply (no status: that is a subresource) and its status. The name is `<kind>-<name>` in lower case. */
@@ -92,8 +92,11 @@ export function nodeSubject(node: string): string {
 function limited(verdicts: readonly Verdict[]): readonly Verdict[] {
   if (verdicts.length <= MAX_VERDICTS) return verdicts;
   const rest = verdicts.length - MAX_VERDICTS + 1;
+  const [good = [], bad = []] = [true, false].map((accepted) =>
+    verdicts.filter(({ verdict }) => (verdict === 'Accepted') === accepted),
+  );
   return [
-    ...verdicts.slice(0, MAX_VERDICTS - 1),
+    ...[...bad, ...good].slice(0, MAX_VERDICTS - 1),
     {
       subject: '(more)',
       verdict: 'Warning',
