@@ -36,8 +36,9 @@ const READ: Readonly<Record<string, (value: unknown) => Part | string>> = {
 
 /** A short name stands for another image on each node. */
 function isImage(value: unknown): boolean {
-  if (typeof value !== 'string' || !/^[^/]*[.:][^/]*\//.test(value)) return false;
-  return parseImageReference(value).ok;
+  if (typeof value !== 'string') return false;
+  const [registry = '', ...path] = value.split('/');
+  return path.length > 0 && /[.:]/.test(registry) && parseImageReference(value).ok;
 }
 
 /** Reads it; what is wrong goes to `problems`. Who is first is told by reports. */
