@@ -7,6 +7,9 @@ import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { type Expectation, judgeExpectation, readExpectations } from '../rules/diagnose/expectations.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
+import type { FileFinding } from '../rules/text/findings.ts';
+import { junitXml } from '../rules/text/junit.ts';
+import { sarifLog } from '../rules/text/sarif.ts';
 import { clusterFlag } from './choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -28,8 +31,8 @@ const TABLE = {
     from: several(folder({ help: 'a folder of manifests, in place of "from" in the file' })),
     cluster: clusterFlag,
     output: outputFlag(
-      ['text', 'json', 'yaml', 'junit'],
-      'the form of the result; junit: a report that CI systems read',
+      ['text', 'json', 'yaml', 'junit', 'sarif'],
+      'the form of the result; junit and sarif: reports that CI systems read',
     ),
   },
   notes: [
@@ -125,7 +128,7 @@ function invalid(file: string, why: string): PullwrightError {
 }
 
 const RENDERERS: Readonly<
-  Record<'text' | 'json' | 'yaml' | 'junit', (outcomes: readonly Outcome[]) => string>
+  Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly Outcome[]) => string>
 > = {
   text: (outcomes) => {
     const lines = outcomes.map(({ name, failure }) =>
@@ -136,33 +139,15 @@ const RENDERERS: Readonly<
   },
   json: (outcomes) => `${JSON.stringify(outcomes, null, 2)}\n`,
   yaml: (outcomes) => toYaml(outcomes, { lineWidth: 0 }),
-  junit: (outcomes) => {
-    const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
-    const cases = outcomes.map(({ file, name, failure }) => {
-      const head = `    <testcase classname="${xml(file)}" name="${xml(name)}"`;
-      return failure === undefined
-        ? `${head}/>`
-        : `${head}>\n      <failure message="${xml(failure)}"/>\n    </testcase>`;
-    });
-    return [
-      '<?xml version="1.0" encoding="UTF-8"?>',
-      `<testsuites tests="${outcomes.length}" failures="${failed}">`,
-      `  <testsuite name="pull credentials" tests="${outcomes.length}" failures="${failed}">`,
-      ...cases,
-      '  </testsuite>',
-      '</testsuites>',
-      '',
-    ].join('\n');
-  },
+  junit: (outcomes) =>
+    junitXml(
+      'pull credentials',
+      outcomes.map(({ file, ...rest }) => ({ classname: file, ...rest })),
+    ),
+  sarif: (outcomes) => `${JSON.stringify(sarifLog(outcomes.flatMap(findingOf)), null, 2)}\n`,
 };
 
-/** Text for an attribute; control characters, which XML cannot hold, are left out. */
-function xml(text: string): string {
-  const entities: Readonly<Record<string, string>> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-  };
-  return text.replace(/[&<>"]/g, (character) => entities[character] ?? '').replace(/\p{Cc}/gu, ' ');
+function findingOf({ file, name, failure }: Outcome): readonly FileFinding[] {
+  if (failure === undefined) return [];
+  return [{ severity: 'error', code: 'ExpectationFailed', file, subject: name, message: failure }];
 }

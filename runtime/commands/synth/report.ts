@@ -1,5 +1,8 @@
 /** What `synth` prints: short for people, whole for programs. */
 import type { RenderedCluster, TreeDifference } from '../../../charts/mod.ts';
+import type { FileFinding } from '../../rules/text/findings.ts';
+import { junitXml } from '../../rules/text/junit.ts';
+import { sarifLog } from '../../rules/text/sarif.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 
 export interface SynthResult {
@@ -34,9 +37,14 @@ export function reportCheck(result: SynthResult, format: string, io: CommandIo):
   const { added, changed, stale, inTheWay, unchanged } = result.difference;
   const differs = added.length + changed.length + stale.length + inTheWay.length > 0;
   printMissing(result, io);
+  const ends = differs ? 1 : 0;
   if (format === 'json') {
     printJson(result, io);
-    return differs ? 1 : 0;
+    return ends;
+  }
+  if (format === 'sarif' || format === 'junit') {
+    io.stdout.write(format === 'sarif' ? sarifOf(result) : junitOf(result));
+    return ends;
   }
   const groups = { added, changed, stale, 'in the way': inTheWay };
   for (const [word, paths] of Object.entries(groups))
@@ -44,7 +52,54 @@ export function reportCheck(result: SynthResult, format: string, io: CommandIo):
   if (differs)
     io.stdout.write(`${result.to} differs from fleet ${result.fleet}: run "pullwright synth" and commit\n`);
   else io.stdout.write(`${result.to} is up to date: ${unchanged} files\n`);
-  return differs ? 1 : 0;
+  return ends;
+}
+
+/** A file that is not there cannot be pointed at: the fleet stands for it. */
+function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFinding[] {
+  const { added, changed, stale, inTheWay } = difference;
+  const found = (
+    code: string,
+    paths: readonly string[],
+    what: (path: string) => string,
+  ): readonly FileFinding[] =>
+    paths.map((path) => {
+      const file = code === 'ManifestMissing' ? fleet : `${to}/${path}`;
+      return {
+        severity: 'error',
+        code,
+        file,
+        subject: '',
+        message: `${what(path)}: run "pullwright synth" and commit`,
+      };
+    });
+  return [
+    ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is not there`),
+    ...found('ManifestDiffers', changed, () => `The file is not what fleet ${fleet} renders`),
+    ...found('ManifestStale', stale, () => `Fleet ${fleet} does not render this file any more`),
+    ...found(
+      'ManifestInTheWay',
+      inTheWay,
+      () => 'A file that was not rendered stands where a rendered one belongs',
+    ),
+  ];
+}
+
+function sarifOf(result: SynthResult): string {
+  return `${JSON.stringify(sarifLog(findingsOf(result)), null, 2)}\n`;
+}
+
+function junitOf(result: SynthResult): string {
+  const cases = findingsOf(result).map(({ file, code, message }) => ({
+    classname: file,
+    name: code,
+    failure: message,
+  }));
+  const well = {
+    classname: result.fleet,
+    name: `${result.to}: ${result.difference.unchanged} files are as rendered`,
+  };
+  return junitXml('rendered manifests', [...cases, well]);
 }
 
 const SHOWN = 12;

@@ -34,7 +34,10 @@ const TABLE = {
     }),
     overwrite: toggle({ help: 'replace files that stand where a rendered file belongs' }),
     schema: toggle({ help: 'print the JSON Schema of fleet.yaml for editors' }),
-    output: outputFlag(['text', 'json']),
+    output: outputFlag(
+      ['text', 'json', 'sarif', 'junit'],
+      'the form of the result; sarif and junit: what --check found, for CI systems',
+    ),
   },
   exitCodes:
     '0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written, 2 wrong usage',
@@ -53,11 +56,10 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     io.stdout.write(charts.fleetSchemaText());
     return 0;
   }
+  const { output } = values;
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
-  if (to === '-' && values.check) throw new UsageError('Cannot check "-": expected a folder');
   const isChart = values.format === 'helm';
-  if (isChart && (values.to === undefined || to === '-'))
-    throw new UsageError('Cannot write a chart: expected --to with a folder of its own');
+  assertUsage(values, to);
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
   await tellWarnings(fleet, name, io);
   const { tree, clusters } = isChart
@@ -73,9 +75,19 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   );
   const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
   const result: SynthResult = { fleet: name, to, clusters, difference, missing };
-  if (values.check) return reportCheck(result, values.output, io);
-  printReport(result, values.output, io);
+  if (values.check) return reportCheck(result, output, io);
+  printReport(result, output, io);
   return 0;
+}
+
+/** @throws UsageError when flags do not go together */
+function assertUsage(values: Given<typeof TABLE.flags>['flags'], to: string): void {
+  const { output, check } = values;
+  if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
+  if (!check && (output === 'sarif' || output === 'junit'))
+    throw new UsageError(`Cannot print ${output}: it tells what --check found, expected --check`);
+  if (values.format === 'helm' && (values.to === undefined || to === '-'))
+    throw new UsageError('Cannot write a chart: expected --to with a folder of its own');
 }
 
 async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {

@@ -5,18 +5,18 @@ import { dirname } from 'node:path';
 import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
 import { folderOf, readFolder } from '../../controller/folder.ts';
 import type { Manifest } from '../../controller/manifests.ts';
-import { parseYaml, toYaml } from '../../kube/yaml.ts';
+import { parseYaml } from '../../kube/yaml.ts';
 import { kubeletRefusal } from '../../rules/credential-provider/config-check.ts';
 import { validateDockerConfig } from '../../rules/docker-config/validate.ts';
 import { UsageError } from '../../rules/errors.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { redact } from '../../rules/redacted.ts';
-import { capped } from '../../rules/text/capped.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
 import { type Flags, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
+import { inForm } from './forms.ts';
 import { type LineFinder, lineFinder } from './lines.ts';
 import { type FileProblem, judgeManifests, selectionNotes, VALIDATED_KINDS } from './manifests.ts';
 import { isNodeMirrorKind, NODE_MIRROR_KINDS } from './mirror-sets.ts';
@@ -35,7 +35,13 @@ const TABLE = {
   ],
   flags: {
     strict: toggle({ help: 'warnings fail too' }),
-    output: outputFlag(['text', 'json', 'yaml'], 'the form of the problems'),
+    'ignore-others': toggle({
+      help: 'leave files alone that name none of these kinds, for hooks that give every changed file',
+    }),
+    output: outputFlag(
+      ['text', 'json', 'yaml', 'sarif', 'junit'],
+      'the form of the problems; sarif and junit: reports that CI systems read',
+    ),
   },
   exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
   examples: ['pullwright validate additional-pull-secret.yaml'],
@@ -50,25 +56,32 @@ async function run(
 ): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
   const inputs: Input[] = [];
-  for (const path of positionals) inputs.push(await readInput(path, io));
+  for (const path of positionals) {
+    const input = await readInput(path, io);
+    if (!values['ignore-others'] || isOfOurs(input)) inputs.push(input);
+  }
   const problems = await judge(inputs);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
-  const forms = {
-    text: () => asText(problems, judged, io.stdout.isTTY === true),
-    json: () => `${JSON.stringify({ judged, problems }, null, 2)}\n`,
-    yaml: () => toYaml({ judged, problems }, { lineWidth: 0 }),
-  };
-  io.stdout.write(forms[values.output]());
+  const shown = { judged, problems, files: judgedFiles(inputs), strict: values.strict };
+  io.stdout.write(inForm(values.output, shown, io.stdout.isTTY === true));
   const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
   for (const note of selectionNotes(
     inputs.flatMap((input) => input.manifests),
     namespaces,
   ))
     io.stderr.write(`${note}\n`);
-  if (judged === 0) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
-  return errors > 0 || judged === 0 || (values.strict && problems.length > 0) ? 1 : 0;
+  const isEmpty = judged === 0 && !values['ignore-others'];
+  if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be judged\n');
+  return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }
+
+/** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
+function isOfOurs({ judged, text }: Input): boolean {
+  return judged > 0 || text === undefined || KIND_NAMED.test(text.text);
+}
+
+const KIND_NAMED = new RegExp(`\\b(?:${[...VALIDATED_KINDS].join('|')})\\b`);
 
 /** Namespaces are not judged: they are what selectors of profiles are counted by. */
 const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
@@ -97,6 +110,8 @@ interface Input {
   readonly fleet?: { readonly name: string; readonly text: string };
   /** Of a single file of manifests. */
   readonly text?: { readonly file: string; readonly text: string };
+  /** A file that is one document of its own: no manifest. */
+  readonly file?: string;
   /** Number of things that were judged. */
   readonly judged: number;
 }
@@ -124,7 +139,7 @@ function inputOf(file: string, text: string): Input {
       subject: '',
       ...rest,
     }));
-    return { manifests: [], problems, judged: 1 };
+    return { manifests: [], problems, file, judged: 1 };
   }
   if (isFleet(text)) {
     return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
@@ -133,7 +148,12 @@ function inputOf(file: string, text: string): Input {
   if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
     const message = kubeletRefusal(text, parseYaml);
     const refused = { severity: 'error', code: 'KubeletRefuses', file, subject: '', path: '' } as const;
-    return { manifests: [], problems: message === undefined ? [] : [{ ...refused, message }], judged: 1 };
+    return {
+      manifests: [],
+      problems: message === undefined ? [] : [{ ...refused, message }],
+      file,
+      judged: 1,
+    };
   }
   const folder = folderOf([{ file, text }], READ_KINDS);
   const problems = folder.problems.map(({ line, message, first }) =>
@@ -221,20 +241,13 @@ async function judgeFleet({
   }
 }
 
-/** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
-function asText(problems: readonly FileProblem[], judged: number, isTTY: boolean): string {
-  const lines = problems.map(({ severity, file, line, column, subject, path, message, code }) => {
-    const place = [file, line, column].filter((part) => part !== undefined).join(':');
-    const what = [subject, path].filter((part) => part !== '').join(' ');
-    return `${place}: ${severity}: ${what === '' ? '' : `${what}: `}${message} [${code}]`;
-  });
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
-  return `${[...shown, `${judged} judged, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+function judgedFiles(inputs: readonly Input[]): readonly string[] {
+  const files = inputs.flatMap(({ manifests, fleet, file }) => [
+    ...manifests.map((manifest) => manifest.file),
+    ...(fleet === undefined ? [] : [fleet.name]),
+    ...(file === undefined ? [] : [file]),
+  ]);
+  return [...new Set(files)];
 }
 
 async function readAll(stream: NodeJS.ReadableStream): Promise<string> {
