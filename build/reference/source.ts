@@ -47,7 +47,8 @@ export function readSources(): readonly ProgramSource[] {
  * @throws SyntaxError when the text is no TypeScript that Node takes
  */
 export function parseSource(file: string, text: string): ProgramSource {
-  const tree = parse(withoutTypes(text), { ecmaVersion: 'latest', sourceType: 'module' });
+  // Types become blanks, so that places stay.
+  const tree = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' });
   const nodes: AnyNode[] = [];
   collect(tree, nodes);
   const constants = new Map<string, Constant[]>();
@@ -80,17 +81,6 @@ function returnedIn(nodes: readonly AnyNode[]): ProgramSource['returned'] {
     );
   }
   return returned;
-}
-
-/** Types become blanks, so that places stay; Node's note that this is new is of no use to who reads a reference. */
-function withoutTypes(text: string): string {
-  const tell = process.emitWarning.bind(process);
-  process.emitWarning = () => undefined;
-  try {
-    return stripTypeScriptTypes(text);
-  } finally {
-    process.emitWarning = tell;
-  }
 }
 
 function collect(value: unknown, nodes: AnyNode[]): void {

@@ -78,10 +78,12 @@ async function run(
 
 /** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
 function isOfOurs({ judged, text }: Input): boolean {
-  return judged > 0 || text === undefined || KIND_NAMED.test(text.text);
+  return (
+    judged > 0 ||
+    text === undefined ||
+    (text.text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word))
+  );
 }
-
-const KIND_NAMED = new RegExp(`\\b(?:${[...VALIDATED_KINDS].join('|')})\\b`);
 
 /** Namespaces are not judged: they are what selectors of profiles are counted by. */
 const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
