@@ -13,13 +13,16 @@ export type Handler = (message: WireMessage) => Promise<Handled>;
 export interface Consumer {
   /** Whether messages are being taken right now. */
   connected(): boolean;
-  /** Takes no more messages, waits for those being handled, closes. */
+  /** Takes no more messages, waits for those being handled, closes; a broker that does not answer is not waited for. Never throws. */
   close(): Promise<void>;
 }
 
 export interface Publisher {
-  /** Resolves once the broker has it. */
+  /** Resolves once the broker has it, and rejects after half a minute without an answer. */
   publish(message: { readonly id: string; readonly body: string }): Promise<void>;
+  /** Whether the broker takes events right now. */
+  connected(): boolean;
+  /** Never throws. */
   close(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 /** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
-import type { Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
+import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
+import { GOODBYE_MS, PUBLISH_MS, within } from './bounded.ts';
 import type { BrokerNote, Consumer, Handled, Handler, Publisher } from './broker.ts';
 import { feelPulse } from './pulse.ts';
 import { MESSAGE_ID_HEADER, type PubSubTopology } from './topology.ts';
@@ -19,13 +20,26 @@ const INVALID_ARGUMENT = 3;
 /** Pause before a subscription that failed is opened again. */
 const REOPEN_MS = 10_000;
 
+/**
+ * A connection that hangs is found within 40 seconds, and whoever serves again is found within ten: the client's own values are five and
+ * two minutes. Its type does not know that it hands such options on to gRPC.
+ */
+const CONNECTION: Readonly<Record<string, number>> = {
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.max_reconnect_backoff_ms': 10_000,
+};
+
 /** Starts to consume. The client extends the lease of a message while it is being handled. */
 export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
   const { topology, note } = options;
-  const { PubSub } = await import('@google-cloud/pubsub');
-  const client = new PubSub({ projectId: options.project });
+  const { Duration, PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub(configOf(options));
   if (options.createIfMissing === true) await createAll(client, topology);
   const subscription = client.subscription(topology.subscription, {
+    streamingOptions: { retryMaxBackoff: Duration.from({ milliseconds: REOPEN_MS }) },
+    // Its default gives back what is still being handled.
+    closeOptions: { behavior: 'WAIT' },
     flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
   });
   const dead = client.topic(topology.deadLetterTopic);
@@ -37,10 +51,8 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     if (handled.outcome === 'done') return message.ack();
     if (handled.outcome === 'again') return message.nack();
     try {
-      await dead.publishMessage({
-        data: message.data,
-        attributes: { ...message.attributes, 'x-pullwright-reason': handled.reason },
-      });
+      const letter = { ...message.attributes, 'x-pullwright-reason': handled.reason };
+      await within(PUBLISH_MS, dead.publishMessage({ data: message.data, attributes: letter }));
       note('warn', 'A message was moved to the dead letters', {
         reason: handled.reason,
         bytes: message.data.length,
@@ -58,7 +70,12 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   });
   // Its stream comes and goes, and the client opens it again in silence.
   const pulse = feelPulse({
-    ask: () => askFor(client, topology.subscription),
+    ask: () =>
+      ask(client, {
+        client: 'SubscriberClient',
+        method: 'acknowledge',
+        reqOpts: { subscription: topology.subscription, ackIds: [] },
+      }),
     changed: (fault) =>
       fault === undefined
         ? note('info', 'Consuming from Pub/Sub', { subscription: topology.subscription })
@@ -66,6 +83,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   });
   subscription.on('debug', () => pulse.doubt());
   subscription.on('error', (error: unknown) => {
+    if (closing) return;
     pulse.doubt();
     note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
     // The client gives up for good on what it takes for final, such as a right that is missing or a subscription that is not there.
@@ -79,32 +97,39 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
       clearTimeout(reopening);
       // Takes nothing more, and only then waits for what it has.
       closing = true;
+      const ended = subscription.close();
       await Promise.all(running);
-      await subscription.close();
-      await client.close();
+      await leave(client, ended);
     },
   };
 }
 
+interface Question {
+  readonly client: 'SubscriberClient' | 'PublisherClient';
+  readonly method: string;
+  readonly reqOpts: object;
+}
+
 /**
- * Acknowledges nothing: whoever may consume may ask that, no message is touched, and the server refuses it (INVALID_ARGUMENT) or not only
- * once it knows the subscription and the caller.
+ * Acknowledges or publishes nothing: whoever may do so may ask that, no message is touched or made, and the server refuses it
+ * (INVALID_ARGUMENT) or not only once it knows the subscription or topic, and the caller.
  */
-async function askFor(client: PubSubClient, subscription: string): Promise<void> {
+async function ask(client: PubSubClient, question: Question): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const request = {
-      client: 'SubscriberClient' as const,
-      method: 'acknowledge',
-      reqOpts: { subscription, ackIds: [] },
-      // The question is asked again anyway.
-      gaxOpts: { timeout: 10_000, maxRetries: 0 },
-    };
+    // The question is asked again anyway.
+    const request = { ...question, gaxOpts: { timeout: 10_000, maxRetries: 0 } };
     client.request<unknown>(request, (error) => {
       const code: number | undefined = error?.code;
       if (error === null || code === INVALID_ARGUMENT) resolve();
       else reject(error);
     });
   });
+}
+
+/** A broker that does not answer hears no goodbye: what was not acknowledged comes again. */
+async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> {
+  await within(GOODBYE_MS, ended).catch(() => undefined);
+  await within(GOODBYE_MS, client.close()).catch(() => undefined);
 }
 
 /** Messages of the client may hold names of projects and accounts. */
@@ -115,16 +140,38 @@ function codeOf(error: unknown): number | string {
 
 /** Publishes; resolves with the server's answer. */
 export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
+  const { topology, note } = options;
   const { PubSub } = await import('@google-cloud/pubsub');
-  const client = new PubSub({ projectId: options.project });
-  if (options.createIfMissing === true) await createAll(client, options.topology);
-  const topic = client.topic(options.topology.topic);
+  const client = new PubSub(configOf(options));
+  if (options.createIfMissing === true) await createAll(client, topology);
+  const topic = client.topic(topology.topic);
+  const pulse = feelPulse({
+    ask: () =>
+      ask(client, {
+        client: 'PublisherClient',
+        method: 'publish',
+        reqOpts: { topic: topology.topic, messages: [] },
+      }),
+    changed: (fault) => {
+      if (fault === undefined) note('info', 'Publishing to Pub/Sub', { topic: topology.topic });
+      else note('warn', 'Pub/Sub does not answer, or refuses the topic', { code: codeOf(fault) });
+    },
+  });
   return {
     publish: async ({ id, body }) => {
-      await topic.publishMessage({ data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } });
+      const message = { data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } };
+      await within(PUBLISH_MS, topic.publishMessage(message));
     },
-    close: () => client.close(),
+    connected: () => pulse.connected(),
+    close: () => {
+      pulse.stop();
+      return leave(client, Promise.resolve());
+    },
   };
+}
+
+function configOf({ project }: PubSubOptions): ClientConfig {
+  return { projectId: project, ...CONNECTION };
 }
 
 async function createAll(client: PubSubClient, topology: PubSubTopology): Promise<void> {

@@ -3,6 +3,7 @@
  * dead.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { within } from './bounded.ts';
 
 export interface PulseOptions {
   /** Resolves when the broker has answered; rejects with why it cannot be used. */
@@ -33,17 +34,11 @@ export function feelPulse({ ask, changed, everyMs = 10_000, timeoutMs = 10_000 }
     alive = isAlive;
     changed(fault);
   };
-  const question = async (): Promise<void> => {
-    const silence = sleep(timeoutMs, undefined, { signal: over.signal, ref: false }).then(() => {
-      throw Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
-    });
-    await Promise.race([ask(), silence]);
-  };
   const run = async (): Promise<void> => {
     while (!over.signal.aborted) {
       doubted = new AbortController();
       try {
-        await question();
+        await within(timeoutMs, ask());
         see(true, undefined);
       } catch (error) {
         see(false, error);

@@ -10,6 +10,7 @@ import {
   type Publisher as DeadLetters,
 } from 'rabbitmq-client';
 import { type Redacted, reveal } from '../rules/redacted.ts';
+import { GOODBYE_MS, PUBLISH_MS, within } from './bounded.ts';
 import type { BrokerNote, Consumer, Handler, Publisher } from './broker.ts';
 import { MESSAGE_ID_HEADER, type RabbitMqTopology } from './topology.ts';
 
@@ -24,6 +25,8 @@ export interface RabbitMqOptions {
 
 /** Pause before a message goes back that could not be moved to the dead letters: without it, it would come again at once. */
 const PAUSE_MS = 5000;
+/** Of AMQP, in seconds. Without a sign of life for twice as long, a connection is given up; a minute, the usual, makes that two. */
+const HEARTBEAT_SECONDS = 10;
 
 /** Starts to consume. Reconnects and declares again by itself. */
 export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Consumer {
@@ -36,7 +39,23 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
     queues: [{ queue: topology.deadLetterQueue, durable: true }],
   });
   const closing = new AbortController();
+  const running = new Set<Promise<ConsumerStatus>>();
   let connected = false;
+  const settle = async (message: AsyncMessage): Promise<ConsumerStatus> => {
+    const body = bytesOf(message);
+    const handled = await handler({ body, attributes: attributesOf(message) });
+    if (handled.outcome === 'done') return ConsumerStatus.ACK;
+    if (handled.outcome === 'again') return ConsumerStatus.REQUEUE;
+    const { reason } = handled;
+    const moved = await bury(message, reason, { dead, queue: topology.deadLetterQueue });
+    if (moved === undefined) {
+      note('warn', 'A message was moved to the dead letters', { reason, bytes: body.length });
+      return ConsumerStatus.ACK;
+    }
+    note('warn', 'A message could not be moved to the dead letters', { reason, code: moved });
+    await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+    return ConsumerStatus.REQUEUE;
+  };
   const subscription = connection.createConsumer(
     {
       queue: topology.queue,
@@ -51,24 +70,11 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
       requeue: true,
     },
     async (message) => {
-      const body = bytesOf(message);
-      const handled = await handler({ body, attributes: attributesOf(message) });
-      if (handled.outcome === 'done') return ConsumerStatus.ACK;
-      if (handled.outcome === 'again') return ConsumerStatus.REQUEUE;
-      const moved = await bury(message, handled.reason, { dead, queue: topology.deadLetterQueue });
-      if (moved === undefined) {
-        note('warn', 'A message was moved to the dead letters', {
-          reason: handled.reason,
-          bytes: body.length,
-        });
-        return ConsumerStatus.ACK;
-      }
-      note('warn', 'A message could not be moved to the dead letters', {
-        reason: handled.reason,
-        code: moved,
-      });
-      await sleep(PAUSE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
-      return ConsumerStatus.REQUEUE;
+      // The library hands on what arrives while it takes leave.
+      if (closing.signal.aborted) return ConsumerStatus.REQUEUE;
+      const work = settle(message).finally(() => running.delete(work));
+      running.add(work);
+      return work;
     },
   );
   subscription.on('ready', () => {
@@ -86,9 +92,9 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
     connected: () => connected,
     close: async () => {
       closing.abort();
-      await subscription.close();
-      await dead.close();
-      await connection.close();
+      const ended = subscription.close().then(() => dead.close());
+      await Promise.allSettled(running);
+      await leave(connection, ended);
     },
   };
 }
@@ -108,7 +114,7 @@ async function bury(
     headers: { ...(message.headers as object | undefined), 'x-pullwright-reason': reason },
   };
   try {
-    await to.dead.send(envelope, bytesOf(message));
+    await within(PUBLISH_MS, to.dead.send(envelope, bytesOf(message)));
     return undefined;
   } catch (error) {
     return codeOf(error);
@@ -127,18 +133,27 @@ export function publishRabbitMq(options: RabbitMqOptions): Publisher {
   return {
     publish: async ({ id, body }) => {
       const envelope = { exchange: topology.exchange, routingKey: topology.routingKey, durable: true };
-      await publisher.send({ ...envelope, headers: { [MESSAGE_ID_HEADER]: id } }, Buffer.from(body));
+      const sent = publisher.send({ ...envelope, headers: { [MESSAGE_ID_HEADER]: id } }, Buffer.from(body));
+      await within(PUBLISH_MS, sent);
     },
-    close: async () => {
-      await publisher.close();
-      await connection.close();
-    },
+    // False also while the broker blocks who publishes, for want of memory or disk.
+    connected: () => connection.ready,
+    close: () => leave(connection, publisher.close()),
   };
+}
+
+/** Closes as AMQP wants it; a connection that hangs is dropped, which gives back what was not acknowledged. */
+async function leave(connection: Connection, channels: Promise<void>): Promise<void> {
+  await within(
+    GOODBYE_MS,
+    channels.then(() => connection.close()),
+  ).catch(() => connection.unsafeDestroy());
 }
 
 function connect({ url, note }: RabbitMqOptions): Connection {
   const connection = new Connection({
     url: reveal(url),
+    heartbeat: HEARTBEAT_SECONDS,
     retryLow: 200,
     retryHigh: 10_000,
     connectionName: 'pullwright',

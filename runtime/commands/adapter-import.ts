@@ -31,7 +31,8 @@ const TABLE = {
     }),
     output: outputFlag(['text', 'json'], 'the form of the result; json: section and notes for programs'),
   },
-  exitCodes: '0 all was carried over, 1 something was not, 2 wrong usage',
+  exitCodes:
+    '0 the section means the same (what needs nothing, and steps outside of it, are named), 1 something is lost or the section wants an edit, 2 wrong usage',
   examples: [
     'pullwright adapter import --broker broker.yaml --adapter-config adapter.yaml --sentinel-config config.yaml > section.yaml',
   ],
@@ -57,7 +58,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   io.stdout.write(
     flags.output === 'json' ? `${JSON.stringify({ section, notes }, null, 2)}\n` : asYaml(section, notes),
   );
-  return notes.some(({ outcome }) => outcome !== 'carried') ? 1 : 0;
+  return notes.some(({ outcome }) => outcome === 'changed' || outcome === 'dropped') ? 1 : 0;
 }
 
 /** @throws PullwrightError for a file that cannot be read; what it says is not repeated, since it may hold a password */
@@ -101,8 +102,10 @@ function missing(section: Readonly<Record<string, unknown>>): readonly ImportedN
 }
 
 const HEADINGS = {
-  changed: 'Left to do:',
-  dropped: 'Could not be carried over:',
+  dropped: 'Is lost, or means something else here:',
+  changed: 'To edit below:',
+  todo: 'Left to do outside of this section:',
+  unneeded: 'Needs nothing:',
   carried: 'Carried over:',
 } as const;
 

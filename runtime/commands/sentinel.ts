@@ -102,6 +102,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   try {
     const code = await runSentinel({
       sentinel,
+      connected: () => publisher.connected(),
       logger,
       metrics,
       signal: io.signal,

@@ -1,12 +1,12 @@
 // deadline: 400 s
 /** Pub/Sub by Google's client. */
 import assert from 'node:assert/strict';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Handled } from '../../runtime/brokers/broker.ts';
 import { consumePubSub, publishPubSub } from '../../runtime/brokers/pubsub.ts';
 import { pubSubTopology } from '../../runtime/brokers/topology.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
+import { openLine } from './line.ts';
 import { missingPubSub, startPubSub } from './pubsub-node.ts';
 
 const test = suite('Pub/Sub');
@@ -65,7 +65,7 @@ else {
 
   test('a dead connection is not ready, and says so; one that comes back is', async () => {
     const server = await startPubSub();
-    const line = await breakable(server.host);
+    const line = await openLine(server.host);
     process.env['PUBSUB_EMULATOR_HOST'] = line.host;
     const topology = pubSubTopology({ project: 'proj', topic: 't', subscription: 's' });
     const notes: string[] = [];
@@ -83,20 +83,20 @@ else {
     const within = { withinMs: 60_000 };
     await eventually(() => assert.match(notes.join('\n'), /Pub\/Sub does not answer.*"code":/), within);
     assert.equal(consumer.connected(), false);
-    line.mend();
+    line.repair();
     await eventually(() => assert.equal(consumer.connected(), true), within);
     const publisher = await publishPubSub({ project: 'proj', topology, note });
     await publisher.publish({ id: '1', body: 'one' });
     await eventually(() => assert.deepEqual(got, ['one']), within);
     line.cut();
     await eventually(() => assert.equal(consumer.connected(), false), within);
-    line.mend();
+    line.repair();
     await eventually(() => assert.equal(consumer.connected(), true), within);
     await publisher.publish({ id: '2', body: 'two' });
     await eventually(() => assert.deepEqual(got, ['one', 'two']), within);
     await publisher.close();
     await consumer.close();
-    line.cut();
+    line.close();
     server.stop();
   });
 
@@ -114,37 +114,6 @@ else {
     await consumer.close();
     server.stop();
   });
-}
-
-interface Line {
-  readonly host: string;
-  /** Breaks what runs over it, and takes nothing more. */
-  readonly cut: () => void;
-  readonly mend: () => void;
-}
-
-/** A line to a server that can be cut, at one and the same address. */
-async function breakable(target: string): Promise<Line> {
-  const [host = '', port = ''] = target.split(':');
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(Number(port), host);
-    for (const socket of [near, far]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-    }
-    near.pipe(far).pipe(near);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port: own } = server.address() as AddressInfo;
-  return {
-    host: `127.0.0.1:${own}`,
-    cut: () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-    mend: () => void server.listen(own, '127.0.0.1'),
-  };
 }
 
 test.run();

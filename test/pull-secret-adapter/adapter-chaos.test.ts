@@ -1,7 +1,9 @@
 // deadline: 580 s
 /**
  * The adapter is killed at any instant: every event is published once, nothing else tells it what to do, and yet each cluster ends as it
- * should, with its secret stored once. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` when.
+ * should, with its secret stored once. Half of the kills are in rotations, a quarter in deletions, and most of these are aimed between two
+ * writes: after the Job is there or has ended, before that is reported. A run in which too few hit counts as failed. `PULLWRIGHT_CHAOS`
+ * sets how often it is killed, `PULLWRIGHT_SEED` when.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -67,50 +69,95 @@ else {
     await publisher.publish(eventFor(cluster.value, settings, ''));
   }
 
+  type Change = 'made' | 'rotated' | 'deleted';
+  /** Kills that hit, by what was going on, after a write of the adapter for it and before its last one. */
+  const hits: Record<Change, number> = { made: 0, rotated: 0, deleted: 0 };
+
   /** A new cluster, another secret for one, or the end of one. */
-  async function change(round: number): Promise<string> {
-    const living = [...wanted].filter(([, want]) => !want.deleted).map(([id]) => id);
-    const chosen = living[Math.floor(random() * living.length)];
-    const dice = random();
+  async function change(round: number): Promise<readonly [id: string, change: Change]> {
+    const living = [...wanted].filter(([, want]) => !want.deleted);
+    const [chosen, want] = living[Math.floor(random() * living.length)] ?? [];
     const spec = goodSpec(`round-${round}`);
     const content = (spec['pullSecret'] as { data: string }).data;
-    if (chosen === undefined || dice < 0.5) {
+    if (chosen === undefined || want === undefined || round % 4 === 0) {
       const id = `cls-${round}`;
       await stage.add(id, spec);
       wanted.set(id, { contents: [content], deleted: false });
-      return id;
+      return [id, 'made'];
     }
-    const want = wanted.get(chosen);
-    if (want !== undefined && dice < 0.85) {
-      want.contents.push(content);
-      stage.api.patch(chosen, spec);
-    } else if (want !== undefined) {
+    if (round % 4 === 3) {
       want.deleted = true;
       stage.api.delete(chosen);
+      return [chosen, 'deleted'];
     }
-    return chosen;
+    want.contents.push(content);
+    stage.api.patch(chosen, spec);
+    return [chosen, 'rotated'];
   }
 
-  test(`killed at ${kills} random instants (seed ${seed}): nothing is lost, nothing is stored twice, the last report is true`, async () => {
+  interface SeenJob {
+    readonly metadata: { readonly name: string };
+    readonly status?: { readonly conditions?: readonly { readonly type: string }[] };
+  }
+
+  /** Of the state that a cluster was brought into last. */
+  async function jobOf(id: string, generation: number): Promise<SeenJob | undefined> {
+    const { body } = await stage.plane.client.request('GET', `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`);
+    const { items = [] } = body as { readonly items?: readonly SeenJob[] };
+    return items.find(({ metadata }) => metadata.name.startsWith(`pullsecret-${id}-gen${generation}`));
+  }
+
+  const hasEnded = (job: SeenJob | undefined): boolean =>
+    job?.status?.conditions?.some(({ type }) => /^(Complete|Failed)$/.test(type)) === true;
+
+  /** Until a write has been seen, but no longer than ten seconds: an older Job of the cluster may be in the way. */
+  async function moment(id: string, generation: number, isEnd: boolean): Promise<void> {
+    const until = performance.now() + 10_000;
+    while (performance.now() < until && stage.api.clusters.has(id)) {
+      const job = await jobOf(id, generation);
+      if (isEnd ? hasEnded(job) : job !== undefined) return;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  /** Something was written about the state that it is to have, and the last word on it was not. */
+  async function isBetween(id: string, generation: number): Promise<boolean> {
+    if (!stage.api.clusters.has(id)) return false;
+    const last = stage.api.last(id);
+    const word = last?.conditions.find(({ type }) => type === 'Available');
+    const isSaid = last?.observed_generation === generation && word?.status === 'True';
+    return !isSaid && (await jobOf(id, generation)) !== undefined;
+  }
+
+  async function kill(round: number): Promise<void> {
+    const [id, what] = await change(round);
+    const generation = stage.api.clusters.get(id)?.generation ?? 0;
+    await publish(id);
+    // From before the event arrives until after its Job has ended; two of three rotations and deletions at a write.
+    if (what === 'made' || round % 3 === 0)
+      await new Promise((resolve) => setTimeout(resolve, random() * 2500));
+    else await moment(id, generation, round % 3 === 2);
+    over = true;
+    victim.kill('SIGKILL');
+    if (victim.exitCode === null && victim.signalCode === null) await once(victim, 'exit');
+    if (await isBetween(id, generation)) hits[what] += 1;
+    over = false;
+    victim = start();
+  }
+
+  test(`killed ${kills} times (seed ${seed}), also in rotations and deletions: nothing is lost, nothing is stored twice, the last report is true`, async () => {
     victim = start();
     await eventually(async () => assert.equal(await stage.consumers(), 1), {
       withinMs: 90_000,
       everyMs: 100,
     });
-    for (let round = 0; round < kills; round += 1) {
-      await publish(await change(round));
-      // From before the event arrives until after its Job has ended; every third one while it still starts.
-      const until = round % 3 === 0 ? 600 : 2500;
-      await new Promise((resolve) => setTimeout(resolve, random() * until));
-      over = true;
-      victim.kill('SIGKILL');
-      await once(victim, 'exit');
-      over = false;
-      victim = start();
-    }
+    for (let round = 0; round < kills; round += 1) await kill(round);
     for (const [id, want] of wanted) await settled(id, want);
     assert.deepEqual([await stage.waiting(), await stage.waiting(`${QUEUE}-dlq`)], [0, 0]);
     assert.deepEqual([stage.api.refused, stage.api.violations], [[], []]);
+    process.stdout.write(`  kills between two writes: ${JSON.stringify(hits)} of ${kills}\n`);
+    // Otherwise nothing was shown: what was asked for was over, or had not begun, whenever it was killed.
+    assert.ok(hits.rotated >= kills / 8 && hits.deleted >= kills / 20, JSON.stringify(hits));
   });
 
   async function settled(id: string, want: Wanted): Promise<void> {

@@ -103,9 +103,25 @@ test('three files and two variables become a section that a fleet takes', async 
     /# {3}adapter: clients\.hyperfleet_api\.auth: .*expected apiTokenAudience/,
     /# {3}broker: broker\.rabbitmq\.url: .*Secret "pull-secret-adapter-broker"/,
     /# {3}broker: broker\.rabbitmq\.prefetch_count: .*concurrency/,
-    /# {3}adapter: clients\.kubernetes: /,
+    /# Needs nothing:\n(# {3}.*\n)*# {3}adapter: clients\.kubernetes\.qps: /,
   ])
     assert.match(stdout, line);
+});
+
+test('it ends with 0 where nothing is lost: what needs nothing and what is left to do elsewhere are named', async () => {
+  writeFileSync(join(folder, 'plain.yaml'), BROKER);
+  const run = (more: readonly string[]): Promise<ProcessResult> =>
+    pullwright(['adapter', 'import', '--broker', join(folder, 'plain.yaml'), ...more], {
+      env: { HYPERFLEET_API_BASE_URL: 'https://hyperfleet.example.com', HYPERFLEET_API_VERSION: 'v1' },
+    });
+  const good = await run(['--job-google-service-account', 'jobs@example.iam.gserviceaccount.com']);
+  assert.deepEqual([good.code, good.stderr], [0, '']);
+  assert.match(good.stdout, /# Left to do outside of this section:\n# {3}broker: broker\.rabbitmq\.url: /);
+  assert.doesNotMatch(good.stdout, /Is lost|To edit/);
+  // Without the account no fleet takes the section.
+  const unfinished = await run([]);
+  assert.equal(unfinished.code, 1);
+  assert.match(unfinished.stdout, /# To edit below:\n# {3}systems\.pull-secret-adapter/);
 });
 
 interface Row extends Case {
@@ -121,7 +137,7 @@ const ROWS: readonly Row[] = [
     name: 'no type of exchange',
     reason: "their library's default is not ours",
     files: { broker: { broker: { type: 'rabbitmq' } } },
-    note: ['changed', 'broker: broker.rabbitmq.exchange_type', /means fanout/],
+    note: ['carried', 'broker: broker.rabbitmq.exchange_type', /means fanout/],
     section: { broker: 'rabbitmq', exchangeType: 'fanout' },
   },
   {
@@ -158,6 +174,38 @@ const ROWS: readonly Row[] = [
     files: { sentinel: { message_data: { id: '.id' } } },
     note: ['dropped', 'sentinel: message_data', /message_data\.id: /],
     section: { sentinel: true },
+  },
+  {
+    name: 'another version of the API',
+    reason: 'only v1 is spoken',
+    env: { HYPERFLEET_API_VERSION: 'v2' },
+    note: ['dropped', 'HYPERFLEET_API_VERSION', /v1/],
+    section: {},
+  },
+  {
+    name: 'a file that a variable overrules',
+    reason: 'it means as little there',
+    files: { adapter: { clients: { broker: { topic: 'one' } } } },
+    env: { HYPERFLEET_BROKER_TOPIC: 'two' },
+    note: ['unneeded', 'adapter: clients.broker.topic', /HYPERFLEET_BROKER_TOPIC/],
+    section: { topic: 'two' },
+  },
+  {
+    name: 'two files that say different things',
+    reason: 'somebody has to look',
+    files: {
+      broker: { broker: { googlepubsub: { topic: 'one' } } },
+      adapter: { clients: { broker: { topic: 'two' } } },
+    },
+    note: ['dropped', 'adapter: clients.broker.topic', /broker: broker\.googlepubsub\.topic/],
+    section: { topic: 'one' },
+  },
+  {
+    name: 'another cluster',
+    reason: 'the pods work in their own',
+    files: { adapter: { clients: { kubernetes: { kube_config_path: '/kube/config', qps: 5 } } } },
+    note: ['dropped', 'adapter: clients.kubernetes.kube_config_path', /ServiceAccount/],
+    section: {},
   },
   {
     name: 'a Sentinel of node pools',

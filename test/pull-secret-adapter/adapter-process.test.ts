@@ -1,105 +1,19 @@
 /** The adapter as a process, without a broker: what the leader sees by itself, what it repeats and what it does not. */
 import assert from 'node:assert/strict';
-import type { Handler } from '../../runtime/brokers/broker.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
-import {
-  type AdapterSettings,
-  DEFAULT_SETTINGS,
-} from '../../runtime/pull-secret-adapter/adapter/settings.ts';
+import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/adapter/settings.ts';
 import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
-import { createLogger } from '../../runtime/telemetry/logger.ts';
-import { createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { findPlanted } from '../support/canary.ts';
 import { suite } from '../support/suite.ts';
-import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
-import { JobCluster } from './doubles/job-cluster.ts';
+import { available, ids, NEVER, startAdapter, within } from './running-adapter.ts';
 import { eventFor, goodSpec } from './scene.ts';
 
 const test = suite('runAdapter');
-const NEVER = 1_000_000;
-const within = { withinMs: 90_000 };
-
-interface Running {
-  readonly api: HyperfleetDouble;
-  readonly cluster: JobCluster;
-  readonly handle: Handler;
-  readonly log: readonly string[];
-  readonly metrics: Metrics;
-  /** Gives the exit code. */
-  readonly stop: () => Promise<number>;
-}
-
-async function start(
-  settings: Partial<AdapterSettings> = {},
-  sweepSeconds = NEVER,
-  prepare: (api: HyperfleetDouble, cluster: JobCluster) => void = () => undefined,
-): Promise<Running> {
-  const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
-  prepare(api, cluster);
-  const connection = await loadConnection(cluster.kubeconfig, {});
-  const kube = new HttpKubeClient({
-    connection,
-    userAgent: 'test',
-  });
-  const stop = new AbortController();
-  const log: string[] = [];
-  const metrics = createMetrics();
-  const given = Promise.withResolvers<Handler>();
-  const ended = runAdapter({
-    api: new HyperfleetApi({
-      baseUrl: api.url,
-      http: openHttpClient({}, [api.url]),
-      userAgent: 'test',
-      tries: 1,
-      pause: () => Promise.resolve(),
-    }),
-    kube,
-    settings: { ...DEFAULT_SETTINGS, repeatSeconds: NEVER, ...settings },
-    consume: (handler) => {
-      given.resolve(handler);
-      return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
-    },
-    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
-    metrics,
-    signal: stop.signal,
-    sweepSeconds,
-    leaseSeconds: 60,
-    instance: 'test',
-    concurrency: 20,
-    ports: { health: undefined, metrics: undefined },
-  });
-  const handle = await given.promise;
-  // The leader has gone over the clusters once: from here on it knows only what it is told.
-  await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/clusters'))), within);
-  const end = async (): Promise<number> => {
-    stop.abort();
-    const code = await ended;
-    kube.close();
-    await api.close();
-    await cluster.close();
-    assert.deepEqual([api.violations, api.refused], [[], []]);
-    assert.equal(findPlanted(log.join('') + JSON.stringify(api.reported)), undefined);
-    return code;
-  };
-  return { api, cluster, handle, log, metrics, stop: end };
-}
-
-function available(api: HyperfleetDouble, id: string): string {
-  const found = api.last(id)?.conditions.find((one) => one.type === 'Available');
-  return `${found?.status} ${found?.reason}`;
-}
-
-function ids(count: number): readonly string[] {
-  return Array.from({ length: count }, (_, index) => `cls-${index}`);
-}
-
 test('a Job that ends is reported without any event or sweep, within a second', async () => {
-  const { api, cluster, handle, stop } = await start();
+  const { api, cluster, handle, stop } = await startAdapter();
   cluster.jobMs = 1500;
   for (const id of ids(10)) api.add(id, goodSpec(id));
   await Promise.all(ids(10).map((id) => handle(eventFor(id, id))));
@@ -117,7 +31,7 @@ test('a Job that ends is reported without any event or sweep, within a second', 
 });
 
 test('1,000 redeliveries, out of order: one Job, and two reports for each cluster', async () => {
-  const { api, cluster, handle, metrics, stop } = await start();
+  const { api, cluster, handle, metrics, stop } = await startAdapter();
   cluster.jobMs = 200;
   for (const id of ids(20)) api.add(id, goodSpec(id));
   const deliveries = Array.from({ length: 1000 }, (_, index) => {
@@ -142,7 +56,7 @@ test('1,000 redeliveries, out of order: one Job, and two reports for each cluste
 });
 
 test('the trace of an event goes on into Job and log', async () => {
-  const { api, cluster, handle, log, stop } = await start();
+  const { api, cluster, handle, log, stop } = await startAdapter();
   api.add('cls-1', goodSpec('trace'));
   const event = JSON.parse(Buffer.from(eventFor('cls-1', '1').body).toString()) as object;
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
@@ -153,7 +67,7 @@ test('the trace of an event goes on into Job and log', async () => {
 });
 
 test('an event of an older generation after the newer one changes nothing', async () => {
-  const { api, cluster, handle, stop } = await start();
+  const { api, cluster, handle, stop } = await startAdapter();
   api.add('cls-1', goodSpec('old'));
   api.patch('cls-1', goodSpec('new'));
   await handle(eventFor('cls-1', 'second', 2));
@@ -166,7 +80,7 @@ test('an event of an older generation after the newer one changes nothing', asyn
 
 test('a replica that read an older generation cannot put the older secret under the newer Job', async () => {
   // The slow one has read the cluster, and is held up at its first write until the fast one has done everything.
-  const { api, cluster, handle, stop } = await start();
+  const { api, cluster, handle, stop } = await startAdapter();
   cluster.jobMs = 60_000;
   api.add('cls-1', goodSpec('old'));
   const connection = await loadConnection(cluster.kubeconfig, {});
@@ -215,7 +129,7 @@ test('a replica that read an older generation cannot put the older secret under 
 });
 
 test('an unchanged report is repeated for an event once it has the age of Sentinel’s debounce', async () => {
-  const { api, handle, stop } = await start({ repeatSeconds: 1 });
+  const { api, handle, stop } = await startAdapter({ repeatSeconds: 1 });
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'first'));
   await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
@@ -232,7 +146,7 @@ test('an unchanged report is repeated for an event once it has the age of Sentin
 });
 
 test('the API is down when the Job ends: the end is reported when it is back', async () => {
-  const { api, cluster, handle, log, stop } = await start();
+  const { api, cluster, handle, log, stop } = await startAdapter();
   cluster.jobMs = 300;
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'only'));
@@ -244,7 +158,7 @@ test('the API is down when the Job ends: the end is reported when it is back', a
 });
 
 test('what no event has brought is found by going over the clusters, and said once', async () => {
-  const { api, cluster, stop } = await start({}, 1, (double) => {
+  const { api, cluster, stop } = await startAdapter({}, 1, (double) => {
     for (const id of ids(3)) double.add(id, goodSpec(id));
     double.add('cls-bad', { provider: 'gcp', gcp: { projectId: 'cust' } });
   });
@@ -261,7 +175,7 @@ test('what no event has brought is found by going over the clusters, and said on
 });
 
 test('what failed for good is not tried again until the secret changes', async () => {
-  const { api, cluster, handle, stop } = await start({}, NEVER, (_, jobs) => {
+  const { api, cluster, handle, stop } = await startAdapter({}, NEVER, (_, jobs) => {
     jobs.end = () => ({ status: 'failure', reason: 'SecretNotOwned', message: 'Not ours', details: {} });
   });
   api.add('cls-1', goodSpec('one'));
@@ -278,7 +192,7 @@ test('what failed for good is not tried again until the secret changes', async (
 });
 
 test('deletion passes although the others have torn down, and is said to be final', async () => {
-  const { api, cluster, handle, stop } = await start();
+  const { api, cluster, handle, stop } = await startAdapter();
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'first'));
   await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);

@@ -73,7 +73,7 @@ export class Scene {
     const context = { api: client, kube: parts.kube, settings: this.settings, now: () => new Date() };
     const logger = createLogger({ write: (line) => this.log.push(line), level: () => 'warn' });
     this.queue = new ClusterQueue({
-      reconcile: (id, asked) => reconcileCluster(id, context, asked),
+      reconcile: (id, { by }) => reconcileCluster(id, context, by === 'event'),
       onError: (cluster, error) => logger.warn('tried again', { cluster, error: describeError(error) }),
     });
     this.#handler = eventHandler({

@@ -269,6 +269,7 @@ test('the process: exit code, log and metrics', async () => {
   const run = (once: boolean, signal: AbortSignal): Promise<number> =>
     runSentinel({
       sentinel: stage.sentinel,
+      connected: () => true,
       logger: createLogger({ write: (line) => log.push(line) }),
       metrics,
       signal,

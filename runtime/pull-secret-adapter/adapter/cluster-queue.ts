@@ -11,9 +11,18 @@ export interface PassEnd {
   readonly fault?: unknown;
 }
 
+/** Who brought a cluster into the queue: an event above all, then whoever hinted last, then the time that a pass had asked for. */
+export type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
+
+export interface PassReason {
+  readonly by: FoundBy;
+  /** Of the event. */
+  readonly traceparent: string | undefined;
+}
+
 export interface ClusterQueueOptions {
   /** One pass; may fail. */
-  readonly reconcile: (id: string, asked: boolean, traceparent: string | undefined) => Promise<PassEnd>;
+  readonly reconcile: (id: string, why: PassReason) => Promise<PassEnd>;
   /** Passes at the same time. @default {20} */
   readonly concurrency?: number;
   /** A pass failed that nobody waited for; it is tried again, for the how many-th time. */
@@ -31,6 +40,7 @@ export class ClusterQueue {
   readonly #options: ClusterQueueOptions;
   readonly #queue: WorkQueue;
   readonly #asked = new Map<string, Asked>();
+  readonly #hinted = new Map<string, FoundBy>();
   readonly #workers: readonly Promise<void>[];
 
   constructor(options: ClusterQueueOptions) {
@@ -57,7 +67,8 @@ export class ClusterQueue {
   }
 
   /** Asks without anybody waiting: a pass that fails is tried again, until one succeeds. */
-  hint(id: string): void {
+  hint(id: string, by: FoundBy): void {
+    this.#hinted.set(id, by);
     this.#queue.add(id);
   }
 
@@ -81,9 +92,11 @@ export class ClusterQueue {
 
   async #run(id: string): Promise<void> {
     const { waiters = [], traceparent } = this.#asked.get(id) ?? {};
+    const by = waiters.length > 0 ? 'event' : (this.#hinted.get(id) ?? 'time');
     this.#asked.delete(id);
+    this.#hinted.delete(id);
     try {
-      const { requeueAfterMs, fault } = await this.#options.reconcile(id, waiters.length > 0, traceparent);
+      const { requeueAfterMs, fault } = await this.#options.reconcile(id, { by, traceparent });
       for (const waiter of waiters) waiter.resolve();
       if (fault !== undefined) return this.#again(id, fault);
       this.#queue.forget(id);

@@ -19,7 +19,7 @@ import { CLUSTER_ID } from '../cluster-event.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import { mirroredType } from '../plan.ts';
-import { ClusterQueue } from './cluster-queue.ts';
+import { ClusterQueue, type PassReason } from './cluster-queue.ts';
 import { EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
 import { labelReporter } from './label-report.ts';
 import { jobIdentity } from './observe.ts';
@@ -51,7 +51,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const secrets = new SecretMetrics();
   const onRepair = labelReporter(process);
   const clusters = new ClusterQueue({
-    reconcile: (id, asked, traceparent) => measured(process, { secrets, onRepair, traceparent }, id, asked),
+    reconcile: (id, why) => measured(process, { secrets, onRepair }, id, why),
     concurrency: process.concurrency,
     observer: {
       added: () => metrics.queue.added(NAME),
@@ -87,15 +87,14 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
 
 interface Reports {
   readonly secrets: SecretMetrics;
-  readonly traceparent: string | undefined;
   readonly onRepair: NonNullable<PassContext['onRepair']>;
 }
 
 async function measured(
   process: AdapterProcess,
-  { secrets, onRepair, traceparent }: Reports,
+  { secrets, onRepair }: Reports,
   id: string,
-  asked: boolean,
+  { by, traceparent }: PassReason,
 ): Promise<PassResult> {
   const { logger, metrics } = process;
   const trace = traceparent === undefined ? {} : { traceparent };
@@ -105,7 +104,7 @@ async function measured(
     const result = await reconcileCluster(
       id,
       { ...process, ...trace, now: () => new Date(), onRepair },
-      asked,
+      by === 'event',
     );
     secrets.reconciled(id, result);
     const plain = result.requeueAfterMs === undefined ? 'success' : 'requeue_after';
@@ -114,6 +113,7 @@ async function measured(
       cluster: id,
       phase: result.phase,
       reason: result.reason,
+      by,
       ...trace,
     });
     return result;
@@ -199,7 +199,7 @@ async function leadWhenElected(
 function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
   return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);
-    if (clusterId !== '') clusters.hint(clusterId);
+    if (clusterId !== '') clusters.hint(clusterId, 'job');
   });
 }
 
@@ -208,7 +208,7 @@ function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer
   const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
   return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
     const id = record.metadata.labels?.[CLUSTER_LABEL] ?? '';
-    if (CLUSTER_ID.test(id)) clusters.hint(id);
+    if (CLUSTER_ID.test(id)) clusters.hint(id, 'record');
   });
 }
 
@@ -272,7 +272,7 @@ async function goOver(
     seen.set(cluster.id, ownCondition(cluster, settings)?.reason);
     if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
     known.add(cluster.id);
-    clusters.hint(cluster.id);
+    clusters.hint(cluster.id, 'sweep');
   }
   for (const id of known) if (!seen.has(id)) known.delete(id);
   secrets.listed(seen, before);

@@ -42,6 +42,8 @@ export interface SentinelCount {
   readonly undecided?: number;
   /** Why, of the first of them. */
   readonly undecidedCause?: string;
+  /** With rule `dependencies`: clusters that wait for theirs, and have not waited for long. Absent: none. */
+  readonly waiting?: number;
 }
 
 interface Sent {
@@ -53,6 +55,8 @@ interface Sent {
 
 /** Clusters that are worked on at the same time. */
 const PARALLEL = 50;
+/** Whoever has waited longer for its dependencies is no longer expected at any moment. */
+const EXPECTED_MS = 600_000;
 
 export class Sentinel {
   readonly #api: Pick<HyperfleetApi, 'clusters' | 'statuses'>;
@@ -61,6 +65,9 @@ export class Sentinel {
   #sent = new Map<string, Sent>();
   /** With rule `dependencies`: of which state of each cluster it has spoken, so that the first event waits for no report to grow old. */
   #spokenOf = new Map<string, string>();
+  /** Since when a state of a cluster waits for its dependencies. */
+  #waiting = new Map<string, number>();
+  #stillWaiting = new Map<string, number>();
   #cause: unknown;
   #undecided: string[] = [];
 
@@ -86,6 +93,7 @@ export class Sentinel {
     const count = { clusters: 0, published: 0, held: 0, failed: 0 };
     this.#cause = undefined;
     this.#undecided = [];
+    this.#stillWaiting = new Map();
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.selector)))) {
       const ends = await inParallel(group, PARALLEL, (cluster) => this.#handle(cluster, now));
       count.clusters += group.length;
@@ -102,7 +110,9 @@ export class Sentinel {
     // Clusters that have gone, and such that are in order again, are forgotten.
     this.#sent = seen;
     this.#spokenOf = spokenOf;
-    return { ...count, ...this.#doubts() };
+    this.#waiting = this.#stillWaiting;
+    const expected = [...this.#waiting.values()].filter((since) => now.getTime() - since < EXPECTED_MS);
+    return { ...count, ...this.#doubts(), ...(expected.length === 0 ? {} : { waiting: expected.length }) };
   }
 
   #doubts(): Pick<SentinelCount, 'undecided' | 'undecidedCause'> {
@@ -143,7 +153,10 @@ export class Sentinel {
     if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return complete;
     // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
     const statuses = await this.#api.statuses(cluster.id);
-    return planCluster(cluster, statuses, dependencies).verdict === 'waiting' ? undefined : complete;
+    if (planCluster(cluster, statuses, dependencies).verdict !== 'waiting') return complete;
+    const key = `${cluster.id} ${stateOf(cluster)}`;
+    this.#stillWaiting.set(key, this.#waiting.get(key) ?? now.getTime());
+    return undefined;
   }
 
   /** Undefined: the same was said a moment ago. */

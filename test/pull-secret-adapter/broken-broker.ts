@@ -1,0 +1,202 @@
+/**
+ * Adapter and Sentinel as programs, each with a line of its own to a real broker, and what becomes of them when the lines break. Every
+ * cluster has one event: nothing else brings it to the adapter, so that an event that is lost is seen.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type Line, openLine } from '../brokers/line.ts';
+import { freePort } from '../brokers/rabbitmq-node.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import { findPlanted } from '../support/canary.ts';
+import type { TestSuite } from '../support/suite.ts';
+import { NODE } from './container.ts';
+import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
+import { JobCluster } from './doubles/job-cluster.ts';
+import { goodSpec } from './scene.ts';
+
+export interface Broker {
+  /** `host:port` */
+  readonly address: string;
+  /** Flags and variables that lead to the broker at another address. */
+  readonly at: (host: string) => {
+    readonly flags: readonly string[];
+    readonly env: Readonly<Record<string, string>>;
+  };
+  readonly stop: () => Promise<void> | void;
+}
+
+interface Program {
+  readonly child: ChildProcess;
+  readonly line: Line;
+  readonly port: number;
+  output: string;
+}
+
+const within = { withinMs: 120_000, everyMs: 100 };
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+class Scene {
+  readonly api: HyperfleetDouble;
+  readonly cluster: JobCluster;
+  readonly broker: Broker;
+
+  constructor(api: HyperfleetDouble, cluster: JobCluster, broker: Broker) {
+    this.api = api;
+    this.cluster = cluster;
+    this.broker = broker;
+  }
+
+  adapter(): Promise<Program> {
+    return this.#run(['adapter', '--kubeconfig', this.cluster.kubeconfig, '--sweep', '100000']);
+  }
+
+  /** Says each thing once. */
+  sentinel(): Promise<Program> {
+    return this.#run([
+      'sentinel',
+      '--poll',
+      '1s',
+      '--rule',
+      'dependencies',
+      '--debounce',
+      '100000',
+      '--max-age',
+      '100000',
+    ]);
+  }
+
+  async #run(command: readonly string[]): Promise<Program> {
+    const line = await openLine(this.broker.address);
+    const { flags, env } = this.broker.at(line.host);
+    const port = await freePort();
+    const [file = '', ...rest] = NODE;
+    const ports = ['--health-port', String(port), '--metrics-port', 'off'];
+    const child = spawn(file, [...rest, ...command, '--api', this.api.url, ...ports, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    });
+    children.add(child);
+    const program: Program = { child, line, port, output: '' };
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (program.output += chunk.toString()));
+    return program;
+  }
+
+  available(id: string): unknown {
+    return this.api.last(id)?.conditions.find((one) => one.type === 'Available')?.reason;
+  }
+
+  async add(id: string): Promise<void> {
+    this.api.add(id, goodSpec(id));
+  }
+}
+
+async function ready({ port }: Program): Promise<number> {
+  return (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
+}
+
+async function is(program: Program, status: 200 | 503): Promise<void> {
+  await eventually(
+    async () => assert.equal(await ready(program), status, program.output.slice(-1500)),
+    within,
+  );
+}
+
+async function ends({ child, output }: Program): Promise<void> {
+  child.kill('SIGTERM');
+  if (child.exitCode === null) await once(child, 'exit');
+  assert.equal(child.exitCode, 0, output.slice(-1500));
+}
+
+/** Events that Sentinel says it has sent. */
+function published({ output }: Program): number {
+  return [...output.matchAll(/"published":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+/** The cases, for one broker. */
+export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): void {
+  let scene: Scene;
+  let adapter: Program;
+  let sentinel: Program;
+
+  test('both are ready only once the broker answers', async () => {
+    const broker = await start();
+    scene = new Scene(await HyperfleetDouble.start(), await JobCluster.start(), broker);
+    [adapter, sentinel] = [await scene.adapter(), await scene.sentinel()];
+    for (const program of [adapter, sentinel]) await is(program, 200);
+    // Who leads has gone over the clusters: from here on only an event brings one.
+    await eventually(() => assert.match(adapter.output, /this process leads/), within);
+    await eventually(
+      () => assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
+      within,
+    );
+    await scene.add('cls-0');
+    await eventually(() => assert.equal(scene.available('cls-0'), 'SecretAvailable'), within);
+  });
+
+  for (const fault of ['cut', 'hang'] as const)
+    test(`${fault}: neither is ready, both come back, and no event is lost`, async () => {
+      for (const { line } of [adapter, sentinel]) line[fault]();
+      for (const program of [adapter, sentinel]) await is(program, 503);
+      const before = published(sentinel);
+      await scene.add(`cls-${fault}-held-up`);
+      sentinel.line.repair();
+      await is(sentinel, 200);
+      await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.output), within);
+      // This one waits at the broker for the adapter.
+      await scene.add(`cls-${fault}-waits`);
+      await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.output), within);
+      assert.equal(scene.available(`cls-${fault}-waits`), undefined);
+      adapter.line.repair();
+      await is(adapter, 200);
+      for (const id of [`cls-${fault}-held-up`, `cls-${fault}-waits`])
+        await eventually(() => assert.equal(scene.available(id), 'SecretAvailable', adapter.output), within);
+    });
+
+  for (const fault of ['halfClose', 'forget'] as const)
+    test(`${fault}: both make new connections by themselves, and no event is lost`, async () => {
+      const [one, two] = [adapter.line.connections(), sentinel.line.connections()];
+      for (const { line } of [adapter, sentinel]) line[fault]();
+      const id = `cls-${fault.toLowerCase()}`;
+      await scene.add(id);
+      await eventually(() => assert.ok(adapter.line.connections() > one), within);
+      await eventually(() => assert.ok(sentinel.line.connections() > two), within);
+      for (const program of [adapter, sentinel]) await is(program, 200);
+      await eventually(() => assert.equal(scene.available(id), 'SecretAvailable'), within);
+    });
+
+  test('ended while the line hangs: what is being handled is finished, the rest waits, and the process ends', async () => {
+    scene.api.faults = [{ on: /GET .*\/clusters\/cls-drained$/, delayMs: 3000 }];
+    await scene.add('cls-drained');
+    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-drained'))), within);
+    adapter.line.hang();
+    await ends(adapter);
+    assert.deepEqual(scene.cluster.started.filter((one) => one.includes('drained')).length, 1);
+    sentinel.line.hang();
+    await scene.add('cls-late');
+    await eventually(() => assert.equal(scene.available('cls-drained'), 'JobInProgress'), within);
+    await ends(sentinel);
+  });
+
+  test('the next process gets the message that was not acknowledged, and finishes', async () => {
+    adapter = await scene.adapter();
+    await is(adapter, 200);
+    await eventually(() => assert.equal(scene.available('cls-drained'), 'SecretAvailable'), within);
+  });
+
+  test.lastly('everything stops, and nothing was printed that is secret', async () => {
+    for (const { child, line } of [adapter, sentinel]) {
+      child.kill('SIGKILL');
+      line.close();
+    }
+    assert.equal(findPlanted(adapter.output + sentinel.output), undefined);
+    assert.deepEqual([scene.api.violations, scene.api.refused], [[], []]);
+    await scene.api.close();
+    await scene.cluster.close();
+    await scene.broker.stop();
+  });
+}

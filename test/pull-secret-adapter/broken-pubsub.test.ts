@@ -1,0 +1,24 @@
+// deadline: 480 s
+/** Pub/Sub over lines that break: `broken-broker.ts`. */
+import { missingPubSub, startPubSub } from '../brokers/pubsub-node.ts';
+import { suite } from '../support/suite.ts';
+import { brokenBroker } from './broken-broker.ts';
+
+const test = suite('adapter and Sentinel with Pub/Sub over lines that break');
+const missing = await missingPubSub();
+
+if (missing !== undefined) test.skip('everything', missing);
+else
+  brokenBroker(test, async () => {
+    const server = await startPubSub();
+    return {
+      address: server.host,
+      at: (host) => ({
+        flags: ['--broker', 'pubsub', '--gcp-project', 'proj', '--create-topics'],
+        env: { PUBSUB_EMULATOR_HOST: host },
+      }),
+      stop: () => server.stop(),
+    };
+  });
+
+test.run();

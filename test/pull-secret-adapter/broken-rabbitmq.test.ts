@@ -1,0 +1,33 @@
+// deadline: 480 s
+/** RabbitMQ over lines that break: `broken-broker.ts`. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { missingRabbitMq, startRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { suite } from '../support/suite.ts';
+import { brokenBroker } from './broken-broker.ts';
+
+const test = suite('adapter and Sentinel with RabbitMQ over lines that break');
+const missing = missingRabbitMq();
+
+if (missing !== undefined) test.skip('everything', missing);
+else
+  brokenBroker(test, async () => {
+    const rabbit = await startRabbitMq();
+    const folder = mkdtempSync(join(tmpdir(), 'pullwright-lines-'));
+    const { host } = new URL(rabbit.url);
+    return {
+      address: host,
+      at: (line) => {
+        const file = join(folder, line);
+        writeFileSync(file, rabbit.url.replace(host, line), { mode: 0o600 });
+        return { flags: ['--broker-url-file', file], env: {} };
+      },
+      stop: async () => {
+        rmSync(folder, { recursive: true });
+        await rabbit.stop();
+      },
+    };
+  });
+
+test.run();
