@@ -138,7 +138,7 @@ export class Sentinel {
 
   /** Why an event is due; undefined: none is. */
   async #due(cluster: HyperfleetCluster, now: Date): Promise<string | undefined> {
-    const { rule, ages, dependencies, messages } = this.#settings;
+    const { rule, ages, messages } = this.#settings;
     if (rule === 'reconcile' && messages.decide !== undefined) {
       const { publish, reason, failed } = messages.decide(resourceOf(cluster), now);
       if (failed) this.#undecided.push(`cluster "${cluster.id}": ${reason}`);
@@ -148,15 +148,19 @@ export class Sentinel {
     if (rule === 'reconcile') return publish ? reason : undefined;
     const isFirst = !isReconciled(cluster) && this.#spokenOf.get(cluster.id) !== stateOf(cluster);
     if (!publish && !isFirst) return undefined;
-    const complete = 'dependencies are complete';
-    // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
-    if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return complete;
-    // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
-    const statuses = await this.#api.statuses(cluster.id);
-    if (planCluster(cluster, statuses, dependencies).verdict !== 'waiting') return complete;
+    if (!(await this.#isWaiting(cluster))) return 'dependencies are complete';
     const key = `${cluster.id} ${stateOf(cluster)}`;
     this.#stillWaiting.set(key, this.#waiting.get(key) ?? now.getTime());
     return undefined;
+  }
+
+  async #isWaiting(cluster: HyperfleetCluster): Promise<boolean> {
+    const { dependencies } = this.#settings;
+    // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
+    if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return false;
+    // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
+    const statuses = await this.#api.statuses(cluster.id);
+    return planCluster(cluster, statuses, dependencies).verdict === 'waiting';
   }
 
   /** Undefined: the same was said a moment ago. */
