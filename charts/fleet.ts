@@ -130,10 +130,13 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring } = fleet.defaults ?? {};
+  const { reports, ...others } = reconciler ?? {};
+  // The page is for stand-alone clusters: as a default it concerns no others.
+  const page = reports === undefined || (cluster.kind ?? 'standalone') !== 'standalone' ? {} : { reports };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
     ...cluster,
-    reconciler: { ...reconciler, ...cluster.reconciler },
+    reconciler: { ...others, ...page, ...cluster.reconciler },
   };
 }
 

@@ -30,9 +30,11 @@ export function overviewParts(report: Report): readonly HTMLElement[] {
   ];
 }
 
-function hero(report: Report): HTMLElement {
-  const { clusters } = report;
-  const worst = VERDICTS.find((verdict) => clusters.some((one) => one.verdict === verdict)) ?? 'ok';
+/** The headline, what to begin with, and how many there are of each verdict. */
+export function hero(report: Report): HTMLElement {
+  const counted: readonly Judged[] =
+    report.namespace === undefined ? report.clusters : report.clusters.flatMap(({ pulls }) => pulls);
+  const worst = VERDICTS.find((verdict) => report.clusters.some((one) => one.verdict === verdict)) ?? 'ok';
   return h(
     'section',
     { class: `hero ${worst}`, 'aria-labelledby': 'headline' },
@@ -40,18 +42,24 @@ function hero(report: Report): HTMLElement {
     h('div', {}, h('h1', { id: 'headline' }, headline(report)), ...heroHint(report)),
     h(
       'ul',
-      { class: 'tiles', 'aria-label': 'Clusters by verdict' },
-      ...VERDICTS.map((verdict) => tile(clusters, verdict)),
+      {
+        class: 'tiles',
+        'aria-label': `${report.namespace === undefined ? 'Clusters' : 'Images'} by verdict`,
+      },
+      ...VERDICTS.map((verdict) => tile(counted, verdict)),
     ),
   );
 }
 
+type Judged = Pick<ReportCluster, 'verdict'>;
+
 /** What to begin with: the worst cause, where it is, and the first thing to do. */
-function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
+function heroHint({ problems, clusters, namespace }: Report): readonly HTMLElement[] {
   const [first] = problems;
   if (first === undefined) {
     const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
-    const text = unknown ? 'Look at the clusters of which nothing is known.' : 'Nothing needs to be done.';
+    const what = namespace === undefined ? 'clusters' : 'images';
+    const text = unknown ? `Look at the ${what} of which nothing is known.` : 'Nothing needs to be done.';
     return [h('p', {}, text)];
   }
   const [only = ''] = first.clusters;
@@ -59,15 +67,15 @@ function heroHint({ problems, clusters }: Report): readonly HTMLElement[] {
   const link = h('a', { href: linkTo({ part: partId(first) }) }, sentence(first.title));
   const advice = first.cases[0]?.advice;
   return [
-    h('p', {}, 'Begin with: ', link, ` in ${where}.`),
+    h('p', {}, 'Begin with: ', link, namespace === undefined ? ` in ${where}.` : '.'),
     ...(advice === undefined
       ? []
       : [h('p', { class: 'hero-todo' }, h('b', {}, 'To do: '), sentence(advice))]),
   ];
 }
 
-function tile(clusters: readonly ReportCluster[], verdict: ReportVerdict): HTMLElement {
-  const count = clusters.filter((one) => one.verdict === verdict).length;
+function tile(judged: readonly Judged[], verdict: ReportVerdict): HTMLElement {
+  const count = judged.filter((one) => one.verdict === verdict).length;
   return h(
     'li',
     { class: `tile ${verdict}${count === 0 ? ' none' : ''}` },
@@ -245,7 +253,8 @@ function changeItem({ change, what, cluster, subject, before, after }: ReportCha
   );
 }
 
-function unreadPart({ unread }: Report): readonly HTMLElement[] {
+/** What could not be read. */
+export function unreadPart({ unread }: Report): readonly HTMLElement[] {
   if (unread.length === 0) return [];
   return [
     h(

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { namespace, OWN_NAMESPACE } from '../shared/metadata.ts';
 import type { NetworkSettings } from '../shared/network.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
-import { RECONCILER } from '../shared/reconciler.ts';
+import { RECONCILER } from '../shared/reconciler-grant.ts';
 import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
 import { injectionAccess } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';

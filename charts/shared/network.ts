@@ -18,7 +18,8 @@ export interface NetworkSettings {
 /** Who may reach the selected pods, on which named or numbered ports. */
 export interface Ingress {
   readonly ports: readonly (string | number)[];
-  readonly from: 'monitoring' | 'apiServer';
+  /** Or the pods of these namespaces. */
+  readonly from: 'monitoring' | 'apiServer' | readonly string[];
 }
 
 /** Where the selected pods may go, on which TCP ports. */
@@ -102,7 +103,7 @@ function rule(
 
 function sources(from: Ingress['from'], { monitoringNamespaces, apiServer }: NetworkSettings): Peers {
   if (from === 'apiServer') return apiServer === undefined ? undefined : blocks(apiServer);
-  const values = monitoringNamespaces ?? MONITORING;
+  const values = from === 'monitoring' ? (monitoringNamespaces ?? MONITORING) : from;
   const name = { key: 'kubernetes.io/metadata.name', operator: 'In', values };
   return [{ namespaceSelector: { matchExpressions: [name] } }];
 }

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, selectorLabels } from './metadata.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
-import { RECONCILER } from './reconciler.ts';
+import { RECONCILER } from './reconciler-grant.ts';
 
 const JOB = `job="${RECONCILER}"`;
 

@@ -7,34 +7,28 @@
 import { createHash } from 'node:crypto';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { accountBounds, reasons } from './account-bounds.ts';
+import { accountBounds } from './account-bounds.ts';
 import {
-  clusterRole,
-  clusterRoleBinding,
   configMap,
   deployment,
   HARDENED_CONTAINER,
   HARDENED_POD,
-  labels,
   namespace,
   namespaceReference,
   networkPolicy,
   type PolicyRule,
   podDisruptionBudget,
-  role,
-  roleBinding,
   secretsByName,
   selectorLabels,
   service,
   serviceAccount,
 } from './objects.ts';
-import type { Access, ClusterContext, ReconcilerPart } from './system.ts';
+import { allLabels, grant, RECONCILER } from './reconciler-grant.ts';
+import { type ReportPageSettings, reportPage } from './report-page.ts';
+import type { ClusterContext, ReconcilerPart } from './system.ts';
 
 /** Where the reconciler remembers which hosted cluster is whose (`runtime/controller/cluster-ownership-memory.ts`). */
 const CLAIM_MEMORY = 'pullwright-hosted-clusters';
-
-/** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
-export const RECONCILER = 'pullwright-reconciler';
 
 /** The reconciler's Deployment. */
 export interface ReconcilerSettings {
@@ -55,6 +49,8 @@ export interface ReconcilerSettings {
    * without a credential. @default none
    */
   readonly allowAddresses?: readonly string[];
+  /** Serve the report of the cluster as a page. In a stand-alone cluster. @default none */
+  readonly reports?: ReportPageSettings;
 }
 
 const HEALTH_PORT = 8081;
@@ -87,6 +83,7 @@ export function reconcilerObjects(
   if (parts.length === 0) return [];
   const config = toYaml({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
   const own = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
+  const page = reportPage(settings.reports, cluster, SELECTOR);
   return [
     namespace(cluster.namespace, { podSecurity: 'restricted' }),
     serviceAccount(own),
@@ -105,12 +102,13 @@ export function reconcilerObjects(
     networkPolicy({
       metadata: own,
       selector: SELECTOR,
-      ingress: [{ ports: ['metrics'], from: 'monitoring' }],
+      ingress: [{ ports: ['metrics'], from: 'monitoring' }, ...page.ingress],
       egress: [{ ports: settings.egressPorts ?? [443, 6443], to: 'named' }],
       network: cluster.network,
     }),
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
     ...ownAccess(cluster),
+    ...page.objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, { name: RECONCILER, namespace: cluster.namespace }),
     ...(cluster.kind === 'management' ? hostedAccess(cluster, settings) : []),
@@ -118,6 +116,7 @@ export function reconcilerObjects(
 }
 
 function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<typeof deployment>[0]['pod'] {
+  const page = reportPage(settings.reports, cluster, SELECTOR);
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
     serviceAccountName: RECONCILER,
@@ -143,10 +142,12 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
           `--metrics-port=${METRICS_PORT}`,
           `--log-format=${settings.logFormat ?? 'json'}`,
           ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
+          ...page.args,
         ],
         ports: [
           { name: 'health', containerPort: HEALTH_PORT },
           { name: 'metrics', containerPort: METRICS_PORT },
+          ...page.ports,
         ],
         securityContext: HARDENED_CONTAINER,
         terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -157,10 +158,10 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
         startupProbe: { ...probe('/healthz'), periodSeconds: 2, failureThreshold: 30 },
         livenessProbe: { ...probe('/healthz'), periodSeconds: 20, failureThreshold: 3 },
         readinessProbe: { ...probe('/readyz'), periodSeconds: 5, failureThreshold: 2 },
-        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
+        volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }, ...page.mounts],
       },
     ],
-    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }],
+    volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }, ...page.volumes],
   };
 }
 
@@ -274,24 +275,4 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
       grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
     ),
   ];
-}
-
-function grant(name: string, cluster: ClusterContext, access: Omit<Access, 'bounds'>): readonly KubeObject[] {
-  const subjects = [cluster.account ?? { name: RECONCILER, namespace: cluster.namespace }];
-  const rules = distinct(access.rules);
-  const why = reasons(access.reasons);
-  if (access.namespace === undefined) {
-    const metadata = { name, labels: allLabels(name) };
-    return [clusterRole({ ...metadata, ...why }, rules), clusterRoleBinding(metadata, subjects)];
-  }
-  const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
-  return [role({ ...metadata, ...why }, rules), roleBinding(metadata, subjects)];
-}
-
-function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
-}
-
-function allLabels(name: string): Readonly<Record<string, string>> {
-  return labels({ name, component: 'reconciler' });
 }

@@ -9,6 +9,7 @@ import { isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../kube/kubeconfig.ts';
+import { leanObject } from '../kube/lean.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo } from './command.ts';
@@ -113,22 +114,37 @@ export async function withClient<T>(
   }
 }
 
-/** Reads `kinds`, then what each of `next` names, each step in view of the ones before. */
+/**
+ * Reads `kinds`, then what each of `next` names, each step in view of the ones before.
+ *
+ * @param mostBytes of all lists together, for whoever has little room: objects are kept without what nobody reads
+ * @throws PullwrightError `TooMuchToRead`
+ */
 export async function readSteps(
   client: KubeClient,
   kinds: readonly SourceKind[],
   next: readonly NextKinds[],
+  mostBytes?: number,
 ): Promise<SourceObjects> {
   const store = new ObjectStore();
-  const problems = await readKinds(client, kinds, store);
-  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), store)));
+  const target: Target = { store, ...(mostBytes === undefined ? {} : { room: { left: mostBytes } }) };
+  const problems = await readKinds(client, kinds, target);
+  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), target)));
   return { store, problems: [...new Set(problems)].sort() };
 }
 
-/** Requests at once. */
-const CONCURRENCY = 16;
+/** Where objects go. */
+interface Target {
+  readonly store: ObjectStore;
+  /** Bytes that may still be read. */
+  readonly room?: { left: number };
+}
 
-/** The cluster as a whole does not answer, or does not know us: nothing else can be read either. */
+/** Requests at once, and where there is little room. */
+const CONCURRENCY = 16;
+const FEW = 2;
+
+/** The cluster as a whole does not answer, does not know us, or has too much: nothing else can be read either. */
 const HOPELESS: readonly string[] = [
   'Timeout',
   'ConnectionRefused',
@@ -136,6 +152,7 @@ const HOPELESS: readonly string[] = [
   'CertificateNotTrusted',
   'HostNotFound',
   'Unauthorized',
+  'TooMuchToRead',
 ];
 
 /**
@@ -146,23 +163,25 @@ const HOPELESS: readonly string[] = [
 async function readKinds(
   client: KubeClient,
   kinds: readonly SourceKind[],
-  store: ObjectStore,
+  { store, room }: Target,
 ): Promise<string[]> {
   const problems: string[] = [];
-  await inParallel(kinds, CONCURRENCY, async (kind) => {
+  await inParallel(kinds, room === undefined ? CONCURRENCY : FEW, async (kind) => {
     try {
-      for await (const object of objectsOf(client, kind)) store.set(object);
+      for await (const object of objectsOf(client, kind, room))
+        store.set(room === undefined ? object : leanObject(object));
     } catch (error) {
       const code = error instanceof PullwrightError ? error.code : '';
       if (code === 'KindNotServed' || isApiError(error, 404)) return;
       if (HOPELESS.includes(code)) throw error;
+      if (room !== undefined && code === 'AnswerTooLarge') throw tooMuch(kind);
       problems.push(describeError(error));
     }
   });
   return problems;
 }
 
-async function* objectsOf(client: KubeClient, kind: SourceKind) {
+async function* objectsOf(client: KubeClient, kind: SourceKind, room: Target['room']) {
   const { name, labelSelector, fieldSelector } = kind;
   if (name !== undefined) {
     const found = await client.get({ ...kind, name });
@@ -173,11 +192,26 @@ async function* objectsOf(client: KubeClient, kind: SourceKind) {
   do {
     const page = await client.list(kind, {
       limit: 500,
+      ...(room === undefined ? {} : { maxBytes: Math.max(1, room.left) }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
       ...(next === undefined ? {} : { next }),
     });
+    if (room !== undefined) {
+      room.left -= page.bytes;
+      if (room.left < 0) throw tooMuch(kind);
+    }
     yield* page.items;
     next = page.next;
   } while (next !== undefined);
+}
+
+function tooMuch({ kind }: SourceKind): PullwrightError {
+  return new PullwrightError(
+    `Cannot read every ${kind} of the cluster: there is too much for the room there is`,
+    {
+      code: 'TooMuchToRead',
+      disposition: 'terminal',
+    },
+  );
 }

@@ -17,6 +17,8 @@ export interface PageOptions {
   readonly width?: number;
   /** @default {800} */
   readonly height?: number;
+  /** Takes any certificate, for a server of the test. @default {false} */
+  readonly anyCertificate?: boolean;
 }
 
 /** One browser of this machine. */
@@ -93,13 +95,14 @@ export function inBrowsers(
 async function openPage(
   { name, launch }: Installed,
   running: Map<Theme, Promise<Browser>>,
-  { theme = 'light', width = 1280, height = 800 }: PageOptions = {},
+  { theme = 'light', width = 1280, height = 800, anyCertificate = false }: PageOptions = {},
 ): Promise<Page> {
   const key = name === 'chromium' ? 'light' : theme;
   const browser = running.get(key) ?? launch(key);
   running.set(key, browser);
   const context = await (await browser).newContext({
     viewport: { width, height },
+    ignoreHTTPSErrors: anyCertificate,
     ...(name === 'chromium' ? { colorScheme: theme } : {}),
   });
   return await context.newPage();

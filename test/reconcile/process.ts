@@ -84,7 +84,7 @@ export class ReconcilerProcess {
   }
 
   /** The port of a server that it listens on. */
-  async port(serves: 'health' | 'metrics'): Promise<number> {
+  async port(serves: 'health' | 'metrics' | 'report'): Promise<number> {
     await this.says('listening');
     return eventually(() => {
       const line = this.said('listening').find((one) => one['serves'] === serves);

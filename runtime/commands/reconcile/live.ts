@@ -89,7 +89,17 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
   }
 }
 
-async function startServers(run: LiveRun): Promise<readonly ProbeServer[]> {
+async function startServers(run: LiveRun): Promise<readonly Pick<ProbeServer, 'close'>[]> {
+  return [...(await startProbes(run)), ...(await startPage(run))];
+}
+
+/** Loaded where it is asked for: it holds the script of the page. */
+async function startPage(run: LiveRun): Promise<readonly Pick<ProbeServer, 'close'>[]> {
+  const { report } = run.settings;
+  return report === undefined ? [] : [await (await import('./live-report.ts')).startReport(run, report)];
+}
+
+async function startProbes(run: LiveRun): Promise<readonly ProbeServer[]> {
   const { healthPort, metricsPort } = run.settings;
   const beat = heartbeat(run.io.signal);
   const health: Pick<ServeOptions, 'checks'> = {

@@ -37,8 +37,10 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
 }
 
 /** One sentence: how many problems there are, and in how many clusters. */
-export function headline({ problems, clusters }: Report): string {
+export function headline({ problems, clusters, namespace }: Report): string {
   const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
+  if (namespace !== undefined)
+    return `${count === 0 ? 'No problem is known' : `${count} ${count === 1 ? 'problem' : 'problems'}`} in namespace ${namespace}`;
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
   const all = `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}`;
   if (count > 0) return `${count} ${count === 1 ? 'problem' : 'problems'} in ${where} of ${all}`;

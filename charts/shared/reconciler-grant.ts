@@ -1,0 +1,34 @@
+/** Roles of the reconciler, each bound to its one account. */
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { reasons } from './account-bounds.ts';
+import { clusterRole, clusterRoleBinding, labels, type PolicyRule, role, roleBinding } from './objects.ts';
+import type { Access, ClusterContext } from './system.ts';
+
+/** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
+export const RECONCILER = 'pullwright-reconciler';
+
+/** A Role or ClusterRole with its binding. */
+export function grant(
+  name: string,
+  cluster: ClusterContext,
+  access: Omit<Access, 'bounds'>,
+): readonly KubeObject[] {
+  const subjects = [cluster.account ?? { name: RECONCILER, namespace: cluster.namespace }];
+  const rules = distinct(access.rules);
+  const why = reasons(access.reasons);
+  if (access.namespace === undefined) {
+    const metadata = { name, labels: allLabels(name) };
+    return [clusterRole({ ...metadata, ...why }, rules), clusterRoleBinding(metadata, subjects)];
+  }
+  const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
+  return [role({ ...metadata, ...why }, rules), roleBinding(metadata, subjects)];
+}
+
+function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+/** Of everything of the reconciler. */
+export function allLabels(name: string): Readonly<Record<string, string>> {
+  return labels({ name, component: 'reconciler' });
+}
