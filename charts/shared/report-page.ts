@@ -71,10 +71,15 @@ const RULES: readonly PolicyRule[] = [
     resources: ['imagedigestmirrorsets', 'imagetagmirrorsets'],
     verbs: LIST,
   },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['criocredentialproviderconfigs'],
+    verbs: ['get', 'list'],
+  },
   { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: LIST },
   {
     apiGroups: ['config.openshift.io'],
-    resources: ['images', 'criocredentialproviderconfigs'],
+    resources: ['images'],
     resourceNames: ['cluster'],
     verbs: ['get'],
   },
