@@ -1,7 +1,7 @@
 /** What a fleet may say: the interfaces for TypeScript, the schemas for everything. */
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
-import { reportPage } from './report-page-schema.ts';
+import { reportPageField } from './report-page-schema.ts';
 import { dnsLabel, dnsName, durationField, imageReference, networkField } from './shared/fields.ts';
 import type { NetworkSettings } from './shared/network.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
@@ -140,7 +140,7 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictOb
     .array(networkField())
     .exactOptional()
     .describe('Networks that may be contacted whoever chose the name that leads there'),
-  reports: reportPage
+  reports: reportPageField
     .exactOptional()
     .describe('Serve the report of a stand-alone cluster as a page, to whom the API server lets see it'),
 });

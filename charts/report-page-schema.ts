@@ -5,7 +5,7 @@ import { dnsLabel, dnsName, durationField } from './shared/fields.ts';
 import type { ReportPageSettings } from './shared/report-page.ts';
 
 /** Field `reconciler.reports`. */
-export const reportPage: z.ZodType<ReportPageSettings, ReportPageSettings> = z.strictObject({
+export const reportPageField: z.ZodType<ReportPageSettings, ReportPageSettings> = z.strictObject({
   certificates: z
     .discriminatedUnion('kind', [
       z.strictObject({ kind: z.literal('service-ca') }),

@@ -28,7 +28,7 @@ export interface GateOptions {
 }
 
 /** Whether somebody may see what they ask for. */
-export type Judgement =
+export type Admittance =
   | { readonly is: 'allowed' }
   | { readonly is: 'refused'; readonly status: 401 | 403 | 429 | 503; readonly why: string };
 
@@ -64,7 +64,7 @@ export class Gate {
    * @param namespace the one that is asked for; undefined for the whole
    * @param address from where
    */
-  async judge(token: Redacted<string>, namespace: string | undefined, address: string): Promise<Judgement> {
+  async judge(token: Redacted<string>, namespace: string | undefined, address: string): Promise<Admittance> {
     const id = digestObject(token);
     const right = `${id} ${namespace ?? ''}`;
     const isKnown = this.#knows(this.#users, id) && this.#knows(this.#rights, right);
@@ -144,6 +144,6 @@ function refusalText(user: ReportUser, namespace: string | undefined): string {
     : `"${username}" may not see the report of namespace "${namespace}": a RoleBinding there to ClusterRole pullwright-namespace-report-view allows it`;
 }
 
-function refused(status: 401 | 403 | 429 | 503, why: string): Judgement {
+function refused(status: 401 | 403 | 429 | 503, why: string): Admittance {
   return { is: 'refused', status, why };
 }
