@@ -156,7 +156,9 @@ type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => 
 
 function agentAccess(rule: RuleOf): readonly Access[] {
   const rules = (kinds: typeof IN_CONFIG): PolicyRule[] =>
-    kinds.map(([group, resource]) => rule(group, resource, [NAMES.syncer]));
+    kinds.map(([group, resource]) =>
+      rule(group, resource, resource === 'daemonsets' ? [NAMES.syncer, NAMES.offer] : [NAMES.syncer]),
+    );
   return [
     { namespace: NAMES.namespace, rules: rules(IN_SYSTEM), reasons: WHY_WRITTEN },
     { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },

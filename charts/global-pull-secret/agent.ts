@@ -98,7 +98,7 @@ function basePod(): Pick<PodSpec, 'serviceAccountName' | 'automountServiceAccoun
   return { serviceAccountName: NAMES.syncer, automountServiceAccountToken: false, dnsPolicy: 'Default' };
 }
 
-function agentPod(options: AgentOptions): PodSpec {
+export function agentPod(options: AgentOptions): PodSpec {
   const names = [NAMES.original, NAMES.global];
   return {
     ...basePod(),

@@ -1,6 +1,7 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/rules/kubernetes/global-pull-secret.ts';
+import { type LabelRequirement, readSelector } from '../../runtime/rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { ObjectGroup } from '../shared/object-group.ts';
 import { labels, namespaceReference } from '../shared/objects.ts';
@@ -11,7 +12,7 @@ import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
 import { reports } from './options.ts';
-import { type GlobalPullSecretInput, schema } from './section.ts';
+import { type GlobalPullSecretInput, type LabelSelector, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
@@ -20,7 +21,11 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   summary: "Merges the tenant's additional pull secret with the platform's and brings it to the nodes",
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
-  check: (config, cluster) => [...checkShape(config, deliveryOf(cluster)), ...checkCanary(config)],
+  check: (config, cluster) => [
+    ...checkShape(config, deliveryOf(cluster)),
+    ...checkCanary(config),
+    ...checkProvider(config),
+  ],
   objects(config, cluster) {
     if (cluster.kind === 'management') return [];
     return globalPullSecretObjects(config, cluster);
@@ -102,6 +107,26 @@ function checkCanary({ agent = {}, canary }: GlobalPullSecretInput): ReturnType<
   ];
 }
 
+/** A selector that Kubernetes takes, and one agent a node. */
+function checkProvider({ agent = {}, provider }: GlobalPullSecretInput): ReturnType<typeof checkShape> {
+  if (provider === undefined) return [];
+  const read = readSelector(provider.nodes);
+  const said = (path: readonly string[], text: string) => [{ path: ['provider', ...path], text }];
+  if (!read.ok) return said(['nodes'], read.problem);
+  // No requirement at all would take every node.
+  if (read.requirements.length === 0) return said(['nodes'], 'expected at least one label');
+  if (agent.shape === 'upstream')
+    return said([], "HyperShift's agent cannot keep such a file: expected our shape");
+  return agent.alsoNodes === undefined
+    ? []
+    : said([], 'a node of agent.alsoNodes could have two agents: expected one of both options');
+}
+
+function requirementsOf(selector: LabelSelector): readonly LabelRequirement[] {
+  const read = readSelector(selector);
+  return read.ok ? read.requirements : [];
+}
+
 /** Where git brings the policies, the reconciler does not. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
@@ -125,6 +150,7 @@ function reconcilerOptions(
     ...(config.nodes === undefined ? {} : { nodes: config.nodes }),
     ...(config.removals === undefined ? {} : { removals: config.removals }),
     ...(config.canary === undefined ? {} : { canary: config.canary }),
+    ...(config.provider === undefined ? {} : { provider: config.provider }),
     ...agentOptions,
   };
 }
@@ -160,7 +186,7 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  const { agent, removals, canary } = config;
+  const { agent, removals, canary, provider } = config;
   const image = agent?.image ?? cluster.image;
   return syncObjects({
     agent: {
@@ -168,6 +194,7 @@ function syncObjectsIn(
       image,
       ...(removals === undefined ? {} : { removals }),
       ...(canary?.probe === undefined ? {} : { probes: true }),
+      ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
     },
     enforce,
   });

@@ -1,4 +1,5 @@
 /** Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use. */
+import type { LabelRequirement } from '../../runtime/rules/kubernetes/label-selector.ts';
 import type { Resources, Toleration } from '../shared/objects.ts';
 
 /** How the DaemonSet looks: ours, or the one of HyperShift's operator, field by field. */
@@ -22,6 +23,8 @@ export interface AgentOptions {
   readonly removals?: { readonly share?: number; readonly delay?: string };
   /** Whether a first node asks registries, for which it has to see the node's `/etc`; set from `canary.probe` of the system. */
   readonly probes?: boolean;
+  /** Nodes that get it as a file for the credential provider; set from `provider` of the system. */
+  readonly offerTo?: readonly LabelRequirement[];
   /** When the kubelet is restarted. @default {'on-change'} */
   readonly restart?: 'on-change' | 'on-removal' | 'never';
   /**

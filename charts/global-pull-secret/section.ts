@@ -23,7 +23,7 @@ export interface LabelSelector {
 /** The section, as it is written. Every field may be left out. */
 export interface GlobalPullSecretInput {
   /** The node agent. Its image is the fleet's unless said otherwise. */
-  readonly agent?: Partial<Omit<AgentOptions, 'probes' | 'removals'>>;
+  readonly agent?: Partial<Omit<AgentOptions, 'offerTo' | 'probes' | 'removals'>>;
   /** What makes `additional-pull-secret`. @default nothing: its owner does */
   readonly source?: SecretSource;
   /** What admission does with an `additional-pull-secret` of the wrong type or without its key. @default {'warn'} */
@@ -60,6 +60,11 @@ export interface GlobalPullSecretInput {
     /** How long the first node may take before its pool is held. @default {'10m'} */
     readonly within?: string;
   };
+  /**
+   * Nodes whose kubelet file belongs to somebody else (the Machine Config Operator, NodePools of upgradeType InPlace): they get the pull
+   * secret as a file from which the credential provider answers their kubelets, see `platformAuthFile` there. @default none
+   */
+  readonly provider?: { readonly nodes: LabelSelector };
   /** Render Namespace `openshift-config`, for clusters that are no OpenShift. @default {false} */
   readonly createConfigNamespace?: boolean;
 }
@@ -158,6 +163,24 @@ const agent = z
     error: 'only with security "restricted": a privileged container has no SELinux confinement',
   });
 
+function labelSelector(): z.ZodType<LabelSelector, LabelSelector> {
+  return z.strictObject({
+    matchLabels: labelMap().exactOptional().describe('Labels that a node must have, all of them'),
+    matchExpressions: z
+      .array(
+        z.strictObject({
+          key: z.string().min(1).max(317).describe('Key of a label'),
+          operator: z
+            .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+            .describe('What must be the case with the label of this key'),
+          values: z.array(z.string().max(63)).exactOptional().describe('Values, for In and NotIn'),
+        }),
+      )
+      .exactOptional()
+      .describe('Further demands on labels, which must all hold'),
+  });
+}
+
 export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z.strictObject({
   agent: agent.exactOptional().describe('The node agent'),
   source: secretSourceSchema.exactOptional().describe('What makes additional-pull-secret'),
@@ -171,22 +194,7 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     .min(1)
     .exactOptional()
     .describe('Platforms whose Replace pools are eligible'),
-  nodes: z
-    .strictObject({
-      matchLabels: labelMap().exactOptional().describe('Labels that a node must have, all of them'),
-      matchExpressions: z
-        .array(
-          z.strictObject({
-            key: z.string().min(1).max(317).describe('Key of a label'),
-            operator: z
-              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-              .describe('What must be the case with the label of this key'),
-            values: z.array(z.string().max(63)).exactOptional().describe('Values, for In and NotIn'),
-          }),
-        )
-        .exactOptional()
-        .describe('Further demands on labels, which must all hold'),
-    })
+  nodes: labelSelector()
     .exactOptional()
     .describe('Label selector of nodes that get the credentials beside those of eligible pools'),
   removals: z
@@ -224,6 +232,12 @@ export const schema: z.ZodType<GlobalPullSecretInput, GlobalPullSecretInput> = z
     })
     .exactOptional()
     .describe('One node of each pool gets a changed pull secret first; default: all at once'),
+  provider: z
+    .strictObject({ nodes: labelSelector().describe('Label selector of these nodes') })
+    .exactOptional()
+    .describe(
+      'Nodes that get the pull secret by the credential provider, and not in the file of the kubelet',
+    ),
   createConfigNamespace: z
     .boolean()
     .exactOptional()

@@ -83,7 +83,7 @@ else {
     await says(STATUS, verdict('quay.io', 'Shadowed', 'OriginalWins', 'original pull secret'));
     // The operator takes what it has not taken before.
     const taken = (await plane.get(inKubeSystem('Secret', 'additional-pull-secret'))) as TestObject;
-    await plane.apply({ ...GLOBAL, type: taken['type'], data: taken['data'] } as TestObject, OPERATOR);
+    await plane.apply({ ...GLOBAL, type: taken['type'], data: taken['data'] }, OPERATOR);
     await says(STATUS, verdict('tenant.example.com', 'Accepted', 'InGlobalPullSecret', 'HyperShift made it'));
   });
 

@@ -11,6 +11,7 @@ import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine } from './machine/node.ts';
 import { IMAGE, ok, pushProduct } from './machine/product.ts';
 import { steps } from './machine/steps.ts';
+import { offerSteps } from './provider-offer.ts';
 import { outageSteps } from './provider-outage.ts';
 import { DROP_IN, MIRROR, PLUGIN, ProviderScene } from './provider-scene.ts';
 import { troubleSteps } from './provider-trouble.ts';
@@ -108,6 +109,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   troubleSteps(step, scene);
   outageSteps(step, scene);
   upgradeSteps(step, scene);
+  offerSteps(step, scene);
 
   step('uninstall leaves nothing on the node', async () => {
     await ok(

@@ -5,6 +5,7 @@ import {
   agentBounds,
   agentDaemonSet,
   agentRbac,
+  offerDaemonSets,
   POLICY_NAME,
   upstreamDaemonSet,
 } from '../../../charts/global-pull-secret/objects.ts';
@@ -40,13 +41,15 @@ export const AGENT_KEPT: readonly Ref[] = [CRD];
 
 export const AGENT_READS: readonly Read[] = [
   CRD,
-  {
-    role: 'hosted',
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    namespace: NAMES.namespace,
-    name: NAMES.syncer,
-  },
+  ...[NAMES.syncer, NAMES.offer].map(
+    (name): Read => ({
+      role: 'hosted',
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      namespace: NAMES.namespace,
+      name,
+    }),
+  ),
   {
     role: 'hosted',
     apiVersion: 'v1',
@@ -113,7 +116,7 @@ export function agentObjects(
   const rbac = agentRbac(options.agent).filter(
     ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(world, namespace),
   );
-  const workload = state.usable ? [daemonSet(options, state)] : [];
+  const workload = state.usable ? [daemonSet(options, state), ...offerDaemonSets(options.agent)] : [];
   // Nobody else brings the kind in which we report to a cluster without GitOps.
   return [
     pullStatusCrd(),

@@ -71,7 +71,9 @@ const METRICS: Wanted = [
   'a map with tlsSecret, the name of a Secret',
 ];
 
-const FIELDS: { readonly [F in keyof Required<Omit<AgentOptions, 'probes' | 'removals'>>]: Wanted } = {
+const FIELDS: {
+  readonly [F in keyof Required<Omit<AgentOptions, 'offerTo' | 'probes' | 'removals'>>]: Wanted;
+} = {
   image: TEXT,
   imagePullSecrets: NAMES,
   shape: oneOf('pullwright', 'upstream'),

@@ -64,12 +64,13 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
         'enforce',
         'removals',
         'canary',
+        'provider',
         'agent',
         'clusters',
       ].includes(field)
     )
       problems.push(
-        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, canary, agent or clusters`,
+        `${field}: no such option, expected delivery, mode, platforms, nodes, enforce, removals, canary, provider, agent or clusters`,
       );
   }
   const platforms = raw['platforms'] ?? ELIGIBLE_PLATFORMS;
@@ -84,7 +85,13 @@ export function parseOptions(raw: Readonly<Record<string, unknown>>): GlobalPull
     ...nodes(raw, problems),
     ...removals(raw, problems),
     ...readCanaryOptions(raw, problems),
-    agent: { image: DEFAULT_IMAGE, ...agent, ...removalsOfAgent(raw), ...probesOfAgent(raw) },
+    agent: {
+      image: DEFAULT_IMAGE,
+      ...agent,
+      ...removalsOfAgent(raw),
+      ...probesOfAgent(raw),
+      ...offerOfAgent(raw, problems),
+    },
   };
   if (problems.length > 0)
     throw new UsageError(`Cannot use the options of global-pull-secret: ${problems.join('; ')}`);
@@ -126,6 +133,22 @@ function removalsOfAgent({
   removals: given,
 }: Readonly<Record<string, unknown>>): Pick<AgentOptions, 'removals'> {
   return given === undefined ? {} : { removals: given as NonNullable<AgentOptions['removals']> };
+}
+
+/** `provider: {nodes: SELECTOR}`: who gets it as a file for the credential provider. */
+function offerOfAgent(
+  { provider }: Readonly<Record<string, unknown>>,
+  problems: string[],
+): Pick<AgentOptions, 'offerTo'> {
+  if (provider === undefined) return {};
+  const { nodes: selector, ...rest } = isRecord(provider) ? provider : {};
+  const read = readSelector(selector);
+  if (read.ok && read.requirements.length > 0 && Object.keys(rest).length === 0)
+    return { offerTo: read.requirements };
+  problems.push(
+    `provider: must be a map of nodes, a selector with at least one label${read.ok ? '' : ` (${read.problem})`}`,
+  );
+  return {};
 }
 
 /** A first node that asks registries has to know its mirrors. */

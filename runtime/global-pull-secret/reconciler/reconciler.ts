@@ -100,9 +100,7 @@ function reconcile(world: World, options: GlobalPullSecretOptions): Outcome {
   const own = options.mode === 'own' && observed === undefined;
   const combined = planCombined(world, { own, value, inForce });
   const truth =
-    observed === undefined
-      ? truthOf(world, { options, daemonSet, decisions: labelled.decisions, value, inForce })
-      : undefined;
+    observed === undefined ? truthOf(world, { ...labelled, options, daemonSet, value, inForce }) : undefined;
   const canary = canaryOf(world, {
     options: options.canary,
     truth,

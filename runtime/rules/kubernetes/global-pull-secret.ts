@@ -25,6 +25,10 @@ export const GLOBAL_PULL_SECRET = {
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
   syncer: 'global-pull-secret-syncer',
+  /** DaemonSet that brings it to nodes as a file for the credential provider. */
+  offer: 'global-pull-secret-offer',
+  /** That file: nobody else's, so that nobody minds. */
+  offerFile: '/var/lib/pullwright/global-pull-secret/config.json',
   /** Lease in which the agents book their turn at the restart. */
   turns: 'global-pull-secret-syncer-turns',
   nodeLabel: 'hypershift.openshift.io/nodepool-globalps-enabled',
