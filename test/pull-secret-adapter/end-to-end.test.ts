@@ -11,6 +11,7 @@ import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
 import { missingPods, NODE } from './container.ts';
+import { customerLiveCase } from './customer-live-case.ts';
 import { deletionLiveCases } from './deletion-live-cases.ts';
 import { pullSecret } from './run-job.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
@@ -164,6 +165,17 @@ else {
 
   deletionLiveCases(test, stage, sentinel);
 
+  test('the adapters end when they are told to', async () => {
+    for (const child of adapters) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGTERM');
+      const [code] = (await once(child, 'exit')) as [number];
+      assert.equal(code, 0, stage.output.slice(-1000));
+    }
+  });
+
+  customerLiveCase(test, stage, { program: NODE, sentinel });
+
   test('with the token of the adapter nobody else is given the right of the Jobs, and no other role', async () => {
     const connection = await loadConnection(stage.kubeconfig, {});
     const kube = new HttpKubeClient({ connection, userAgent: 'test' });
@@ -202,9 +214,6 @@ else {
   });
 
   test.lastly('everything stops', async () => {
-    for (const child of adapters) child.kill('SIGTERM');
-    const [code] = adapters[1]?.exitCode === null ? ((await once(adapters[1], 'exit')) as [number]) : [0];
-    assert.equal(code, 0, stage.output.slice(-1000));
     await stage.close();
   });
 }

@@ -132,6 +132,8 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
       const late = await run(double, { CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('old') });
       assert.deepEqual([late.code, late.result.reason], [75, 'SupersededByNewer']);
       assert.match(late.result.message, /newer generation/);
+      const same = await run(double, { CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('new') });
+      assert.deepEqual([same.code, same.result.reason], [0, 'SecretUnchanged'], 'the content decides');
       assert.deepEqual(enabled(double.secrets.get(PATH)), [pullSecret('new')]);
     }));
 
