@@ -10,6 +10,7 @@ import type { KubeObject } from '../runtime/rules/kubernetes/object.ts';
 import type { Fleet, FleetCluster } from './fleet.ts';
 import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
+import { dashboardObjects } from './shared/dashboards.ts';
 import { withImagePullSecrets } from './shared/image-pull-secrets.ts';
 import { ObjectGroup } from './shared/object-group.ts';
 import { pullStatusCrd } from './shared/pull-status.ts';
@@ -122,7 +123,18 @@ export function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Grou
     cluster.sections.length + parts.length > 0 && isRendered
       ? [{ name: 'crds', objects: [pullStatusCrd()] }]
       : [];
-  return [{ name: 'reconciler', objects: reconciler }, ...monitoring, ...crds];
+  const boards = cluster.input.dashboards === true ? [dashboardsOf(cluster, parts)] : [];
+  return [{ name: 'reconciler', objects: reconciler }, ...monitoring, ...boards, ...crds];
+}
+
+/** Of what runs here, and of the reconciler where it runs. */
+function dashboardsOf({ context, sections }: FleetCluster, parts: readonly ReconcilerPart[]): Group {
+  const names = [
+    ...(parts.length > 0 ? ['reconciler'] : []),
+    ...sections.map(({ system }) => system.name),
+    ...parts.map(({ name }) => name),
+  ];
+  return { name: 'dashboards', objects: dashboardObjects(context.namespace, [...new Set(names)]) };
 }
 
 function alertsOf(

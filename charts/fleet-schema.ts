@@ -2,7 +2,14 @@
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
 import { reportPageField } from './report-page-schema.ts';
-import { dnsLabel, dnsName, durationField, imageReference, networkField } from './shared/fields.ts';
+import {
+  dnsLabel,
+  dnsName,
+  durationField,
+  folderField,
+  imageReference,
+  networkField,
+} from './shared/fields.ts';
 import type { NetworkSettings } from './shared/network.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
 import type { ClusterContext, ClusterKind, Delivery } from './shared/system.ts';
@@ -36,6 +43,7 @@ export interface FleetDefaults {
   readonly reconciler?: ReconcilerSettings;
   /** @default {false} */
   readonly monitoring?: boolean;
+  readonly dashboards?: boolean;
   readonly network?: NetworkSettings;
   readonly systems?: SystemInputs;
 }
@@ -65,6 +73,8 @@ export interface ClusterInput {
   readonly reconciler?: ReconcilerSettings;
   /** Renders PrometheusRule and ServiceMonitor, in an overlay. @default {false} */
   readonly monitoring?: boolean;
+  /** Renders dashboards for Grafana as ConfigMaps. @default {false} */
+  readonly dashboards?: boolean;
   /** From where our pods may be reached, and what they may reach. */
   readonly network?: NetworkSettings;
   /** For Argo CD: where the cluster is. */
@@ -119,56 +129,50 @@ export interface GitOpsInput {
   readonly sopsKeySecret?: string;
 }
 
-const RECONCILER = 'Pods of the reconciler';
 const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';
-const NETWORK = 'From where our pods may be reached, and what they may reach';
+const DASHBOARDS = 'Renders dashboards for Grafana, one a system, as ConfigMaps';
 
-const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z.strictObject({
-  replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
-  egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
-  logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
-  memoryLimit: z
-    .string()
-    .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
-    .exactOptional()
-    .describe('Memory that a replica may use'),
-  kubeconfigSecret: dnsName()
-    .exactOptional()
-    .describe('Secret of a control plane namespace with the kubeconfig; default admin-kubeconfig'),
-  allowAddresses: z
-    .array(networkField())
-    .exactOptional()
-    .describe('Networks that may be contacted whoever chose the name that leads there'),
-  reports: reportPageField
-    .exactOptional()
-    .describe('Serve the report of a stand-alone cluster as a page, to whom the API server lets see it'),
-});
+const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
+  .strictObject({
+    replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
+    egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
+    logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
+    memoryLimit: z
+      .string()
+      .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
+      .exactOptional()
+      .describe('Memory that a replica may use'),
+    kubeconfigSecret: dnsName().exactOptional().describe('Of hosted clusters; default admin-kubeconfig'),
+    allowAddresses: z
+      .array(networkField())
+      .exactOptional()
+      .describe('Networks that may be contacted whoever chose the name that leads there'),
+    reports: reportPageField
+      .exactOptional()
+      .describe('Serve the report of a stand-alone cluster as a page, to whom the API server lets see it'),
+  })
+  .describe('Pods of the reconciler');
 
-const network: z.ZodType<NetworkSettings, NetworkSettings> = z.strictObject({
-  monitoringNamespaces: z
-    .array(dnsLabel())
-    .min(1)
-    .exactOptional()
-    .describe('Namespaces whose pods may read metrics'),
-  apiServer: z
-    .array(networkField())
-    .min(1)
-    .exactOptional()
-    .describe('Networks of the API server, as pods see them: the webhook speaks to nobody else'),
-  egress: z
-    .array(networkField())
-    .min(1)
-    .exactOptional()
-    .describe('Networks that the other pods may reach by their ports'),
-});
-
-const folder = z
-  .string()
-  .regex(
-    /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
-    'expected a relative folder such as "clusters/prod", without ".."',
-  );
+const network: z.ZodType<NetworkSettings, NetworkSettings> = z
+  .strictObject({
+    monitoringNamespaces: z
+      .array(dnsLabel())
+      .min(1)
+      .exactOptional()
+      .describe('Namespaces whose pods may read metrics'),
+    apiServer: z
+      .array(networkField())
+      .min(1)
+      .exactOptional()
+      .describe('Networks of the API server, as pods see them: the webhook speaks to nobody else'),
+    egress: z
+      .array(networkField())
+      .min(1)
+      .exactOptional()
+      .describe('Networks that the other pods may reach by their ports'),
+  })
+  .describe('From where our pods may be reached, and what they may reach');
 
 const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
   tool: z.enum(['argo-cd', 'flux']).describe('What syncs the tree'),
@@ -181,13 +185,11 @@ const gitops: z.ZodType<GitOpsInput, GitOpsInput> = z.strictObject({
     .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet')
     .describe('Repository that holds the rendered tree'),
   revision: z.string().min(1).exactOptional().describe('Branch, tag or commit; default main'),
-  path: folder.exactOptional().describe('Folder of the rendered tree in the repository; default the top'),
+  path: folderField().exactOptional().describe('Folder of the tree in the repository; default the top'),
   namespace: dnsLabel().exactOptional().describe('Namespace of the tool; default argocd or flux-system'),
   project: dnsName().exactOptional().describe('Project of Argo CD'),
   syncWaves: z.boolean().exactOptional().describe('Argo CD: order objects by annotation; default true'),
-  source: dnsName()
-    .exactOptional()
-    .describe('Flux: a GitRepository that is there; without it, one is rendered'),
+  source: dnsName().exactOptional().describe('Flux: a GitRepository that is there, in place of ours'),
   interval: durationField().exactOptional().describe('Flux: how often to look; default 10m'),
   sopsKeySecret: dnsName().exactOptional().describe('Flux: Secret with the key of SOPS; default sops-age'),
 });
@@ -215,9 +217,10 @@ export const fleetSchema: z.ZodType<FleetTop> = z.strictObject({
     .describe('Folder of the runbooks that alerts point at'),
   defaults: z
     .strictObject({
-      reconciler: reconciler.exactOptional().describe(RECONCILER),
+      reconciler: reconciler.exactOptional(),
       monitoring: z.boolean().exactOptional().describe(MONITORING),
-      network: network.exactOptional().describe(NETWORK),
+      dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
+      network: network.exactOptional(),
       systems: systems.exactOptional(),
     })
     .exactOptional()
@@ -240,11 +243,8 @@ export interface ClusterTop extends Omit<ClusterInput, 'systems'> {
 
 export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
   name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
-  kind: z
-    .enum(['standalone', 'management', 'hosted'])
-    .exactOptional()
-    .describe('Whether it runs its own control plane, those of others, or none; default standalone'),
-  path: folder.exactOptional().describe('Folder below the output; default the name'),
+  kind: z.enum(['standalone', 'management', 'hosted']).exactOptional().describe('Default: standalone'),
+  path: folderField().exactOptional().describe('Folder below the output; default the name'),
   delivery: z
     .enum(['gitops', 'reconciler'])
     .exactOptional()
@@ -272,9 +272,10 @@ export const clusterSchema: z.ZodType<ClusterTop> = z.strictObject({
     .boolean()
     .exactOptional()
     .describe('For management: also serve hosted clusters that the fleet does not name'),
-  reconciler: reconciler.exactOptional().describe(RECONCILER),
+  reconciler: reconciler.exactOptional(),
   monitoring: z.boolean().exactOptional().describe(MONITORING),
-  network: network.exactOptional().describe(NETWORK),
+  dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
+  network: network.exactOptional(),
   destination: z
     .strictObject({
       server: z

@@ -129,12 +129,13 @@ function usable(input: unknown): FleetTop {
 }
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
-  const { reconciler, monitoring } = fleet.defaults ?? {};
+  const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
   const { reports, ...others } = reconciler ?? {};
   // The page is for stand-alone clusters: as a default it concerns no others.
   const page = reports === undefined || (cluster.kind ?? 'standalone') !== 'standalone' ? {} : { reports };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
+    ...(dashboards === undefined ? {} : { dashboards }),
     ...cluster,
     reconciler: { ...others, ...page, ...cluster.reconciler },
   };

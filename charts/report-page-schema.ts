@@ -8,12 +8,17 @@ import type { ReportPageSettings } from './shared/report-page.ts';
 export const reportPageField: z.ZodType<ReportPageSettings, ReportPageSettings> = z.strictObject({
   certificates: z
     .discriminatedUnion('kind', [
-      z.strictObject({ kind: z.literal('service-ca') }),
+      z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
       z.strictObject({
-        kind: z.literal('cert-manager'),
-        issuer: z.strictObject({ kind: z.enum(['Issuer', 'ClusterIssuer']), name: dnsName() }),
+        kind: z.literal('cert-manager').describe('cert-manager makes it'),
+        issuer: z
+          .strictObject({
+            kind: z.enum(['Issuer', 'ClusterIssuer']).describe('Its kind'),
+            name: dnsName().describe('Its name'),
+          })
+          .describe('The issuer of cert-manager'),
       }),
-      z.strictObject({ kind: z.literal('manual') }),
+      z.strictObject({ kind: z.literal('manual').describe('A person makes it') }),
     ])
     .describe('Who makes Secret pullwright-reports-tls: the page is served over TLS alone'),
   every: durationField()

@@ -49,6 +49,16 @@ export function countOrPercent(): z.ZodType<number | string, number | string> {
   });
 }
 
+/** A folder below another one. */
+export function folderField(): z.ZodType<string, string> {
+  return z
+    .string()
+    .regex(
+      /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
+      'expected a relative folder such as "clusters/prod", without ".."',
+    );
+}
+
 /** Labels: names to values. */
 export function labelMap(): z.ZodType<Record<string, string>, Record<string, string>> {
   return z.record(z.string().min(1).max(317), z.string().max(63));
