@@ -1,6 +1,7 @@
 /** One informer, the objects that it has, and who hears of them. */
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { MOST_TEXT_BYTES } from '../kube/json-items.ts';
 import { leanObject } from '../kube/lean.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
@@ -54,9 +55,11 @@ export class CachedSource implements WideSource, InformerSink {
       selector: {
         ...(labelSelector === undefined ? {} : { labelSelector }),
         ...(fields === '' ? {} : { fieldSelector: fields }),
+        ...(this.#budget === undefined ? {} : { mostText: MOST_TEXT_BYTES }),
       },
       sink: this,
-      lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
+      lean: (object, leftOut) => this.#seen(object) ?? this.#kept(leanObject(object), leftOut),
+      wantsWhole: (object) => this.#budget?.wants(object) === true,
       timing,
     });
     void this.#informer.run();
@@ -145,8 +148,8 @@ export class CachedSource implements WideSource, InformerSink {
     return isSame ? known : undefined;
   }
 
-  #kept(object: KubeObject): KubeObject {
-    return this.#budget?.keep(object) ?? object;
+  #kept(object: KubeObject, leftOut = 0): KubeObject {
+    return this.#budget?.keep(object, leftOut) ?? object;
   }
 
   /** Whether this source has all of the object, or will have it. */

@@ -56,6 +56,8 @@ export class ValueBudget {
   readonly #limits: BudgetLimits;
   readonly #weights = new Map<string, number>();
   readonly #namespaces = new Map<string, number>();
+  /** Secrets of which texts were not read, and the bytes that they would have with them. */
+  readonly #unread = new WeakMap<KubeObject, number>();
   #total = 0;
 
   constructor(limits: BudgetLimits = BUDGET) {
@@ -67,17 +69,32 @@ export class ValueBudget {
     return this.#total;
   }
 
-  /** What is kept of the Secret: it takes the place of an earlier one of the name. */
-  keep(object: KubeObject): KubeObject {
+  /**
+   * What is kept of the Secret: it takes the place of an earlier one of the name.
+   *
+   * @param leftOut bytes of its texts that were not read, so that there is but a digest of them
+   */
+  keep(object: KubeObject, leftOut = 0): KubeObject {
     this.forget(object);
     const secret = withoutForeignNotes(object as SecretObject);
     const bytes = weightOf(secret);
-    const { namespace = '' } = object.metadata;
-    const held = { namespace: this.#namespaces.get(namespace) ?? 0, total: this.#total };
-    const kept = fits(bytes, held, this.#limits) ? secret : withoutValues(secret);
-    if (kept === secret) this.#book(object, bytes);
+    const isWhole = leftOut === 0 && this.#hasRoom(object, bytes);
+    const kept = isWhole ? secret : withoutValues(secret);
+    if (isWhole) this.#book(object, bytes);
+    else if (leftOut > 0 && !isOurs(secret)) this.#unread.set(kept, bytes + leftOut);
     if (kept !== object) lightened.add(kept);
     return kept;
+  }
+
+  /** Whether there is room for the texts of a Secret that were not read. */
+  wants(kept: KubeObject): boolean {
+    const bytes = this.#unread.get(kept);
+    return bytes !== undefined && this.#hasRoom(kept, bytes);
+  }
+
+  #hasRoom({ metadata: { namespace = '' } }: KubeObject, bytes: number): boolean {
+    const held = { namespace: this.#namespaces.get(namespace) ?? 0, total: this.#total };
+    return fits(bytes, held, this.#limits);
   }
 
   forget(object: KubeObject): void {

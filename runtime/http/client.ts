@@ -84,13 +84,25 @@ export class HttpClient {
    * @param limitBytes of the body, counted as it arrives
    * @throws HttpError when there is no answer, or it is too long, torn, or packed in a way that nobody asked for
    */
-  async ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
+  ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
+    return this.read(request, async (answer) => {
+      const text = TEXT.decode(await answer.bytes(limitBytes));
+      return { status: answer.status, header: (name) => answer.header(name), text };
+    });
+  }
+
+  /**
+   * What `take` makes of the answer, within the deadline.
+   *
+   * @param take reads the body to its end, or leaves it
+   * @throws HttpError as {@link ask}, or what `take` throws
+   */
+  async read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
     const { timer, halts } = this.#haltsOf(request);
     try {
       const answer = await this.#follow(request, halts);
       if (isPacked(answer)) throw await packed(answer);
-      const text = TEXT.decode(await answer.bytes(limitBytes));
-      return { status: answer.status, header: (name) => answer.header(name), text };
+      return await take(answer);
     } catch (error) {
       throw await this.#readable(error, request, timer);
     } finally {

@@ -9,6 +9,8 @@ import type { Collection, ObjectRef } from './resources.ts';
 export interface Selector {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Longer texts of an object are left out: their digest is in their place. @default {all is read} */
+  readonly mostText?: number;
 }
 
 export interface ListPage {
@@ -22,7 +24,12 @@ export interface ListPage {
 
 /** One line of a watch. A bookmark has only a resource version. */
 export type WatchEvent =
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject }
+  | {
+      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+      readonly object: KubeObject;
+      /** Bytes of its texts that were left out. */
+      readonly leftOut?: number;
+    }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
 export interface ListOptions extends Selector {
@@ -30,6 +37,8 @@ export interface ListOptions extends Selector {
   readonly next?: string;
   /** A longer answer is refused: `AnswerTooLarge`. @default {268435456} */
   readonly maxBytes?: number;
+  /** What is kept of each object, made as it arrives. @default {all of it} */
+  readonly lean?: (object: KubeObject, leftOut: number) => KubeObject;
   readonly signal?: AbortSignal;
 }
 

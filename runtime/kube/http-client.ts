@@ -13,7 +13,7 @@ import type {
   WatchOptions,
 } from './client.ts';
 import { decodeObject, encodeObject } from './decode.ts';
-import { jsonLines } from './lines.ts';
+import { type JsonLine, jsonLines } from './lines.ts';
 import { Requester, type RequesterOptions } from './requester.ts';
 import { type Collection, type ObjectRef, objectRef, type Resource, ResourceMap } from './resources.ts';
 import { Places } from './semaphore.ts';
@@ -47,7 +47,9 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
-    const { body, bytes } = await this.#requester.json({
+    const { apiVersion, kind } = collection;
+    const { lean = (object: KubeObject) => object } = options;
+    const call = {
       verb: 'list',
       subject: describeCollection(collection),
       method: 'GET',
@@ -55,13 +57,16 @@ export class HttpKubeClient implements KubeClient {
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
+    };
+    // The items of a typed list carry neither version nor kind.
+    const { items, body, bytes } = await this.#requester.items(call, {
+      mostText: options.mostText,
+      keep: (item, leftOut) => lean(decodeObject({ ...(item as object), apiVersion, kind }), leftOut),
     });
-    const { items, metadata } = body as RawList;
+    const { metadata } = body as RawList;
     const next = metadata.continue ?? '';
-    const { apiVersion, kind } = collection;
     return {
-      // The items of a typed list carry neither.
-      items: (items ?? []).map((item) => decodeObject({ ...(item as object), apiVersion, kind })),
+      items,
       resourceVersion: metadata.resourceVersion ?? '',
       bytes,
       ...(next === '' ? {} : { next }),
@@ -84,7 +89,7 @@ export class HttpKubeClient implements KubeClient {
       },
       signal: options.signal,
     });
-    return watchEvents(chunks, subject);
+    return watchEvents(jsonLines(chunks, options.mostText), subject);
   }
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
@@ -229,7 +234,6 @@ interface WriteCall {
 }
 
 interface RawList {
-  readonly items?: readonly unknown[] | null;
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
@@ -241,15 +245,16 @@ interface RawEvent {
   };
 }
 
-async function* watchEvents(chunks: AsyncIterable<Uint8Array>, subject: string): AsyncGenerator<WatchEvent> {
-  for await (const line of jsonLines(chunks)) yield watchEventOf(line as RawEvent, subject);
+async function* watchEvents(lines: AsyncIterable<JsonLine>, subject: string): AsyncGenerator<WatchEvent> {
+  for await (const line of lines) yield watchEventOf(line, subject);
 }
 
-function watchEventOf({ type, object }: RawEvent, subject: string): WatchEvent {
+function watchEventOf({ value, leftOut }: JsonLine, subject: string): WatchEvent {
+  const { type, object } = value as RawEvent;
   if (type === 'ERROR')
     throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
   if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
-  return { type: type as 'ADDED', object: decodeObject(object) };
+  return { type: type as 'ADDED', object: decodeObject(object), leftOut };
 }
 
 function decode(body: unknown): KubeObject {

@@ -13,7 +13,7 @@ import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
 import { MOST_OBJECT_BYTES, MOST_PAGE_BYTES, nextPageSize } from './list-pages.ts';
 import { Pace } from './pace.ts';
-import type { Collection } from './resources.ts';
+import { type Collection, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
 export interface InformerSink {
@@ -34,8 +34,10 @@ export interface InformerOptions {
   readonly collection: Collection;
   readonly selector: Selector;
   readonly sink: InformerSink;
-  /** What is kept of each object, from the moment in which its page was read. @default {leanObject} */
-  readonly lean?: (object: KubeObject) => KubeObject;
+  /** What is kept of each object, from the moment in which it was read, and how many bytes of its texts were left out. @default {leanObject} */
+  readonly lean?: (object: KubeObject, leftOut: number) => KubeObject;
+  /** Whether an object of which texts were left out is to be read again, by its name and whole. @default {never} */
+  readonly wantsWhole?: (object: KubeObject) => boolean;
   readonly timing?: Partial<InformerTiming>;
   readonly random?: () => number;
 }
@@ -106,7 +108,7 @@ export class Informer {
     let resourceVersion = '';
     do {
       const page = await this.#page(next);
-      for (const object of page.items) objects.push(this.#lean(object));
+      for (const object of page.items) objects.push(await this.#whole(object));
       ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
     } while (next !== undefined);
     sink.replace(objects);
@@ -124,6 +126,7 @@ export class Informer {
           ...selector,
           limit,
           maxBytes: limit === 1 ? MOST_OBJECT_BYTES : MOST_PAGE_BYTES,
+          lean: (object, leftOut) => this.#lean(object, leftOut),
           signal: this.#stop.signal,
           ...(next === undefined ? {} : { next }),
         });
@@ -136,17 +139,13 @@ export class Informer {
     }
   }
 
-  #lean(object: KubeObject): KubeObject {
-    return (this.#options.lean ?? leanObject)(object);
-  }
-
   /** Watches, and watches again from where it ended, until the server has forgotten that place. */
   async #follow(from: string): Promise<void> {
     let resourceVersion = from;
     while (!this.#stop.signal.aborted) {
       const started = performance.now();
       try {
-        for await (const event of this.#watch(resourceVersion)) resourceVersion = this.#take(event);
+        for await (const event of this.#watch(resourceVersion)) resourceVersion = await this.#take(event);
       } catch (error) {
         if (isApiError(error, 410)) return;
         await this.#afterFailure(error);
@@ -186,11 +185,22 @@ export class Informer {
     }
   }
 
-  #take(event: WatchEvent): string {
+  #lean(object: KubeObject, leftOut = 0): KubeObject {
+    return (this.#options.lean ?? leanObject)(object, leftOut);
+  }
+
+  async #whole(object: KubeObject): Promise<KubeObject> {
+    if (this.#options.wantsWhole?.(object) !== true) return object;
+    const { client } = this.#options;
+    const found = await client.get(objectRef(object));
+    return found === undefined || found.metadata.uid !== object.metadata.uid ? object : this.#lean(found);
+  }
+
+  async #take(event: WatchEvent): Promise<string> {
     if (event.type === 'BOOKMARK') return event.resourceVersion;
     const { sink } = this.#options;
     if (event.type === 'DELETED') sink.delete(event.object);
-    else sink.set(this.#lean(event.object));
+    else sink.set(await this.#whole(this.#lean(event.object, event.leftOut)));
     return event.object.metadata.resourceVersion ?? '';
   }
 

@@ -1,7 +1,7 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
 
 import { HttpClient } from '../http/client.ts';
-import { HttpError } from '../http/http-error.ts';
+import { HttpError, tooLarge, torn } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
@@ -12,6 +12,7 @@ import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { serverAddresses } from './guarded-server.ts';
+import { JsonItems } from './json-items.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
@@ -53,6 +54,23 @@ export interface JsonAnswer {
   readonly bytes: number;
 }
 
+/** What becomes of the items of a list. */
+export interface Kept<T> {
+  /** Called with each as it arrives, and with how many bytes of its texts were left out. */
+  readonly keep: (item: unknown, leftOut: number) => T;
+  /** Longer texts are left out. */
+  readonly mostText: number | undefined;
+}
+
+/** What is left of the answer to a list. */
+export interface ItemsAnswer<T> {
+  readonly items: readonly T[];
+  /** What is around the items. */
+  readonly body: unknown;
+  readonly bytes: number;
+}
+
+const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
@@ -92,8 +110,17 @@ export class Requester {
   }
 
   /** Sends `call` until it is answered, and gives the parsed body. */
-  async json(call: Call): Promise<JsonAnswer> {
-    return retry(() => this.#jsonOnce(call), {
+  json(call: Call): Promise<JsonAnswer> {
+    return this.#tried(call, () => this.#jsonOnce(call));
+  }
+
+  /** As {@link json}, but what is kept of the items of a list is made as they arrive; the body has none of them. */
+  items<T>(call: Call, kept: Kept<T>): Promise<ItemsAnswer<T>> {
+    return this.#tried(call, () => this.#itemsOnce(call, kept));
+  }
+
+  #tried<T>(call: Call, once: () => Promise<T>): Promise<T> {
+    return retry(once, {
       tries: this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
       longestWaitMs: LONGEST_WAIT_MS,
@@ -107,7 +134,7 @@ export class Requester {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
     if (answer.status < 400) return answer.body;
     const text = await answer.bytes(MOST_BYTES).catch(() => new Uint8Array());
-    throw refusal(call, answer, parsed(new TextDecoder().decode(text)));
+    throw refusal(call, answer, parsed(TEXT.decode(text)));
   }
 
   async #jsonOnce(call: Call): Promise<JsonAnswer> {
@@ -119,6 +146,21 @@ export class Requester {
     if (answer.status < 400 && body === undefined)
       throw this.#readable(call, new HttpError('AnswerUnreadable', 'the answer is no JSON'));
     return { status: answer.status, body, bytes: answer.text.length };
+  }
+
+  async #itemsOnce<T>(call: Call, kept: Kept<T>): Promise<ItemsAnswer<T>> {
+    const most = call.maxBytes ?? MOST_BYTES;
+    const answer = await this.#answered(call, (request) =>
+      this.#client.read(request, async (found) => ({
+        status: found.status,
+        header: (name: string) => found.header(name),
+        ...(found.status < 400
+          ? await itemsOf(found.body, most, kept)
+          : { refused: parsed(TEXT.decode(await found.bytes(most))) }),
+      })),
+    );
+    if ('refused' in answer) throw refusal(call, answer, answer.refused);
+    return answer;
   }
 
   /** One answer, with new credentials where those that are kept are refused. */
@@ -205,6 +247,34 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
   const { verb, subject } = call;
   const { status } = answer;
   return apiErrorOf({ verb, subject, status, body, ...(after === undefined ? {} : { retryAfterMs: after }) });
+}
+
+async function itemsOf<T>(
+  body: AsyncIterable<Uint8Array>,
+  most: number,
+  { keep, mostText }: Kept<T>,
+): Promise<ItemsAnswer<T>> {
+  const items: T[] = [];
+  const take = (item: unknown, leftOut: number): void => {
+    try {
+      items.push(keep(item, leftOut));
+    } catch {
+      throw new HttpError('AnswerUnreadable', 'the answer is no list of objects');
+    }
+  };
+  const reader = new JsonItems({ of: 'items', take, mostText });
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > most) throw tooLarge(most);
+      reader.push(chunk);
+    }
+    return { items, body: reader.end(), bytes };
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new HttpError('AnswerUnreadable', 'the answer is no JSON');
+    throw torn(error);
+  }
 }
 
 function queryText(query: Call['query']): string {

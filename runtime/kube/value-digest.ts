@@ -4,8 +4,13 @@ import { type Redacted, redact, reveal, sameSecret } from '../rules/redacted.ts'
 
 const PREFIX = 'sha256:';
 
+/** What stands for a value with this digest (SHA-256, hexadecimal); for one that is not known without. */
+export function digestText(digest: string): string {
+  return PREFIX + digest;
+}
+
 /** Stands for a value that was not kept at all. It is the same as no other. */
-export const LEFT_OUT: Redacted<string> = redact(PREFIX);
+export const LEFT_OUT: Redacted<string> = redact(digestText(''));
 
 /**
  * What is kept of a value that is only ever compared.
@@ -22,7 +27,7 @@ export const LEFT_OUT: Redacted<string> = redact(PREFIX);
  * ```
  */
 export function digestOfValue(value: Redacted<string>): Redacted<string> {
-  return isDigest(value) ? value : redact(PREFIX + hash('sha256', reveal(value), 'hex'));
+  return isDigest(value) ? value : redact(digestText(hash('sha256', reveal(value), 'hex')));
 }
 
 /** Whether it is no value but what is left of one: there is nothing to read in it. */

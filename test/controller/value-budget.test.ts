@@ -4,7 +4,8 @@ import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
 import { OWNER_LABEL } from '../../runtime/controller/contract.ts';
 import type { Selection } from '../../runtime/controller/source.ts';
 import { type BudgetLimits, isLightened, ValueBudget } from '../../runtime/controller/value-budget.ts';
-import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import type { Collection } from '../../runtime/kube/resources.ts';
 import { isDigest, sameValue } from '../../runtime/kube/value-digest.ts';
 import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
@@ -138,9 +139,9 @@ async function* quiet(signal: AbortSignal): AsyncGenerator<WatchEvent> {
 /** A cluster with one Secret of five megabytes; lists by name wait until they are let. */
 function cacheOf(named: Promise<void>): ClusterCache {
   const client = {
-    list: async (collection: { readonly namespace?: string }): Promise<ListPage> => {
+    list: async (collection: Collection, { lean }: Required<ListOptions>): Promise<ListPage> => {
       if (collection.namespace !== undefined) await named;
-      return { items: [secret('a/1', HEAVY)], resourceVersion: '1', bytes: HEAVY };
+      return { items: [lean(secret('a/1', HEAVY), 0)], resourceVersion: '1', bytes: HEAVY };
     },
     watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
   };
@@ -182,5 +183,43 @@ test('a wide read alone keeps the name', async () => {
   assert.ok(!isKept(written));
   cache.close();
 });
+
+test('texts that were not read are wanted while there is room for them, and those of copies never', () => {
+  const budget = new ValueBudget(LIMITS);
+  const unread = budget.keep(secret('a/1', 10), 900);
+  assert.ok(!isKept(unread) && isLightened(unread));
+  assert.ok(budget.wants(unread));
+  assert.equal(budget.total, 0);
+  const copy = budget.keep(secret('a/2', 10, { labels: { [OWNER_LABEL]: 'x' } }), 900);
+  assert.ok(!budget.wants(copy), 'a digest is all that is asked of a copy');
+  budget.keep(secret('a/1', 900));
+  assert.ok(!budget.wants(budget.keep(secret('a/3', 10), 900)), 'the namespace has had its part');
+  assert.ok(budget.wants(budget.keep(secret('b/1', 10), 900)));
+  assert.ok(!budget.wants(budget.keep(secret('c/1', 10), 0)));
+});
+
+for (const room of [true, false])
+  test(`a Secret of which texts were left out is read whole ${room ? 'where there is room' : 'by nobody where there is none'}`, async () => {
+    const size = room ? 100_000 : HEAVY;
+    const asked: string[] = [];
+    const client = {
+      list: async (_: Collection, { lean }: Required<ListOptions>): Promise<ListPage> => {
+        const left = { ...secret('a/1', 0), data: { [KEY]: redact('sha256:') } };
+        return { items: [lean(left, size)], resourceVersion: '1', bytes: size };
+      },
+      get: async ({ name }: { readonly name: string }) => {
+        asked.push(name);
+        return secret('a/1', size);
+      },
+      watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
+    };
+    const cache = new ClusterCache(client as unknown as KubeClient);
+    const source = cache.source(WIDE);
+    await eventually(() => assert.equal(source.status.is, 'synced'));
+    const seen = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+    assert.equal(seen !== undefined && isKept(seen), room);
+    assert.deepEqual(asked, room ? ['1'] : []);
+    cache.close();
+  });
 
 test.run();

@@ -3,7 +3,6 @@
 import { parseCloudEvent } from '../../runtime/brokers/cloud-event.ts';
 import { describeSecretValue } from '../../runtime/commands/reconcile/secret-summary.ts';
 import { HttpClient } from '../../runtime/http/client.ts';
-import { jsonLines } from '../../runtime/kube/lines.ts';
 import { givenUp, managersOf, ownedBy, writtenBy } from '../../runtime/kube/managed-fields.ts';
 import { readAdapterStatus, readCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { clusterHint } from '../../runtime/pull-secret-adapter/cluster-event.ts';
@@ -21,6 +20,7 @@ import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { MADE } from './corpus-cluster.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+import { STREAM_PARSERS } from './parsers-streams.ts';
 
 const CLUSTER = {
   id: 'cls-123',
@@ -242,29 +242,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
       return [givenUp(owned, {}).length, writtenBy(object, 'm'), managersOf(object, ['data', 'a']).length];
     },
   },
-  {
-    name: 'lines of a watch',
-    corpus: [
-      `${jsonOf({ type: 'ADDED', object: { kind: 'Node' } })}\n${jsonOf({ type: 'BOOKMARK' })}\n`,
-      '\n\n',
-    ],
-    unit: '{"type":"ADDED"}\n',
-    run: async (text) => {
-      const bytes = new Uint8Array(Buffer.from(text));
-      const half = Math.floor(bytes.length / 2);
-      const read = async (...pieces: readonly Uint8Array[]): Promise<string> => {
-        const found: unknown[] = [];
-        const source = async function* () {
-          yield* pieces;
-        };
-        for await (const value of jsonLines(source())) found.push(value);
-        return jsonOf(found);
-      };
-      const whole = await read(bytes);
-      holds((await read(bytes.subarray(0, half), bytes.subarray(half))) === whole, 'the pieces');
-      return whole;
-    },
-  },
+  ...STREAM_PARSERS,
 ];
 
 /** Names that stand in `pullSecret`, which messages show. */
