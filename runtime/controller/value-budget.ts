@@ -17,7 +17,7 @@ export interface BudgetLimits {
   readonly share: number;
 }
 
-export const BUDGET: BudgetLimits = { namespace: 4 * 2 ** 20, total: 32 * 2 ** 20, share: 16 * 2 ** 10 };
+export const BUDGET: BudgetLimits = { namespace: 2 * 2 ** 20, total: 32 * 2 ** 20, share: 16 * 2 ** 10 };
 
 /** Labels and annotations that say something to us. */
 const OURS = 'pullwright.dev/';

@@ -121,12 +121,16 @@ export class Informer {
     const { client, collection, selector } = this.#options;
     for (;;) {
       const limit = this.#pageSize;
+      let came = 0;
       try {
         const page = await client.list(collection, {
           ...selector,
           limit,
           maxBytes: limit === 1 ? MOST_OBJECT_BYTES : MOST_PAGE_BYTES,
-          lean: (object, leftOut) => this.#lean(object, leftOut),
+          lean: (object, leftOut) => {
+            came += 1;
+            return this.#lean(object, leftOut);
+          },
           signal: this.#stop.signal,
           ...(next === undefined ? {} : { next }),
         });
@@ -134,7 +138,7 @@ export class Informer {
         return page;
       } catch (error) {
         if (limit === 1 || asPullwrightError(error).code !== 'AnswerTooLarge') throw error;
-        this.#pageSize = nextPageSize({ limit, answer: 'too large' }, this.#timing.pageSize);
+        this.#pageSize = nextPageSize({ limit, answer: 'too large', came }, this.#timing.pageSize);
       }
     }
   }

@@ -13,11 +13,13 @@ const WANTED_BYTES = 2 * 1024 * 1024;
 /** What was asked for, and what came: bytes, or `too large`. */
 export interface ReadPage {
   readonly limit: number;
+  /** Objects that came before an answer was too large; as long as none is known, the next page is half of it. @default {0} */
+  readonly came?: number;
   readonly answer: number | 'too large';
 }
 
 /**
- * Half of what was too large; else as many objects as weigh two megabytes, at most twice as many as before and never more than `most`.
+ * Of what was too large, as many as weigh two megabytes, by those that came, and half of it at most; else as many objects as weigh two megabytes, at most twice as many as before and never more than `most`.
  *
  * @example
  * ```ts
@@ -25,13 +27,17 @@ export interface ReadPage {
  * import assert from 'node:assert/strict';
  *
  * assert.equal(nextPageSize({ limit: 500, answer: 'too large' }, 500), 250);
+ * assert.equal(nextPageSize({ limit: 500, answer: 'too large', came: 12 }, 500), 3);
  * assert.equal(nextPageSize({ limit: 500, answer: 400_000 }, 500), 500);
  * assert.equal(nextPageSize({ limit: 4, answer: 6_000_000 }, 500), 1);
  * assert.equal(nextPageSize({ limit: 4, answer: 1000 }, 500), 8);
  * ```
  */
-export function nextPageSize({ limit, answer }: ReadPage, most: number): number {
-  if (answer === 'too large') return Math.max(1, Math.floor(limit / 2));
+export function nextPageSize({ limit, answer, came = 0 }: ReadPage, most: number): number {
+  if (answer === 'too large') {
+    const light = came === 0 ? limit : (came * WANTED_BYTES) / MOST_PAGE_BYTES;
+    return Math.max(1, Math.floor(Math.min(limit / 2, light)));
+  }
   const fitting = Math.floor((limit * WANTED_BYTES) / Math.max(1, answer));
   return Math.max(1, Math.min(most, limit * 2, Math.max(fitting, answer <= WANTED_BYTES ? limit : 1)));
 }

@@ -15,8 +15,9 @@ import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installe
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { runProcess } from '../support/process.ts';
+import { counted } from '../support/counted.ts';
 import { suite } from '../support/suite.ts';
-import { digestOf, entriesOf, systemdMissing } from '../support/systemd.ts';
+import { digestOf, entriesOf, systemdMissing, until } from '../support/systemd.ts';
 import {
   GOOD_VERSIONS,
   InstallerCluster,
@@ -92,9 +93,13 @@ class Kill {
   }
 
   /** Whether the killed run had come to its write. */
-  async happen(share: number, good: string): Promise<boolean> {
+  async happen(
+    { share, aimed }: { readonly share: number; readonly aimed: boolean },
+    good: string,
+  ): Promise<boolean> {
     const agent = this.#node.run(this.#flags);
-    await delay(share * (this.poison ? 4500 : 700));
+    if (aimed) await until('the file is written', () => agent.events('written').length > 0);
+    await delay(share * (this.poison ? 4500 : aimed ? 130 : 700));
     await agent.kill();
     // An executable that the test took away may be missing until the next run.
     if (existsSync(this.#node.plugin)) {
@@ -130,18 +135,26 @@ else {
     process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
     const roll = random(SEED);
     let good = '';
-    let reached = 0;
+    const count = { before: 0, after: 0, aimed: 0 };
     for (let at = 0; at < KILLS; at += 1) {
-      const kill = new Kill(node, program, { at, kind: roll() });
+      // The first one installs.
+      const kill = new Kill(node, program, { at, kind: at === 0 ? 1 : roll() });
+      const aimed = at % 2 === 0 && !kill.poison && kill.wanted !== '';
       if (kill.wanted !== '') await cluster.entries(kill.wanted);
       // Else the copy would be skipped, and no kill would fall into it.
       if (roll() < 0.3) rmSync(node.plugin, { force: true });
-      if (await kill.happen(roll(), good)) reached += 1;
+      // The second one comes before the program has done anything.
+      const share = at === 1 ? 0 : roll();
+      if (await kill.happen({ share, aimed }, good)) count.after += 1;
+      else count.before += 1;
+      count.aimed += Number(aimed);
       if (!kill.poison) good = kill.wanted;
       await kill.finish(good);
     }
-    process.stdout.write(`killed after the write: ${reached}\n`);
-    if (KILLS >= 50) assert.ok(reached > 0 && reached < KILLS, 'all kills came at one side of the write');
+    counted(
+      { 'before the write': count.before, 'after it': count.after },
+      { 'before the write': 1, 'after it': count.aimed },
+    );
   });
   test.lastly('the control plane stops', () => cluster.plane.stop());
 }

@@ -28,34 +28,51 @@ function used(): number {
   return (user + system) / 1000;
 }
 
+/** What was found, and how many texts the parser took: of one that refuses all, nothing was seen. */
+export interface Fuzzed {
+  readonly findings: readonly Finding[];
+  readonly taken: number;
+}
+
 /** Runs `cases` texts. Every text has a seed of its own, so that one case can be made again. */
 export async function fuzz(
   parser: Parser,
   { seed, cases }: { readonly seed: number; readonly cases: number },
-): Promise<Finding[]> {
+): Promise<Fuzzed> {
   const findings: Finding[] = [];
+  let taken = 0;
   for (let index = 0; index < cases && findings.length < 5; index += 1) {
     const own = (seed + index) >>> 0;
     const text = mutated(parser.corpus, randomFrom(own));
-    const what = await wrongWith(parser, text);
+    const { what, isTaken } = await judged(parser, text);
+    taken += Number(isTaken);
     if (what !== undefined) findings.push({ parser: parser.name, seed: own, what, text });
   }
-  return findings;
+  return { findings, taken };
 }
 
 /** What is wrong with how `parser` takes `text`; undefined when nothing is. */
 export async function wrongWith(parser: Parser, text: string): Promise<string | undefined> {
+  return (await judged(parser, text)).what;
+}
+
+async function judged(
+  parser: Parser,
+  text: string,
+): Promise<{ readonly what: string | undefined; readonly isTaken: boolean }> {
   const from = used();
   let shown: string;
+  let isTaken = true;
   try {
     shown = shownBy(await parser.run(text));
   } catch (error) {
-    if (!isTyped(error)) return `threw ${inspect(error)}`;
+    if (!isTyped(error)) return { what: `threw ${inspect(error)}`, isTaken: false };
+    isTaken = false;
     shown = `${error.message}\n${describeError(error)}`;
   }
-  if (findPlanted(shown) !== undefined) return `showed a planted secret`;
+  if (findPlanted(shown) !== undefined) return { what: 'showed a planted secret', isTaken };
   const ms = used() - from;
-  return ms > HANG_MS ? `took ${Math.round(ms)} ms` : undefined;
+  return { what: ms > HANG_MS ? `took ${Math.round(ms)} ms` : undefined, isTaken };
 }
 
 function isTyped(error: unknown): error is Error {

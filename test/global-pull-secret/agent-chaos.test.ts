@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OLD, scene, secret } from '../support/agent-scene.ts';
 import type { TestNode } from '../support/node-agent.ts';
+import { counted } from '../support/counted.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
@@ -114,10 +115,20 @@ scene(test, `${KILLS} kills, seed ${SEED}`, async (node) => {
     );
     count.startedTwice += Number(ofContent === 2);
   }
-  process.stdout.write(`${JSON.stringify(count)}\n`);
-  assert.ok(count.wrote >= count.aimed && count.aimed > KILLS / 4, 'too few kills came after a write');
-  assert.ok(count.between > 0, 'no kill came between a write and the end of its restart');
-  assert.ok(count.startedTwice <= count.wrote);
+  // At most one start too many for each kill is judged above; how many there were depends on the machine.
+  process.stdout.write(`started twice: ${count.startedTwice}\n`);
+  counted(
+    {
+      aimed: count.aimed,
+      'after a write': count.wrote,
+      'between a write and the end of its restart': count.between,
+    },
+    {
+      aimed: Math.ceil(KILLS / 4),
+      'after a write': count.aimed,
+      'between a write and the end of its restart': 1,
+    },
+  );
 });
 
 test.run();

@@ -16,6 +16,10 @@ export class FaultServer {
   /** `storm`: every request gets 429; `silence`: none gets an answer. */
   mode: 'pass' | 'storm' | 'silence' = 'pass';
   requests = 0;
+  /** After so many writes the next ones get no answer and do not happen. */
+  writesLeft: number = Number.POSITIVE_INFINITY;
+  /** Writes that were held. */
+  held = 0;
   readonly #server: Server;
   readonly #agent: Agent;
   readonly #plane: ControlPlane;
@@ -87,6 +91,13 @@ export class FaultServer {
       response.end(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata }));
       return;
     }
+    if (isWrite(request)) {
+      if (this.writesLeft === 0) {
+        this.held += 1;
+        return;
+      }
+      this.writesLeft -= 1;
+    }
     const { authorization: _authorization, host: _host, ...headers } = request.headers;
     const upstream = httpsRequest(new URL(request.url ?? '/', this.#plane.server), {
       method: request.method,
@@ -99,7 +110,8 @@ export class FaultServer {
       answer.on('error', () => response.destroy());
       answer.pipe(response);
     });
-    upstream.once('error', () => response.destroy());
+    // There may be more than one: of the connection, and of the body that is still sent.
+    upstream.on('error', () => response.destroy());
     response.once('close', () => {
       this.#watches.delete(response);
       upstream.destroy();
@@ -107,4 +119,13 @@ export class FaultServer {
     if ((request.url ?? '').includes('watch=true')) this.#watches.add(response);
     request.pipe(upstream);
   }
+}
+
+/** Leases say who leads, and events what was done: what is done are the others. */
+function isWrite({ method, url = '' }: IncomingMessage): boolean {
+  return (
+    method !== 'GET' &&
+    !/\/(?:leases|events|selfsubjectaccessreviews)\b/.test(url) &&
+    !url.includes('dryRun=')
+  );
 }

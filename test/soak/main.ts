@@ -17,6 +17,7 @@ import { namespaceObject, sourceObject } from '../pull-secret-injection/live.ts'
 import { ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, pullSecret, registriesOf } from '../reconcile/scene.ts';
 import { deployment, kubeconfigSecret } from '../registry-overrides/live-objects.ts';
+import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
 import { CLUSTERS, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { randomFrom } from '../support/random.ts';
@@ -184,7 +185,7 @@ async function main(): Promise<number> {
     }
     isOver = true;
     await changing;
-    const problems = await atTheEnd(planes, child);
+    const problems = [...(await atTheEnd(planes, child)), ...tooLittle(samples.length, counts)];
     const verdicts = judge(samples, LIMITS);
     const text = soakReport({
       seconds: (performance.now() - started) / 1000,
@@ -204,6 +205,21 @@ async function main(): Promise<number> {
     await changing;
     await child.stop();
     await Promise.all([management.stop(), planes.hosted.stop()]);
+  }
+}
+
+/** A run in which little happened says nothing. */
+function tooLittle(samples: number, counts: Counts): readonly string[] {
+  const of = (kind: typeof CHANGES): number =>
+    counts.all().reduce((sum, [name, count]) => sum + (kind.some((one) => one.name === name) ? count : 0), 0);
+  try {
+    counted(
+      { samples, changes: of(CHANGES), troubles: of(TROUBLES) },
+      { samples: 10, changes: Math.ceil(minutes), troubles: Math.max(1, Math.floor(minutes / 5)) },
+    );
+    return [];
+  } catch (error) {
+    return [String(error)];
   }
 }
 

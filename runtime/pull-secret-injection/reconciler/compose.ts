@@ -16,7 +16,7 @@ import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 const DATA_KEY = '.dockerconfigjson';
 /** It comes to be read by its next change. */
-const ROOM = `4 MiB of them are kept in memory; delete some, then annotate this one, which has it read again`;
+const ROOM = `2 MiB of them are kept in memory; delete some, then annotate this one, which has it read again`;
 
 /** A source and the Secret that was found for it. */
 export interface SourceSecret {
