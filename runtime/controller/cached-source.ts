@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { MOST_TEXT_BYTES } from '../kube/json-items.ts';
 import { leanObject } from '../kube/lean.ts';
+import type { Pace } from '../kube/pace.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { matchesSelectors } from './selection.ts';
@@ -45,7 +46,7 @@ export class CachedSource implements WideSource, InformerSink {
     return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
   }
 
-  start(client: KubeClient, timing: Partial<InformerTiming>): void {
+  start(client: KubeClient, timing: Partial<InformerTiming>, pace: Pace): void {
     const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
     const byName = name === undefined ? [] : [`metadata.name=${name}`];
     const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
@@ -61,6 +62,7 @@ export class CachedSource implements WideSource, InformerSink {
       lean: (object, leftOut) => this.#seen(object) ?? this.#kept(leanObject(object), leftOut),
       wantsWhole: (object) => this.#budget?.wants(object) === true,
       timing,
+      pace,
     });
     void this.#informer.run();
   }

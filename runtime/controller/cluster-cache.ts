@@ -3,6 +3,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { InformerTiming } from '../kube/informer.ts';
 import { leanObject } from '../kube/lean.ts';
+import { Pace } from '../kube/pace.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { CachedSource } from './cached-source.ts';
 import { isDenied, SharedSource } from './shared-source.ts';
@@ -17,6 +18,8 @@ export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
   readonly #client: KubeClient;
   readonly #timing: Partial<InformerTiming>;
+  /** One for all watches: many that say little each are as much as one. */
+  readonly #pace = new Pace();
   readonly #sources = new Map<string, CachedSource>();
   /** By the watch over all namespaces: those with a watch of their own, or `denied` when the rights do not reach so far. */
   readonly #narrow = new Map<string, Set<string> | 'denied'>();
@@ -72,7 +75,7 @@ export class ClusterCache {
       release: (object, whole) => this.#release(object, whole),
     });
     this.#sources.set(id, source);
-    source.start(this.#client, this.#timing);
+    source.start(this.#client, this.#timing, this.#pace);
     return source;
   }
 

@@ -39,6 +39,8 @@ export interface InformerOptions {
   /** Whether an object of which texts were left out is to be read again, by its name and whole. @default {never} */
   readonly wantsWhole?: (object: KubeObject) => boolean;
   readonly timing?: Partial<InformerTiming>;
+  /** How fast its watches are read, with others of the same cluster: one that is ended and opened again gets no more. @default {its own} */
+  readonly pace?: Pace;
   readonly random?: () => number;
 }
 
@@ -71,8 +73,7 @@ export class Informer {
   readonly #timing: InformerTiming;
   readonly #random: () => number;
   readonly #stop = new AbortController();
-  /** Of all its watches: one that is ended and opened again gets no more. */
-  readonly #pace = new Pace();
+  readonly #pace: Pace;
   #synced = false;
   #failures = 0;
   #pageSize: number;
@@ -82,6 +83,7 @@ export class Informer {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
+    this.#pace = options.pace ?? new Pace();
     this.#pageSize = this.#timing.pageSize;
   }
 

@@ -1,13 +1,17 @@
 /**
- * How fast one watch is read. A server that says ten thousand changes a second would otherwise have the whole event loop, and every
+ * How fast the watches of one cluster are read. A server that says ten thousand changes a second would otherwise have the whole event loop, and every
  * other cluster of the process would wait. What is not read waits at the server's end of the connection.
  */
 
-/** Changes of one watch that are taken in a second: more than any cluster makes for long. */
-export const MOST_CHANGES_A_SECOND = 2000;
+/** Changes that come at once are read at once, up to as many: a rotation of thousands of copies is one. */
+const BURST = 10_000;
+/** Changes of one cluster that are taken in a second for long: more than any makes. */
+const MOST_A_SECOND = 500;
+/** A pause is worth a timer. */
+const PAUSE_MS = 200;
 
 /**
- * Counts what was taken, second by second.
+ * Counts what was taken: a bucket that fills again by time.
  *
  * @example
  * ```ts
@@ -15,33 +19,40 @@ export const MOST_CHANGES_A_SECOND = 2000;
  * import assert from 'node:assert/strict';
  *
  * let now = 0;
- * const pace = new Pace(2, () => now);
- * assert.deepEqual([pace.taken(), pace.taken()], [0, 1000]);
- * now = 1000;
- * assert.equal(pace.taken(), 0);
+ * const pace = new Pace({ burst: 3, perSecond: 10 }, () => now);
+ * assert.deepEqual([pace.taken(), pace.taken(), pace.taken()], [0, 0, 200]);
+ * now = 200;
+ * assert.deepEqual([pace.taken(), pace.taken()], [0, 200]);
  * ```
  */
 export class Pace {
-  readonly #most: number;
+  readonly #burst: number;
+  readonly #perSecond: number;
   readonly #now: () => number;
-  #since: number;
-  #count = 0;
+  #at: number;
+  #left: number;
 
   /**
-   * @param most in a second
+   * @param limits changes at once, and in a second from then on
    * @param now milliseconds that only grow
    */
-  constructor(most: number = MOST_CHANGES_A_SECOND, now: () => number = () => performance.now()) {
-    this.#most = most;
-    this.#now = now;
-    this.#since = now();
+  constructor(
+    {
+      burst = BURST,
+      perSecond = MOST_A_SECOND,
+    }: { readonly burst?: number; readonly perSecond?: number } = {},
+    now: () => number = () => performance.now(),
+  ) {
+    [this.#burst, this.#perSecond, this.#now] = [burst, perSecond, now];
+    [this.#at, this.#left] = [now(), burst];
   }
 
   /** One more was taken; gives the milliseconds to wait before the next. */
   taken(): number {
     const now = this.#now();
-    if (now - this.#since >= 1000) [this.#since, this.#count] = [now, 0];
-    this.#count += 1;
-    return this.#count < this.#most ? 0 : 1000 - (now - this.#since);
+    const refilled = this.#left + ((now - this.#at) * this.#perSecond) / 1000;
+    this.#left = Math.min(this.#burst, refilled) - 1;
+    this.#at = now;
+    return this.#left > 0 ? 0 : PAUSE_MS;
   }
 }
