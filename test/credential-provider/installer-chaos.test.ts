@@ -14,8 +14,8 @@ import { parse } from 'yaml';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/managed.ts';
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { runProcess } from '../support/process.ts';
 import { counted } from '../support/counted.ts';
+import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { digestOf, entriesOf, systemdMissing, until } from '../support/systemd.ts';
 import {
