@@ -55,7 +55,7 @@ export interface JsonAnswer {
 }
 
 /** What becomes of the items of a list. */
-export interface Kept<T> {
+export interface KeptItems<T> {
   /** Called with each as it arrives, and with how many bytes of its texts were left out. */
   readonly keep: (item: unknown, leftOut: number) => T;
   /** Longer texts are left out. */
@@ -115,7 +115,7 @@ export class Requester {
   }
 
   /** As {@link json}, but what is kept of the items of a list is made as they arrive; the body has none of them. */
-  items<T>(call: Call, kept: Kept<T>): Promise<ItemsAnswer<T>> {
+  items<T>(call: Call, kept: KeptItems<T>): Promise<ItemsAnswer<T>> {
     return this.#tried(call, () => this.#itemsOnce(call, kept));
   }
 
@@ -148,7 +148,7 @@ export class Requester {
     return { status: answer.status, body, bytes: answer.text.length };
   }
 
-  async #itemsOnce<T>(call: Call, kept: Kept<T>): Promise<ItemsAnswer<T>> {
+  async #itemsOnce<T>(call: Call, kept: KeptItems<T>): Promise<ItemsAnswer<T>> {
     const most = call.maxBytes ?? MOST_BYTES;
     const answer = await this.#answered(call, (request) =>
       this.#client.read(request, async (found) => ({
@@ -252,7 +252,7 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
 async function itemsOf<T>(
   body: AsyncIterable<Uint8Array>,
   most: number,
-  { keep, mostText }: Kept<T>,
+  { keep, mostText }: KeptItems<T>,
 ): Promise<ItemsAnswer<T>> {
   const items: T[] = [];
   const take = (item: unknown, leftOut: number): void => {
