@@ -55,7 +55,7 @@ export function customerLiveCase(
       '--kms-key': 'projects/{project}/locations/{location}/keyRings/fleet/cryptoKeys/{id}',
       '--challenge': 'project-label',
       '--keep-versions': '5',
-      '--previous-for': '7d',
+      '--previous-for': '168h',
     });
     await eventually(async () => assert.equal(await stage.consumers(), 1), within);
     // The owner of the project has not let this tenant in.
