@@ -20,7 +20,7 @@ const TABLE = {
   name: 'completion',
   summary: 'Print a completion script for bash, zsh, fish or kubectl',
   about: [
-    'Prints a script that completes commands, flags and their values; namespaces and contexts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
+    'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
   ],
   args: [{ name: SHELLS.join('|'), help: 'the shell' }],
   flags: {},
@@ -59,6 +59,10 @@ function completionScript(shell: Shell, entries: readonly CompletionEntry[]): st
 const ASKS = {
   namespaces: "kubectl get namespaces -o name 2>/dev/null | sed 's|^namespace/||'",
   contexts: 'kubectl config get-contexts -o name 2>/dev/null',
+  // The namespace that stands on the line already; none means that of the context.
+  pods: "kubectl get pods $namespace -o name 2>/dev/null | sed 's|^pod/||'",
+  nodes: "kubectl get nodes -o name 2>/dev/null | sed 's|^node/||'",
+  accounts: "kubectl get serviceaccounts $namespace -o name 2>/dev/null | sed 's|^serviceaccount/||'",
 } as const;
 
 /** `--output`, `-o` */
@@ -92,7 +96,10 @@ function bash(entries: readonly CompletionEntry[]): string {
   const cases = entries.map((entry) => `    ${entry.name}) words="${allFlags(entry).join(' ')}" ;;`);
   return [
     '_pullwright() {',
-    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words=""',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words="" namespace="" i',
+    '  for ((i = 2; i < COMP_CWORD; i++)); do',
+    '    case "${COMP_WORDS[i]}" in -n|--namespace) namespace="--namespace=${COMP_WORDS[i+1]}" ;; esac',
+    '  done',
     // Bash cuts `--flag=value` at the sign.
     '  if [ "$current" = = ]; then current="";',
     '  elif [ "$previous" = = ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi',
@@ -132,8 +139,11 @@ function kubectl(entries: readonly CompletionEntry[]): string {
   return [
     '#!/bin/sh',
     `[ $# -gt 1 ] || { ${lines(entries.map(({ name }) => name))}; echo :4; exit; }`,
-    'previous= last=',
-    'for word; do previous=$last last=$word; done',
+    'previous= last= namespace=',
+    'for word; do',
+    '  case $last in -n|--namespace) namespace=--namespace=$word ;; esac',
+    '  previous=$last last=$word',
+    'done',
     'case "$1 $previous" in',
     ...valueCases(entries, ({ completes, choices = [] }) => {
       if (completes === 'files' || completes === 'folders') return 'echo :0; exit';
@@ -173,6 +183,9 @@ function fishFlag({ short, help, value, completes, choices = [] }: Flag<unknown>
     nothing: ' -r -f',
     namespaces: ` -r -f -a ${quoted(`(${ASKS.namespaces})`)}`,
     contexts: ` -r -f -a ${quoted(`(${ASKS.contexts})`)}`,
+    pods: ` -r -f -a ${quoted(`(${ASKS.pods})`)}`,
+    nodes: ` -r -f -a ${quoted(`(${ASKS.nodes})`)}`,
+    accounts: ` -r -f -a ${quoted(`(${ASKS.accounts})`)}`,
   }[completes];
   return `${short === undefined ? '' : ` -s ${short}`}${value === '' ? '' : values} -d ${quoted(help)}`;
 }

@@ -64,6 +64,30 @@ const rows: readonly Row[] = [
     wanted: ['shop'],
   },
   {
+    name: 'a pod',
+    reason: 'of the namespace that stands on the line',
+    words: ['pullwright', 'explain', '-n', 'shop', '--pod', 'w'],
+    wanted: ['web-1'],
+  },
+  {
+    name: 'a pod without a namespace',
+    reason: 'that of the context',
+    words: ['pullwright', 'explain', '--pod', ''],
+    wanted: ['api-1'],
+  },
+  {
+    name: 'a node',
+    reason: 'kubectl knows them',
+    words: ['pullwright', 'explain', '--node', ''],
+    wanted: ['worker-a'],
+  },
+  {
+    name: 'a ServiceAccount',
+    reason: 'kubectl knows them',
+    words: ['pullwright', 'explain', '--namespace', 'shop', '--service-account', ''],
+    wanted: ['default', 'robot'],
+  },
+  {
     name: 'behind a switch',
     reason: 'it takes no value',
     words: ['pullwright', 'status', '--watch', '--al'],
@@ -72,7 +96,13 @@ const rows: readonly Row[] = [
 ];
 
 /** What a kubectl on the PATH answers. */
-const KUBECTL = `kubectl() { case "$1 $2" in
+const KUBECTL = `kubectl() { case "$1 $2 $3" in
+'get pods --namespace=shop') printf 'pod/%s\\n' web-1 db-1; return ;;
+'get pods -o') echo pod/api-1; return ;;
+'get nodes -o') echo node/worker-a; return ;;
+'get serviceaccounts --namespace=shop') printf 'serviceaccount/%s\\n' default robot; return ;;
+esac
+case "$1 $2" in
 'config get-contexts') printf '%s\\n' prod-east prod-west test ;;
 'get namespaces') printf 'namespace/%s\\n' default shop ;; esac; }`;
 
@@ -108,6 +138,18 @@ test('kubectl asks a program of its own', async () => {
   assert.deepEqual(await answer('validate', 'a'), [':0']);
   assert.deepEqual(await answer('status', '--output', ''), ['text', 'wide', 'name', 'json', 'yaml', ':4']);
   assert.deepEqual(await answer('status', '--from', ''), [':0']);
+  const asked = await runProcess([
+    'sh',
+    '-c',
+    `kubectl() { echo "pod/$3"; }\n${script}`,
+    'plugin',
+    'explain',
+    '-n',
+    'shop',
+    '--pod',
+    'w',
+  ]);
+  assert.equal(asked.stdout, '--namespace=shop\n:4\n');
 });
 
 test('another shell is refused by name', async () => {

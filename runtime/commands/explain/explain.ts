@@ -35,11 +35,21 @@ const TABLE = {
   flags: {
     pod: textFlag({
       value: 'POD',
+      completes: 'pods',
       help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images',
     }),
     namespace: namespaceFlag,
-    'service-account': textFlag({ value: 'NAME', default: 'default', help: 'who pulls, without --pod' }),
-    node: textFlag({ value: 'NODE', help: 'the node that pulls: whether the pull secret is synced to it' }),
+    'service-account': textFlag({
+      value: 'NAME',
+      completes: 'accounts',
+      default: 'default',
+      help: 'who pulls, without --pod',
+    }),
+    node: textFlag({
+      value: 'NODE',
+      completes: 'nodes',
+      help: 'the node that pulls: whether the pull secret is synced to it',
+    }),
     'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
     from: fromFlag,
     cluster: clusterFlag,

@@ -5,7 +5,16 @@
 import { type Bounds, durationMs, FlagFault, portNumber, wholeNumber, wholeSeconds } from './units.ts';
 
 /** What a shell offers for a value. */
-export type Completion = 'nothing' | 'files' | 'folders' | 'choices' | 'namespaces' | 'contexts';
+export type Completion =
+  | 'nothing'
+  | 'files'
+  | 'folders'
+  | 'choices'
+  | 'namespaces'
+  | 'contexts'
+  | 'pods'
+  | 'nodes'
+  | 'accounts';
 
 /** A flag whose value is a `T`. */
 export interface Flag<T> {
