@@ -49,6 +49,8 @@ const SCRIPT = `set -e
 root=$1 log=$2 ro=$3; shift 3
 mount -t tmpfs -o mode=755 tmpfs "$root"
 mkdir -p "$root/dev" "$root/proc" "$root/tmp" "$root/etc"
+# As every kubelet does.
+echo '127.0.0.1 localhost' > "$root/etc/hosts"
 bind() { if [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")"; touch "$root$2"; fi; mount --bind "$1" "$root$2"; }
 for path in /usr /bin /sbin /lib /lib64; do
   if [ -L "$path" ]; then cp -P "$path" "$root$path"; elif [ -e "$path" ]; then bind "$path" "$path"; fi
