@@ -20,7 +20,9 @@ export function stage(root: string, to: string): void {
     write(join(to, staged(page)), page === 'docs/README.md' ? HOME + text.replace(/^# .*\n/, '') : text);
   }
   for (const folder of folders) write(join(to, `${staged(folder)}/index.md`), folderPage(root, folder));
-  cpSync(join(root, 'docs/fleet.schema.json'), join(to, 'public/fleet.schema.json'));
+  // Schemas and the man page are there as they are.
+  for (const file of globSync('docs/**/*.{json,1}', { cwd: root }))
+    cpSync(join(root, file), join(to, 'public', staged(file)));
   for (const picture of globSync('docs/**/*.png', { cwd: root }))
     cpSync(join(root, picture), join(to, staged(picture)));
 }

@@ -41,13 +41,14 @@ const config: UserConfig<DefaultTheme.Config> = {
     },
     nav: [
       { text: 'Install', link: '/install' },
-      { text: 'Commands', link: '/cli' },
+      { text: 'Commands', link: '/reference/cli' },
       { text: 'Playground', link: '/playground.html', target: '_self' },
     ],
     outline: [2, 3],
     docFooter: { prev: false, next: false },
     sidebar: {
       '/runbooks/': [BACK, { text: 'Runbooks', items: pagesIn('runbooks') }],
+      '/reference/': [BACK, { text: 'References', items: pagesIn('reference') }],
       '/decisions/': [BACK, { text: 'Decisions', items: pagesIn('decisions') }],
       '/': [
         ...sections(),
@@ -97,7 +98,7 @@ function sections(): DefaultTheme.SidebarItem[] {
     .slice(1)
     .map((part) => ({
       text: part.slice(0, part.indexOf('\n')),
-      items: [...part.matchAll(/\]\(\.\/([\w-]+)\.md[^)]*\)/g)].flatMap(([, name = '']) => {
+      items: [...part.matchAll(/\]\(\.\/((?:reference\/)?[\w-]+)\.md[^)]*\)/g)].flatMap(([, name = '']) => {
         if (seen.has(name)) return [];
         seen.add(name);
         return [{ text: titleOf(readFileSync(`${pages}/${name}.md`, 'utf8')), link: `/${name}` }];

@@ -47,6 +47,13 @@ export const ASKINGS: readonly Asking[] = [
     args: (subject, fields) => ['doctor', ...podArgs(fields.workload), ...fromArgs(subject, fields)],
   },
   {
+    name: 'failing',
+    title: 'All that fail',
+    about: 'Every pod that fails to pull, grouped by cause, with what fixes each cause once.',
+    needs: ['cluster'],
+    args: (subject, fields) => ['doctor', '--all', '-A', ...fromArgs(subject, fields)],
+  },
+  {
     name: 'explain',
     title: 'Explain',
     about:

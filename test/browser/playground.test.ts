@@ -53,6 +53,7 @@ const QUESTIONS: readonly (readonly string[])[] = [
   ['report', '--from', 'examples/troubled', '--output', 'json'],
   ['report', '--from', 'examples/fleet', '--markdown'],
   ['doctor', 'deploy/runner', '-n', 'ci', '--from', 'examples/troubled', '--cluster', 'clusters/lab'],
+  ['doctor', '--all', '-A', '--from', 'examples/troubled', '--cluster', 'clusters/lab'],
   ['doctor', 'deploy/api', '-n', 'shop', '--from', 'examples/credential-tests/manifests', '-o', 'json'],
   ['explain', 'quay.io/acme/app:1', '-n', 'payments', '--from', 'examples/fleet/hosted/clusters/prod'],
   ['explain', 'broken.example.com/app:1', '--from', 'examples/fleet/hosted/clusters/prod', '-o', 'json'],
