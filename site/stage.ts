@@ -45,7 +45,8 @@ hero:
 function staged(path: string): string {
   const [first, ...rest] = path.split('/');
   const inside = first === 'docs' ? rest.join('/') : `files/${path}`;
-  return inside.replace(/(^|\/)README\.md$/, '$1index.md');
+  // The generator takes an ending that it does not know for a page of its own.
+  return inside.replace(/(^|\/)README\.md$/, '$1index.md').replace(/\.1$/, '.1.txt');
 }
 
 function linkTo(root: string, page: string, path: string): string {

@@ -153,6 +153,7 @@ inBrowsers(test, (browser, title) => {
     await page.getByRole('tab', { name: 'Report' }).press('ArrowRight');
     await page.locator('.out', { hasText: 'secrets-there' }).waitFor();
     for (const [tab, wanted] of [
+      ['All that fail', 'fail to pull'],
       ['Explain', 'CRI-O'],
       ['Mirrors', 'source'],
       ['Validate', 'judged'],
