@@ -143,12 +143,16 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
       assert.equal(code, 1, stdout);
       assert.match(stdout, new RegExp(`Attention .*${SECOND_NAME}|1 of 2`));
     });
+    await saysNow(PLATFORM_STATUS, new RegExp(`"reason":"NodesBehind"[^}]*"type":"NodesInSync"`));
+    await saysNow(PLATFORM_STATUS, new RegExp(`used on 1 of 2 nodes; ${SECOND_NAME} `));
   });
 
   step('back, it has the rotation too, and all is in order', async () => {
     systems.set(SECOND_NAME, await startSecondNode(node));
     await runs('back', SECOND_NAME);
     await inOrder();
+    await saysNow(PLATFORM_STATUS, /"reason":"InSync"[^}]*"type":"NodesInSync"/);
+    await doctorSays('back', /^$/);
   });
 
   const statusOf = async (ref: TestObject): Promise<string> =>
