@@ -1,4 +1,4 @@
-// deadline: 600 s
+// deadline: 840 s
 /**
  * The credential provider on a real node of kubeadm: image, rendered objects and commands as users get them; pods that pull
  * through a mirror with the secrets of their namespace, what that means while the API server is away, and the way out.

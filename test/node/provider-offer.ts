@@ -28,7 +28,7 @@ export function offerSteps(step: (name: string, body: TestBody) => void, scene: 
       await ok(
         node,
         `sed -i 's#matchImages: .*#matchImages: [quay.example.com, ${MIRROR}]\\n        provider: { platformAuthFile: ${FILE} }#' fleet.yaml
-       cat >> fleet.yaml <<'X'${SECTION.replace(/^\n/, '\n').slice(1)}
+       cat >> fleet.yaml <<'X'${SECTION}
 X
        pullwright validate fleet.yaml
        pullwright synth --fleet fleet.yaml --to manifests
