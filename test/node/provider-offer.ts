@@ -69,4 +69,12 @@ X
       for (const pod of [mirrored, plain]) await plane.remove(pod);
     },
   );
+
+  step('what is taken away is no longer offered', async () => {
+    await ok(node, 'kubectl -n kube-system delete secret additional-pull-secret');
+    await scene.within(async () => assert.doesNotMatch(readFileSync(FILE, 'utf8'), /mirror\.example\.com/));
+    const pod = stranger('later', `${MIRROR}/acme/offered:1`);
+    await scene.make(pod, /ErrImagePull|ImagePullBackOff/);
+    await plane.remove(pod);
+  });
 }
