@@ -11,6 +11,7 @@ import { findPlanted } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { suite } from '../support/suite.ts';
 import { missingPods, NODE } from './container.ts';
+import { customerLiveCase } from './customer-live-case.ts';
 import { deletionLiveCases } from './deletion-live-cases.ts';
 import { pullSecret } from './run-job.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
@@ -172,6 +173,8 @@ else {
       assert.equal(code, 0, stage.output.slice(-1000));
     }
   });
+
+  customerLiveCase(test, stage, { program: NODE, sentinel });
 
   test('with the token of the adapter nobody else is given the right of the Jobs, and no other role', async () => {
     const connection = await loadConnection(stage.kubeconfig, {});
