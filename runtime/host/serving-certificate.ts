@@ -38,7 +38,15 @@ async function readText(file: string): Promise<string> {
 function unusable(what: string): PullwrightError {
   return new PullwrightError(`Cannot use the certificate ${what}`, {
     code: 'CertificateUnusable',
-    hint: 'Wanted tls.crt and tls.key of one pair in PEM, as cert-manager and service-ca write them',
+    hint: 'Expected tls.crt and tls.key of one pair in PEM, as cert-manager and service-ca write them',
+  });
+}
+
+function notTaken(error: unknown): PullwrightError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new PullwrightError(`Cannot go on with the new certificate: ${why}`, {
+    code: 'CertificateUnusable',
+    hint: 'Restart the pod: it starts with the files that are there',
   });
 }
 
@@ -80,12 +88,14 @@ export function watchPair(options: CertificateWatchOptions): () => void {
       const next = await readPair(options.files);
       said = '';
       if (next.cert === present.cert && next.key === present.key) return;
-      present = next;
       options.onChange(next);
+      present = next;
     } catch (error) {
-      if (!(error instanceof PullwrightError) || error.message === said) return;
-      said = error.message;
-      options.onProblem(error);
+      // Whatever keeps the new one from being served must not stay unsaid until the old one ends.
+      const problem = error instanceof PullwrightError ? error : notTaken(error);
+      if (problem.message === said) return;
+      said = problem.message;
+      options.onProblem(problem);
     } finally {
       looking = false;
     }

@@ -19,6 +19,9 @@ interface Pair {
   readonly key: string;
 }
 
+/** A connection on which nothing moves for so long is ended. */
+const IDLE_MS = 60_000;
+
 /** A server that listens. */
 export interface Serving {
   /** Goes on with another certificate. */
@@ -33,23 +36,31 @@ export async function serveNodeProbes(options: ProbeOptions): Promise<Serving> {
     response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
     response.end(request.method === 'HEAD' ? undefined : body);
   };
-  const secure =
-    options.tls === undefined
-      ? undefined
-      : (await import('node:https')).createServer({ ...options.tls, minVersion: 'TLSv1.2' }, answering);
-  const server = secure ?? createServer(answering);
+  if (options.tls !== undefined) return serveWithTls(options, options.tls, answering);
+  const server = createServer(answering);
   server.unref();
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(busy(options, error)));
     server.listen(options.port, options.host, () => resolve());
   });
   return {
-    renew: (pair) => secure?.setSecureContext(pair),
+    renew: () => undefined,
     close: () => {
       server.close();
       server.closeAllConnections();
     },
   };
+}
+
+async function serveWithTls(options: ProbeOptions, pair: Pair, listener: RequestListener): Promise<Serving> {
+  // Loaded only where it is needed: TLS costs an agent memory.
+  const { HttpsServer } = await import('../host/https-server.ts');
+  const server = new HttpsServer({ pair, listener, idleMs: IDLE_MS });
+  server.unref();
+  await server.listen(options.port, options.host).catch((error: Error) => {
+    throw busy(options, error);
+  });
+  return { renew: (next) => server.renew(next), close: () => void server.close() };
 }
 
 function answer(options: ProbeOptions, url: string): readonly [number, string] {
@@ -63,7 +74,7 @@ function answer(options: ProbeOptions, url: string): readonly [number, string] {
     case '/metrics':
       return [200, options.metrics()];
     default:
-      return [404, 'wanted /readyz, /healthz or /metrics\n'];
+      return [404, 'expected /readyz, /healthz or /metrics\n'];
   }
 }
 

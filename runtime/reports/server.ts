@@ -2,10 +2,8 @@
  * The HTTPS server of the report's page. Until the API server has said who asks and that they may, nothing is read and nothing is
  * made; what is sent to one who may not is one line.
  */
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { HttpsServer } from '../host/https-server.ts';
 import { type CertificateFiles, expiry, readPair, watchPair } from '../host/serving-certificate.ts';
 import { describeError, PullwrightError } from '../rules/errors.ts';
 import { readPageRequest } from '../rules/report-page/request.ts';
@@ -35,6 +33,7 @@ export interface ReportServer {
 /** Connections at once; each costs a TLS session and nothing else. */
 const MOST_CONNECTIONS = 128;
 const RELOAD_MS = 10_000;
+const IDLE_MS = 60_000;
 /** Room for the longest token and what a browser adds. */
 const MOST_HEADER_BYTES = 16 * 1024;
 
@@ -42,43 +41,32 @@ const MOST_HEADER_BYTES = 16 * 1024;
 export async function serveReport(options: ReportServerOptions): Promise<ReportServer> {
   const { files, log } = options;
   const pair = await readPair(files);
-  const server = createServer(
-    {
-      ...pair,
-      minVersion: 'TLSv1.2',
-      maxHeaderSize: MOST_HEADER_BYTES,
-      headersTimeout: 10_000,
-      requestTimeout: 10_000,
-      handshakeTimeout: 10_000,
-      keepAliveTimeout: 5000,
-    },
-    (request, response) => {
+  const server = new HttpsServer({
+    pair,
+    // Who does not read what was sent, or sends half a request, keeps no connection.
+    idleMs: IDLE_MS,
+    maxConnections: MOST_CONNECTIONS,
+    maxHeaderBytes: MOST_HEADER_BYTES,
+    listener: (request, response) => {
       answer(options, request, response).catch(() => send(options, response, { status: 500, text: FAILED }));
     },
-  );
-  server.maxConnections = MOST_CONNECTIONS;
-  // Who does not read what was sent keeps no connection.
-  server.setTimeout(60_000, (socket) => socket.destroy());
+  });
   const stop = watchPair({
     files,
     everyMs: RELOAD_MS,
     present: pair,
     onChange: (next) => {
-      server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
+      server.renew(next);
       log.info('certificate reloaded', { ends: expiry(next).toISOString() });
     },
     onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
   });
-  server.listen(options.port, options.host);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await server.listen(options.port, options.host);
   return {
     port,
     close: async () => {
       stop();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
+      await server.close();
     },
   };
 }

@@ -1,9 +1,6 @@
 /** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { HttpsServer } from '../host/https-server.ts';
 import { type CertificateFiles, expiry, readPair, watchPair } from '../host/serving-certificate.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -35,50 +32,36 @@ const MAX_BODY = 8 * 1024 * 1024;
 
 /** The API server waits for an answer three seconds, as the charts set it: nobody waits for what comes later. */
 const GRACE_MS = 6000;
+const IDLE_MS = 10_000;
 
 /** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
   const pair = await readPair(options.files);
-  const server = createServer(
-    { ...pair, minVersion: 'TLSv1.2', requestTimeout: 10_000 },
-    (request, response) => {
+  const server = new HttpsServer({
+    pair,
+    idleMs: IDLE_MS,
+    listener: (request, response) => {
       answer(options, request, response).catch(() => end(response, 500, 'the request failed'));
     },
-  );
+  });
   const { log } = options;
   const stop = watchPair({
     files: options.files,
     everyMs: options.reloadEveryMs ?? 10_000,
     present: pair,
     onChange: (next) => {
-      server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
+      server.renew(next);
       log.info('certificate reloaded', { ends: expiry(next).toISOString() });
     },
     onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
   });
-  const sockets = new Set<Duplex>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  server.listen(options.port, options.host);
-  await once(server, 'listening');
-  log.info('webhook listens', {
-    port: (server.address() as AddressInfo).port,
-    ends: expiry(pair).toISOString(),
-  });
+  const port = await server.listen(options.port, options.host);
+  log.info('webhook listens', { port, ends: expiry(pair).toISOString() });
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     close: async () => {
       stop();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      // Also who opened a connection and never said hello: nobody else ends those for minutes.
-      const timer = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, GRACE_MS);
-      await closed;
-      clearTimeout(timer);
+      await server.close(GRACE_MS);
     },
   };
 }

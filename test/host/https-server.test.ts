@@ -1,0 +1,34 @@
+/** HTTPS with a certificate that changes, in Node and in the runtime of the executable, whose own HTTPS server cannot. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('HttpsServer');
+const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
+const bun = new URL(`../../node_modules/@oven/bun-linux-${arch}/bin/bun`, import.meta.url).pathname;
+const scene = new URL('https-server-scene.ts', import.meta.url).pathname;
+const SEEN = `certificate: first
+a large body: 200 3000000
+after the change: second
+a connection from before: HTTP/1.1 200 OK
+who says nothing: ended
+half a request: ended
+of twenty at once are ended: 12
+asked before the end: 200 1
+closed: refused
+`;
+
+for (const [name, program] of [
+  ['Node', process.execPath],
+  ['the executable', bun],
+] as const)
+  if (!existsSync(program)) test.skip(name, 'Bun is not installed for this machine');
+  else
+    test(name, async () => {
+      const ran = await runProcess([program, scene], { deadlineMs: 55_000 });
+      assert.equal(ran.stdout, SEEN, ran.stderr);
+      assert.equal(ran.code, 0);
+    });
+
+test.run();
