@@ -74,6 +74,17 @@ export const PROFILE: TestObject = {
   spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, selector: {}, secrets: [{ name: 'good' }] },
 };
 
+/** It brings what it gives, and nothing has granted it anything. */
+export const BRINGING: TestObject = {
+  ...PROFILE,
+  metadata: { name: 'bringing' },
+  spec: {
+    namespaceSelector: { matchLabels: { profile: 'brings' } },
+    selector: {},
+    secrets: [{ name: 'copied', sources: [{ namespace: 'platform', name: 'robot' }] }],
+  },
+};
+
 export interface Row extends Case {
   readonly objects: readonly TestObject[];
   readonly labels?: Readonly<Record<string, string>>;
@@ -183,6 +194,16 @@ export const rows: readonly Row[] = [
     broken: 'injection',
     says: /ServiceAccount\/.*gives such pods Secret "good"/,
     advice: /Delete the pod/,
+  },
+  {
+    name: 'a copy that its profile does not bring',
+    reason: 'the tenant learns which profile, and what holds it back',
+    objects: [account([]), pod({ imagePullSecrets: [{ name: 'copied' }] }), event('Failed', 'unauthorized')],
+    labels: { profile: 'brings' },
+    what: 'web',
+    broken: 'secrets-there',
+    says: /"copied", .*does not exist; PullSecretProfile\/bringing is to bring it: NotGranted: nobody says yes/,
+    advice: /kubectl describe pullsecretprofile\/bringing/,
   },
   {
     name: 'a pod from before its profile',

@@ -9,7 +9,7 @@ import { installCrd } from '../control-plane/crds.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite, table } from '../support/suite.ts';
-import { account, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
+import { account, BRINGING, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
 
 const test = suite('pullwright doctor');
 const main = new URL('../../main.ts', import.meta.url).pathname;
@@ -30,6 +30,14 @@ else {
   await installCrd(plane.client, pullSecretProfileCrd());
   await plane.apply(MIRRORS);
   await plane.apply(PROFILE);
+  await plane.apply(BRINGING);
+  const ready = { type: 'Ready', status: 'False', reason: 'NotGranted', message: 'nobody says yes' };
+  await plane.client.request(
+    'PATCH',
+    '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/bringing/status',
+    { status: { conditions: [{ ...ready, lastTransitionTime: new Date(0).toISOString() }] } },
+    'application/merge-patch+json',
+  );
   const doctor = (what: string, namespace: string, ...more: readonly string[]): Promise<ProcessResult> =>
     runProcess([
       process.execPath,

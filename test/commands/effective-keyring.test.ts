@@ -135,7 +135,7 @@ test('the example of a repository holds, and fails without the profile', async (
 test('doctor says what was seen', async () => {
   write(true);
   const web = await run('doctor', 'deploy/web', '-n', 'shop');
-  assert.match(web.stdout, /ok +injection +a pod of this template lists 1 Secrets, 1 of them by profiles/);
+  assert.match(web.stdout, /ok +injection +a pod of this template lists 1 Secret, 1 of them by profiles/);
   const other = await run('doctor', 'sts/other', '-n', 'shop');
   assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);
 });

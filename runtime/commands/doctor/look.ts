@@ -6,8 +6,11 @@ import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/a
 import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
 import type { NodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
+import { recordOf } from '../../rules/record.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
 import { nodeNameOf } from '../explain/node-file.ts';
 import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
@@ -124,6 +127,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
         ? notInjectedInto(store, template, ownSecrets(spec))
         : lackingIn(store, world, template, namespace)),
     ],
+    givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, namespace, nodeOf(spec)),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     ...(complaint === undefined ? {} : { complaint }),
@@ -154,6 +158,36 @@ function lackingIn(
   const listed = secrets.map(({ name }) => name);
   const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
   return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** Profiles whose copies such pods are to have, listed already or not. */
+function giversOf(store: ObjectStore, pod: KubeObject, namespace: string): DoctorInput['givers'] {
+  const { labels = {}, annotations = {} } = podMetadataIn(pod);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed: [], account: undefined });
+  return planned.flatMap(({ name: secret, by }) => {
+    const [sort, name = ''] = by.split('/');
+    if (sort !== 'profile') return [];
+    const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+    if (profile === undefined || !brings(profile, secret)) return [];
+    const says = readyText(profile);
+    return [{ secret, by: `${PROFILE_KIND}/${name}`, ...(says === undefined ? {} : { says }) }];
+  });
+}
+
+/** A name without sources is listed for pods, and its Secret is somebody else's to make. */
+function brings({ spec }: KubeObject, secret: string): boolean {
+  const { secrets } = recordOf(spec);
+  return (Array.isArray(secrets) ? secrets : []).some((one) => {
+    const { name, sources } = recordOf(one);
+    return name === secret && Array.isArray(sources) && sources.length > 0;
+  });
+}
+
+function readyText({ status }: KubeObject): string | undefined {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  if (ready === undefined) return 'nothing has answered it yet; is the reconciler running?';
+  return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
 }
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */

@@ -108,9 +108,16 @@ function secretMissing(input: DoctorInput): Fault | undefined {
   const better = input.images.flatMap(({ elsewhere }) => elsewhere)[0];
   const message = `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist`;
   const about = missing.name;
-  if (better === undefined)
+  if (better !== undefined) return { about, message, ...fixAccount(input, missing.name, better) };
+  const giver = input.givers.find(({ secret }) => secret === missing.name);
+  if (giver === undefined)
     return { about, message, advice: `Create it, or bring it here by a PullSecretProfile` };
-  return { about, message, ...fixAccount(input, missing.name, better) };
+  const { by, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
+  return {
+    about: by,
+    message: `${message}; ${by} is to bring it: ${says}`,
+    advice: `Fix what the profile says, or ask who looks after it: kubectl describe ${by.toLowerCase()}`,
+  };
 }
 
 /** Another credential may do: then a Secret that is missing stands in nobody's way. */

@@ -36,6 +36,8 @@ export interface DoctorInput {
   readonly images: readonly DoctorImage[];
   /** Names that profiles and SidecarSets would give a pod like this one, and the pod does not have. */
   readonly notInjected: readonly { readonly secret: string; readonly by: string }[];
+  /** Profiles that give such pods a name and bring its Secret, each with what its `Ready` says unless it is True. */
+  readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];
   /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */
   readonly troubles: readonly {
     readonly object: string;

@@ -41,7 +41,7 @@ function injectionText({ images, isPod }: DoctorInput): string {
   if (names.size === 0) return `${who} lists no Secret, and no profile or SidecarSet gives it one`;
   const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
   const given = injected.size === 0 ? '' : `, ${injected.size} of them by profiles and SidecarSets`;
-  return `${who} lists ${names.size} Secrets${given}; nothing that they give is missing`;
+  return `${who} lists ${names.size} Secret${names.size === 1 ? '' : 's'}${given}; nothing that they give is missing`;
 }
 
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;
