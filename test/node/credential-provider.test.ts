@@ -10,6 +10,7 @@ import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine } from './machine/node.ts';
 import { IMAGE, ok, pushProduct } from './machine/product.ts';
+import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';
 import { offerSteps } from './provider-offer.ts';
 import { outageSteps } from './provider-outage.ts';
@@ -37,6 +38,19 @@ clusters:
         installer: { restartWindowSeconds: 0, report: true }
 `;
 
+/** As docs/uninstall.md lists it, and the file that the test gave the kubelet for our image. */
+const LEFT_ON_NODE = [
+  '+ d 700 0:0 /etc/crio/auth',
+  '+ d 700 0:0 /etc/crio/auth/in-use',
+  '+ d 755 0:0 /etc/kubernetes/credential-providers',
+  '+ d 755 0:0 /etc/systemd/system/kubelet.service.d',
+  '+ d 755 0:0 /usr/libexec/kubelet-image-credential-provider-plugins',
+  '- d 755 0:0 /etc/crio/auth',
+];
+/** Namespaces with what each has, what the test made there, and the kind of OpenShift, which is not ours. */
+const THEIRS =
+  /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ (default|app|other)$|Secret team-a (mirror|named)$)/;
+
 const missing = missingNode();
 if (missing === undefined && machineFolder() === undefined)
   process.exitCode = await runInside(import.meta.filename);
@@ -54,13 +68,14 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   const mirror = node.registry(MIRROR);
   node.image(MIRROR, 'acme/web', '1');
   const step = steps(test);
+  writeFileSync('/etc/containers/registries.conf.d/10-mirrors.conf', MIRRORS);
+  writeFileSync('/var/lib/kubelet/config.json', node.registry('registry.example.com').config());
+  const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
 
   step('installed as the page says: the node reports that the provider ran there', async () => {
-    writeFileSync('/etc/containers/registries.conf.d/10-mirrors.conf', MIRRORS);
     node.run('/usr/bin/systemctl', 'restart', 'crio.service');
     await node.ready();
     await pushProduct(node);
-    writeFileSync('/var/lib/kubelet/config.json', node.registry('registry.example.com').config());
     for (const name of ['team-a', 'team-b'])
       await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const name of ['app', 'other'])
@@ -127,6 +142,19 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
     await node.ready();
     assert.doesNotMatch(scene.kubeletCommand(), /image-credential-provider/);
   });
+
+  step(
+    'and nothing in the cluster: both are as they were, but for what people made and what is said to stay',
+    async () => {
+      await ok(node, 'pullwright uninstall --yes');
+      await node.ready();
+      assert.deepEqual(changes(files, nodeFiles(node)), LEFT_ON_NODE);
+      assert.deepEqual(
+        changes(objects, await clusterObjects(node)).filter((line) => !THEIRS.test(line)),
+        [],
+      );
+    },
+  );
 
   test.lastly('the machine stops', () => node.stop());
 }

@@ -17,6 +17,7 @@ import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
 import {
   grantImage,
+  IMAGE,
   ok,
   pullSecretOf,
   pushProduct,
@@ -229,6 +230,23 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
     await runs('killed');
     await inOrder();
   });
+
+  step(
+    'our image is gone from the registry: programs that end start again, and a rotation arrives',
+    async () => {
+      const hand = await rotated('imageless');
+      rmSync(node.registry('registry.example.com').repository('pullwright'), { recursive: true });
+      await assert.rejects(ok(node, `skopeo inspect docker://${IMAGE}`), /unknown/);
+      await ok(
+        node,
+        'kubectl -n pullwright-system delete pod --all; kubectl -n kube-system delete pod --all',
+      );
+      await hand();
+      await start('imageless');
+      await runs('imageless');
+      await inOrder();
+    },
+  );
 
   clockSteps(step, {
     node,

@@ -1,11 +1,12 @@
-/** Injection by the webhook on plain Kubernetes, with a certificate that no platform makes: none yet, then one's own. */
+/** Injection by the webhook on plain Kubernetes, with certificates that no platform makes: none, one's own, those of cert-manager. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { docBlocks } from '../support/doc-blocks.ts';
+import { docBlock, docBlocks } from '../support/doc-blocks.ts';
 import type { TestBody } from '../support/suite.ts';
+import { CertManager } from './machine/cert-manager.ts';
 import { type NodeMachine, podOf } from './machine/node.ts';
 import { IMAGE, ok, shell } from './machine/product.ts';
 
@@ -61,8 +62,17 @@ export function webhookSteps(
     const { body } = await plane.client.request('POST', path, pod('tried'));
     return JSON.stringify(body['spec'] ?? {}).includes(`"imagePullSecrets":[{"name":"${SECRET}"}]`);
   };
+  const said = async (): Promise<string> => {
+    const { stdout } = await shell(
+      node,
+      `kubectl get mutatingwebhookconfigurations -o yaml
+       kubectl -n pullwright-system get pods -o wide
+       tail -n 8 /var/log/pods/pullwright-system_pullwright-webhook*/*/*.log`,
+    );
+    return `${stdout}\n${node.logs()}`;
+  };
   const runs = async (name: string): Promise<void> => {
-    await within(async () => assert.ok(await wouldGet()));
+    await within(async () => assert.ok(await wouldGet(), await said()));
     await plane.apply(pod(name));
     await within(async () =>
       assert.match(JSON.stringify((await plane.get(pod(name)))?.['status'] ?? {}), /"running"/),
@@ -93,4 +103,26 @@ export function webhookSteps(
     await profileSays(/reason: Webhook$/m);
     await within(async () => void (await ok(node, 'pullwright status')));
   });
+
+  step(
+    'with an issuer of cert-manager: untrusted until that has written, then without a restart',
+    async () => {
+      const pods = async (): Promise<string> =>
+        ok(
+          node,
+          'kubectl -n pullwright-system get pods -l app.kubernetes.io/name=pullwright-webhook -o name',
+        );
+      const manager = new CertManager(plane);
+      await manager.install();
+      const before = await pods();
+      await apply('{ kind: cert-manager, issuer: { kind: ClusterIssuer, name: platform } }');
+      await profileSays(/reason: WebhookUntrusted/);
+      await attention(/Attention .*WebhookUntrusted/);
+      await ok(node, docBlock('docs/pull-secret-injection.md', 'Who changes the pod', 'sh'));
+      await manager.issue('pullwright-system', 'pullwright-webhook');
+      await runs('issued');
+      assert.equal(await pods(), before);
+      await within(async () => void (await ok(node, 'pullwright status')));
+    },
+  );
 }

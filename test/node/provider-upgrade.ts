@@ -25,12 +25,12 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
     scene.within(async () => {
       for (const flag of flags) assert.match(scene.kubeletCommand(), flag);
     });
-  const before = readFileSync(KUBEADM, 'utf8');
+  const [before, unit] = [readFileSync(KUBEADM, 'utf8'), readFileSync(UNIT, 'utf8')];
   /** What the kubelet is told about providers. */
   const written = (): string => node.run('/bin/sh', '-c', `cat ${PROVIDERS}/pullwright-*`);
 
   step('a new unit with other flags: the kubelet starts with them and with the provider', async () => {
-    await upgraded(UNIT, readFileSync(UNIT, 'utf8').replace('RestartSec=10', 'RestartSec=5'));
+    await upgraded(UNIT, unit.replace('RestartSec=10', 'RestartSec=5'));
     await upgraded(KUBEADM, before.replace('$KUBELET_CONFIG_ARGS ', '$KUBELET_CONFIG_ARGS --v=1 '));
     await runsWith(FLAGS, / --v=1 /);
     await scene.inState('True', 'InSync');
@@ -68,6 +68,7 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
       await upgraded(KUBEADM, before.replace(' $KUBELET_EXTRA_ARGS', ''));
       assert.doesNotMatch(scene.kubeletCommand(), /image-credential-provider/);
       await scene.inState('False', 'NoPlaceForFlags');
+      writeFileSync(UNIT, unit);
       await upgraded(KUBEADM, before);
       await scene.inState('True', 'InSync');
       assert.match(scene.kubeletCommand(), FLAGS);

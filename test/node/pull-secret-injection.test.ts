@@ -15,6 +15,7 @@ import { missingNode } from './machine/build.ts';
 import { machineFolder, runInside } from './machine/namespaces.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
 import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
+import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { steps } from './machine/steps.ts';
 
 const PAGE = 'docs/pull-secret-injection.md';
@@ -26,6 +27,10 @@ clusters:
   - name: prod
     systems: { pull-secret-injection: {} }
 `;
+
+/** Namespaces with what each has, Secrets that people or cert-manager made, and its kind. */
+const THEIRS =
+  /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ default$|Secret \S+ (quay-robot|pullwright-registry|pullwright-webhook-tls)$|(CustomResourceDefinition <none> certificates|APIService <none> v1).cert-manager.io$)/;
 
 const missing = missingNode();
 if (missing === undefined && machineFolder() === undefined)
@@ -41,6 +46,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   const node = await NodeMachine.start({ registries: { [HOST]: 'robot' } });
   const tenant = node.registry(HOST);
   const image = node.image(HOST, 'team/web', '1');
+  const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
   const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
     eventually(check, { withinMs: 120_000, everyMs: 250 });
@@ -63,6 +69,13 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     within(() => node.plane.apply(podOf(name, image, namespace)));
   const profileSays = (wanted: RegExp): Promise<void> =>
     within(async () => assert.match(await ok(node, 'kubectl get pullsecretprofile team-registry'), wanted));
+  /** What `doctor` says of a pod, and whether it finds something to do. */
+  const doctorSays = (namespace: string, name: string, code: 0 | 1, wanted: RegExp): Promise<void> =>
+    within(async () => {
+      const seen = await shell(node, `pullwright doctor pod/${name} -n ${namespace}`);
+      assert.match(seen.stdout, wanted);
+      assert.equal(seen.code, code, seen.stdout);
+    });
   const injects = (): Promise<void> =>
     within(async () => {
       const condition = `jsonpath={.status.conditions[?(@.type=="Injecting")].status}`;
@@ -95,6 +108,12 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     await injects();
     await start('team-a', 'early');
     await waits('team-a', 'early');
+    await doctorSays(
+      'team-a',
+      'early',
+      1,
+      /broken +secrets-there .*PullSecretProfile\/team-registry is to bring it: NotGranted: /,
+    );
   });
 
   step(
@@ -106,6 +125,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
       await runs('team-a', 'web');
       await profileSays(/1\/1 +True +Current/);
       await within(async () => void (await ok(node, 'pullwright status')));
+      await doctorSays('team-a', 'web', 0, /ok +injection +the pod lists 1 Secret;/);
     },
   );
 
@@ -118,6 +138,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     await runs('team-b', 'web');
     await start('other', 'web');
     await waits('other', 'web');
+    await doctorSays('other', 'web', 1, /broken +credential +no credential that is listed matches/);
     await profileSays(/2\/2 +True +Current/);
   });
 
@@ -149,6 +170,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
     await profileSays(/False/);
     await start('team-a', 'late');
     await waits('team-a', 'late');
+    await doctorSays('team-a', 'late', 1, /broken +secrets-there .*team-registry is to bring it: /);
     assert.match(await state('team-a', 'web'), /"running"/);
   });
 
@@ -163,6 +185,15 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   });
 
   webhookSteps(step, node, image);
+
+  step('and out again: node and cluster are as they were, but for what people made', async () => {
+    await ok(node, 'pullwright uninstall --yes');
+    assert.deepEqual(changes(files, nodeFiles(node)), []);
+    assert.deepEqual(
+      changes(objects, await clusterObjects(node)).filter((line) => !THEIRS.test(line)),
+      [],
+    );
+  });
 
   test.lastly('the machine stops', () => node.stop());
 }

@@ -82,6 +82,11 @@ export class TestRegistry {
     await gone;
   }
 
+  /** Folder of what it knows of the repositories below a name. */
+  repository(name: string): string {
+    return join(this.#folder, 'data/docker/registry/v2/repositories', name);
+  }
+
   log(): string {
     return readFileSync(join(this.#folder, 'log'), 'utf8');
   }
