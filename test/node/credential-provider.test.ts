@@ -47,7 +47,7 @@ const LEFT_ON_NODE = [
   '+ d 755 0:0 /usr/libexec/kubelet-image-credential-provider-plugins',
   '- d 755 0:0 /etc/crio/auth',
 ];
-/** Namespaces with what each has, what the test made there, and the kind of OpenShift, which is not ours. */
+/** Namespaces with what each has, and what the test made there. */
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ (default|app|other)$|Secret team-a (mirror|named)$)/;
 

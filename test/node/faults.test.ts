@@ -235,8 +235,10 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
     'our image is gone from the registry: programs that end start again, and a rotation arrives',
     async () => {
       const hand = await rotated('imageless');
-      rmSync(node.registry('registry.example.com').repository('pullwright'), { recursive: true });
-      await assert.rejects(ok(node, `skopeo inspect docker://${IMAGE}`), /unknown/);
+      const ours = node.registry('registry.example.com');
+      rmSync(ours.repository('pullwright'), { recursive: true });
+      const asked = `skopeo inspect --creds ${ours.user}:${ours.password} docker://${IMAGE}`;
+      await assert.rejects(ok(node, asked), /unknown/);
       await ok(
         node,
         'kubectl -n pullwright-system delete pod --all; kubectl -n kube-system delete pod --all',
