@@ -1,0 +1,43 @@
+/**
+ * What the sources take from Node is there in the runtime that the executable brings along. Tests run in Node, and what is missing in
+ * the other fails on a user's node alone.
+ */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runProcess } from '../support/process.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('what the executable has of Node');
+const root = new URL('../..', import.meta.url).pathname;
+const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
+const bun = join(root, `node_modules/@oven/bun-linux-${arch}/bin/bun`);
+const IMPORT = /^import \{([^}]*)\} from '(node:[a-z/_]+)';$/gm;
+
+/** `node:https createServer` to the files that import it. Types are gone before anything runs. */
+const imported = new Map<string, string[]>();
+for (const file of globSync('runtime/**/*.ts', { cwd: root }))
+  for (const [, names = '', from = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT))
+    for (const name of names.split(',').map((one) => one.trim().split(' as ', 1)[0] ?? ''))
+      if (name !== '' && !name.startsWith('type '))
+        imported.set(`${from} ${name}`, [...(imported.get(`${from} ${name}`) ?? []), file]);
+
+test('its HTTPS server cannot take another certificate: nothing but our own is used', () => {
+  assert.ok(imported.size > 50, `only ${imported.size} imports were found`);
+  assert.deepEqual(imported.get('node:https createServer') ?? [], []);
+});
+
+if (!existsSync(bun)) test.skip('every import', 'Bun is not installed for this machine');
+else
+  test('every import', async () => {
+    const program = `for (const one of ${JSON.stringify([...imported.keys()])}) {
+      const [from, name] = one.split(' ');
+      if ((await import(from))[name] === undefined) console.log(one);
+    }
+    console.log('looked');`;
+    const ran = await runProcess([bun, '-e', program]);
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.equal(ran.stdout, 'looked\n');
+  });
+
+test.run();
