@@ -27,7 +27,7 @@ export const reportPageField: z.ZodType<ReportPageSettings, ReportPageSettings> 
       return nanoseconds >= 5e9 && nanoseconds <= 3600e9;
     }, 'expected between "5s" and "1h"')
     .exactOptional()
-    .describe('It is made anew at most so often. Default: 60s'),
+    .describe('It is made again at most so often. Default: 60s'),
   fromNamespaces: z
     .array(dnsLabel())
     .min(1)

@@ -28,7 +28,7 @@ Without a filter: the static checks and every test file. With filters: the test 
                committed included (npm test -- --changed main)
   --help       this text
 
-PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files anew. A file that needs longer than
+PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer than
 120 s says so in a first line "// deadline: N s".
 
 Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.

@@ -73,7 +73,7 @@ const TABLE = {
       default: '60s',
       least: 5000,
       most: HOUR_MS,
-      help: 'with --report-port: the report is made anew at most so often',
+      help: 'with --report-port: the report is made again at most so often',
     }),
     ...LOG_FLAGS,
   },
