@@ -11,8 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../test/control-plane/users.ts';
 import { Authority } from '../test/control-plane/x509.ts';
-
-type Json = Readonly<Record<string, unknown>>;
+import { type Hostility, harm, type Json, send } from './hostile-answers.ts';
 
 const PULL_SECRET = {
   type: 'kubernetes.io/dockerconfigjson',
@@ -42,19 +41,6 @@ const SERVED: Readonly<
   ],
 };
 
-/** What the API server of one cluster may do to whoever asks it. */
-export const HOSTILITIES = [
-  'silence',
-  'one byte a second',
-  'an endless body',
-  'no JSON',
-  'objects of other kinds',
-  'a refusal',
-  'a broken connection',
-  'ten thousand changes a second',
-] as const;
-export type Hostility = (typeof HOSTILITIES)[number];
-
 export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
   clusters = 1;
@@ -72,6 +58,11 @@ export class HostedStub {
   readonly #authority: Authority;
   readonly #server: Server;
   readonly #applied = new Map<string, Json>();
+  /** Watches that are open, by the name of their cluster; that of the management cluster is empty. */
+  readonly #watches = new Map<string, Set<ServerResponse>>();
+  readonly #gone = new Set<string>();
+  /** Requests of each hosted cluster by its name. */
+  readonly asked: Map<string, number> = new Map();
   #version = 1000;
 
   constructor(authority: Authority, server: Server) {
@@ -106,7 +97,33 @@ export class HostedStub {
   forget(): void {
     this.#applied.clear();
     this.mergedAt.clear();
+    this.asked.clear();
     [this.hostileRequests, this.changes] = [0, 0];
+  }
+
+  /** Watches of a cluster that somebody holds open. */
+  watches(cluster: string): number {
+    return this.#watches.get(cluster)?.size ?? 0;
+  }
+
+  /** Ends every connection of a cluster at once, as its API server does that restarts. */
+  restart(cluster: string): void {
+    for (const response of this.#watches.get(cluster) ?? []) response.destroy();
+  }
+
+  /** Takes a hosted cluster away, with what was applied to it, or brings it back. */
+  show(cluster: string, is: 'there' | 'gone'): void {
+    if (is === 'gone') {
+      this.#gone.add(cluster);
+      for (const path of this.#applied.keys())
+        if (path.startsWith(`/${cluster}/`)) this.#applied.delete(path);
+      this.mergedAt.delete(cluster);
+    } else this.#gone.delete(cluster);
+    this.#version += 1;
+    const object = controlPlane(Number(cluster.replace('hosted-', '')), this.#version);
+    const event = JSON.stringify({ type: is === 'gone' ? 'DELETED' : 'ADDED', object });
+    for (const response of this.#watches.get('') ?? [])
+      if (response.req.url?.includes('/hostedcontrolplanes?') === true) response.write(`${event}\n`);
   }
 
   async stop(): Promise<void> {
@@ -126,6 +143,8 @@ export class HostedStub {
     this.requests += 1;
     const url = new URL(request.url ?? '/', 'https://stub');
     const path = url.pathname;
+    const cluster = /^\/(hosted-\d+)\//.exec(path)?.[1] ?? '';
+    this.asked.set(cluster, (this.asked.get(cluster) ?? 0) + 1);
     if (this.hostility !== undefined && path.startsWith('/hosted-0/')) {
       this.hostileRequests += 1;
       const isWatch = url.searchParams.has('watch') && url.search.includes('additional-pull-secret');
@@ -134,6 +153,9 @@ export class HostedStub {
     }
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) {
+      const open = this.#watches.get(cluster) ?? new Set();
+      this.#watches.set(cluster, open.add(response));
+      response.once('close', () => open.delete(response));
       response.writeHead(200).flushHeaders();
       return;
     }
@@ -170,15 +192,9 @@ export class HostedStub {
 
   #listed(path: string, plural: string): readonly Json[] {
     if (plural === 'hostedcontrolplanes')
-      return Array.from({ length: this.clusters }, (_, index) => ({
-        metadata: {
-          name: `hosted-${index}`,
-          namespace: `clusters-hosted-${index}`,
-          resourceVersion: '1',
-          uid: `u${index}`,
-          annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
-        },
-      }));
+      return Array.from({ length: this.clusters }, (_, index) => index)
+        .filter((index) => !this.#gone.has(`hosted-${index}`))
+        .map((index) => controlPlane(index, 1));
     if (plural !== 'secrets') return [];
     // One namespace, or all of them at once.
     const only = /^\/api\/v1\/namespaces\/([^/]+)\/secrets$/.exec(path)?.[1];
@@ -232,37 +248,22 @@ export class HostedStub {
   }
 }
 
+function controlPlane(index: number, version: number): Json {
+  return {
+    apiVersion: 'hypershift.openshift.io/v1beta1',
+    kind: 'HostedControlPlane',
+    metadata: {
+      name: `hosted-${index}`,
+      namespace: `clusters-hosted-${index}`,
+      resourceVersion: String(version),
+      uid: `u${index}`,
+      annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
+    },
+  };
+}
+
 async function bodyOf(request: IncomingMessage): Promise<Json> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return JSON.parse(Buffer.concat(chunks).toString()) as Json;
-}
-
-function send(response: ServerResponse, status: number, body: Json): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
-}
-
-/** Answers as nobody should. */
-function harm(response: ServerResponse, how: Exclude<Hostility, 'ten thousand changes a second'>): void {
-  const json = { 'content-type': 'application/json' };
-  if (how === 'a broken connection') response.destroy();
-  else if (how === 'a refusal') send(response, 403, { kind: 'Status', reason: 'Forbidden' });
-  else if (how === 'no JSON') response.writeHead(200, json).end('<html>'.repeat(1000));
-  else if (how === 'objects of other kinds')
-    send(response, 200, {
-      kind: 'PodList',
-      metadata: [],
-      items: [1, null, { metadata: 'x' }],
-      resources: 'x',
-    });
-  else if (how === 'one byte a second' || how === 'an endless body') {
-    response.writeHead(200, json);
-    response.write('{"items":["');
-    const [bytes, everyMs] = how === 'an endless body' ? [1 << 20, 5] : [1, 1000];
-    const timer = setInterval(() => {
-      if (!response.writableNeedDrain) response.write('x'.repeat(bytes));
-    }, everyMs);
-    response.once('close', () => clearInterval(timer));
-  }
 }

@@ -6,7 +6,8 @@
 import { eventually } from '../test/control-plane/eventually.ts';
 import { processorMs } from '../test/hostile/heavy-secrets.ts';
 import { NODE, ReconcilerProcess } from '../test/reconcile/process.ts';
-import { HOSTILITIES, HostedStub, type Hostility } from './hosted-stub.ts';
+import { HostedStub } from './hosted-stub.ts';
+import { HOSTILITIES, type Hostility } from './hostile-answers.ts';
 import { ms, percentile, printTable, ratio } from './measure.ts';
 
 const CLUSTERS = Number(process.env['PULLWRIGHT_CLUSTERS'] ?? 200);

@@ -9,11 +9,16 @@ const LINK = /(\]\()(?![a-z]+:)([^)#\s]*)((?:#[^)\s]*)?\))/g;
 export function stage(root: string, to: string): void {
   rmSync(to, { recursive: true, force: true });
   const folders = new Set(['docs/decisions']);
-  for (const page of globSync('docs/**/*.md', { cwd: root })) {
+  const pages = new Set(globSync('docs/**/*.md', { cwd: root }));
+  // A set goes on with what is added to it: pages that lie elsewhere and are led to, such as SECURITY.md.
+  for (const page of pages) {
     const text = outsideCode(readFileSync(join(root, page), 'utf8'), (prose) =>
       prose.replace(LINK, (_, before: string, target: string, after: string) => {
-        const path = target === '' ? page : normalize(join(dirname(page), target));
+        const led = target === '' ? page : normalize(join(dirname(page), target));
+        // The front page of the repository; that of the site is another.
+        const path = led === 'README.md' ? 'docs/README.md' : led;
         if (isFolder(join(root, path))) folders.add(path);
+        else if (path.endsWith('.md')) pages.add(path);
         return `${before}${target === '' ? '' : linkTo(root, page, path)}${after}`;
       }),
     );

@@ -142,7 +142,11 @@ else {
     assert.equal(refused?.link, 'registry');
     assert.equal(refused.pods, 1, JSON.stringify(causes));
     const failing = causes.filter(({ pods }) => pods > 0);
-    assert.equal(failing.length, 6, JSON.stringify(failing));
+    assert.equal(failing.length, 7, JSON.stringify(failing));
+    assert.ok(
+      failing.some(({ cause }) => cause.endsWith(': PullSecretProfile/bringing')),
+      JSON.stringify(failing),
+    );
     // The cases of a template alone, each in a namespace of its own: one cause, as the ServiceAccount has the same name everywhere.
     const lists = causes.find(
       ({ cause }) => cause === 'no credential that is listed matches: images of quay.io',

@@ -4,7 +4,8 @@
  * than beside a good one. Work is counted here; `bench/tenants.bench.ts` measures time.
  */
 import assert from 'node:assert/strict';
-import { HOSTILITIES, HostedStub } from '../../bench/hosted-stub.ts';
+import { HostedStub } from '../../bench/hosted-stub.ts';
+import { HOSTILITIES } from '../../bench/hostile-answers.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { suite } from '../support/suite.ts';
@@ -19,16 +20,20 @@ interface Seen {
   readonly requests: number;
 }
 
-async function look(): Promise<Seen> {
+function started(): ReconcilerProcess {
   stub.forget();
   stub.requests = 0;
-  const reconciler = new ReconcilerProcess(NODE, [
+  return new ReconcilerProcess(NODE, [
     `--kubeconfig=${stub.kubeconfig}`,
     '--discover',
     '--allow-address=127.0.0.0/8',
     `--config=${stub.config}`,
     '--health-port=0',
   ]);
+}
+
+async function look(): Promise<Seen> {
+  const reconciler = started();
   try {
     const allHaveTheirs = (): void => {
       const missing = Array.from({ length: CLUSTERS }, (_, at) => `hosted-${at}`)
@@ -58,6 +63,56 @@ for (const hostility of HOSTILITIES)
     assert.ok(requests <= quiet.requests * 1.25, `${requests} requests, ${quiet.requests} without it`);
     if (hostility === 'ten thousand changes a second') assert.ok(stub.changes > 0, 'no change was ever read');
   });
+
+test('one restarts, goes, and comes back: the others are asked nothing, and no watch of theirs ends', async () => {
+  stub.hostility = undefined;
+  const reconciler = started();
+  const names = Array.from({ length: CLUSTERS }, (_, at) => `hosted-${at}`);
+  const [one = '', ...others] = names;
+  const counts = (): readonly (readonly number[])[] =>
+    others.map((name) => [stub.asked.get(name) ?? 0, stub.watches(name)]);
+  try {
+    // At rest: each holds its watches and its secret, and all watches of one are those of another.
+    await eventually(
+      () => {
+        assert.equal(stub.mergedAt.size, CLUSTERS, reconciler.log.slice(-1500));
+        const [first = 0] = names.map((name) => stub.watches(name));
+        assert.deepEqual(
+          names.map((name) => stub.watches(name)),
+          names.map(() => first),
+        );
+        assert.ok(first > 2, `${first} watches`);
+      },
+      { withinMs: 120_000 },
+    );
+    let last = '';
+    await eventually(
+      () => {
+        const [seen, now] = [last, JSON.stringify(counts())];
+        last = now;
+        assert.equal(now, seen);
+      },
+      { withinMs: 120_000, everyMs: 1000 },
+    );
+    const [before, held] = [counts(), stub.watches(one)];
+    stub.restart(one);
+    await eventually(() => assert.equal(stub.watches(one), held, reconciler.log.slice(-1500)), {
+      withinMs: 120_000,
+    });
+    stub.show(one, 'gone');
+    await eventually(() => assert.equal(stub.watches(one), 0, reconciler.log.slice(-1500)), {
+      withinMs: 120_000,
+    });
+    stub.show(one, 'there');
+    await eventually(() => assert.ok(stub.mergedAt.has(one), reconciler.log.slice(-1500)), {
+      withinMs: 120_000,
+    });
+    assert.deepEqual(counts(), before);
+    assert.equal(reconciler.running, true);
+  } finally {
+    await reconciler.stop('SIGKILL');
+  }
+});
 
 test.lastly('the clusters stop', () => stub.stop());
 test.run();
