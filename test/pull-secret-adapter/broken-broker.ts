@@ -43,6 +43,7 @@ class Scene {
   readonly api: HyperfleetDouble;
   readonly cluster: JobCluster;
   readonly broker: Broker;
+  readonly lines: Line[] = [];
 
   constructor(api: HyperfleetDouble, cluster: JobCluster, broker: Broker) {
     this.api = api;
@@ -71,6 +72,7 @@ class Scene {
 
   async #run(command: readonly string[]): Promise<Program> {
     const line = await openLine(this.broker.address);
+    this.lines.push(line);
     const { flags, env } = this.broker.at(line.host);
     const port = await freePort();
     const [file = '', ...rest] = NODE;
@@ -189,10 +191,9 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
   });
 
   test.lastly('everything stops, and nothing was printed that is secret', async () => {
-    for (const { child, line } of [adapter, sentinel]) {
-      child.kill('SIGKILL');
-      line.close();
-    }
+    for (const { child } of [adapter, sentinel]) child.kill('SIGKILL');
+    // Also those of processes that have ended, which hang until now.
+    for (const line of scene.lines) line.close();
     assert.equal(findPlanted(adapter.output + sentinel.output), undefined);
     assert.deepEqual([scene.api.violations, scene.api.refused], [[], []]);
     await scene.api.close();

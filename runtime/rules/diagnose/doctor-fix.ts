@@ -70,17 +70,19 @@ export function fixProvider(
 function providerAccess(namespace: string, account: string): readonly KubeObject[] {
   const name = 'credential-provider-secret-access';
   const group = 'rbac.authorization.k8s.io';
+  // So that the way out finds what was applied of these.
+  const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
   return [
     {
       apiVersion: `${group}/v1`,
       kind: 'Role',
-      metadata: { name, namespace },
+      metadata: { name, namespace, labels },
       rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }],
     },
     {
       apiVersion: `${group}/v1`,
       kind: 'RoleBinding',
-      metadata: { name: `${name}-${account}`.slice(0, 253), namespace },
+      metadata: { name: `${name}-${account}`.slice(0, 253), namespace, labels },
       roleRef: { apiGroup: group, kind: 'Role', name },
       subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
     },
