@@ -58,7 +58,8 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
     metadata: { name: 'openshift-user-critical' },
     value: 1_000_000,
   });
-  await plane.apply(NODE_REF);
+  // A kubelet says what it runs on; without it a node is none that a selector of Linux nodes finds.
+  await plane.apply({ ...NODE_REF, metadata: { name: 'node-a', labels: { 'kubernetes.io/os': 'linux' } } });
   await plane.client.request(
     'PATCH',
     '/api/v1/nodes/node-a/status',
