@@ -152,14 +152,15 @@ export class HostedStub {
       if (isWatch) return this.#storm(response);
     }
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
-    if (url.searchParams.has('watch')) {
-      const open = this.#watches.get(cluster) ?? new Set();
-      this.#watches.set(cluster, open.add(response));
-      response.once('close', () => open.delete(response));
-      response.writeHead(200).flushHeaders();
-      return;
-    }
+    if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
+  }
+
+  #watch(cluster: string, response: ServerResponse): void {
+    const open = this.#watches.get(cluster) ?? new Set();
+    this.#watches.set(cluster, open.add(response));
+    response.once('close', () => open.delete(response));
+    response.writeHead(200).flushHeaders();
   }
 
   #read(path: string, isCollection: boolean, response: ServerResponse): void {

@@ -17,10 +17,18 @@ const IMPORT = /^import \{([^}]*)\} from '(node:[a-z/_]+)';$/gm;
 /** `node:https createServer` to the files that import it. Types are gone before anything runs. */
 const imported = new Map<string, string[]>();
 for (const file of globSync('runtime/**/*.ts', { cwd: root }))
-  for (const [, names = '', from = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT))
-    for (const name of names.split(',').map((one) => one.trim().split(' as ', 1)[0] ?? ''))
-      if (name !== '' && !name.startsWith('type '))
-        imported.set(`${from} ${name}`, [...(imported.get(`${from} ${name}`) ?? []), file]);
+  for (const one of importsOf(readFileSync(join(root, file), 'utf8')))
+    imported.set(one, [...(imported.get(one) ?? []), file]);
+
+function importsOf(text: string): readonly string[] {
+  return [...text.matchAll(IMPORT)].flatMap(([, names = '', from = '']) =>
+    names
+      .split(',')
+      .map((name) => name.trim().split(' as ', 1)[0] ?? '')
+      .filter((name) => name !== '' && !name.startsWith('type '))
+      .map((name) => `${from} ${name}`),
+  );
+}
 
 test('its HTTPS server cannot take another certificate: nothing but our own is used', () => {
   assert.ok(imported.size > 50, `only ${imported.size} imports were found`);

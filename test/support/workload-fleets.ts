@@ -103,7 +103,15 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
     {
       name: 'a',
       systems: {
-        'global-pull-secret': { agent: { watch: false, restart: 'never', report: false } },
+        'global-pull-secret': {
+          agent: { watch: false, restart: 'never', report: false },
+          provider: {
+            nodes: {
+              matchLabels: { own: 'file' },
+              matchExpressions: [{ key: 'pool', operator: 'In', values: ['in-place'] }],
+            },
+          },
+        },
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'manual', caBundle: 'YQ==' } },
         'credential-provider': { installer: { uninstall: true } },
         'pull-secret-adapter': {
