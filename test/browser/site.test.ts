@@ -63,7 +63,7 @@ inBrowsers(test, (browser, title) => {
 
   test(title('the switch leads to an older version'), async () => {
     const page = await browser.page();
-    await page.goto(`${home}cli.html`);
+    await page.goto(`${home}reference/cli.html`);
     const options = page.locator('.VPNavBar .versions option');
     await options.nth(1).waitFor({ state: 'attached' });
     assert.deepEqual(await options.allInnerTexts(), [`${VERSION} (latest)`, '0.0.9']);
