@@ -100,3 +100,26 @@ function subjectRef(subject: Subject): { kind: string; name: string; namespace: 
 }
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
+
+/** What says from where the nodes of OpenShift pull, beside the mirror sets of today. */
+export const NODE_MIRROR_READS: readonly PolicyRule[] = [
+  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['images'],
+    resourceNames: ['cluster'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['config.openshift.io'],
+    resources: ['clusterversions'],
+    resourceNames: ['version'],
+    verbs: ['get'],
+  },
+  {
+    apiGroups: ['machineconfiguration.openshift.io'],
+    resources: ['machineconfigs'],
+    resourceNames: ['99-worker-generated-registries'],
+    verbs: ['get'],
+  },
+];

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { REPORT_GROUP, REPORT_RESOURCES } from '../../runtime/rules/report-page/reviews.ts';
 import type { Ingress } from './network.ts';
-import { clusterRole, labels, type PolicyRule, service } from './objects.ts';
+import { clusterRole, labels, NODE_MIRROR_READS, type PolicyRule, service } from './objects.ts';
 import { grant } from './reconciler-grant.ts';
 import type { ClusterContext } from './system.ts';
 
@@ -76,25 +76,7 @@ const RULES: readonly PolicyRule[] = [
     resources: ['criocredentialproviderconfigs'],
     verbs: ['get', 'list'],
   },
-  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: LIST },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['images'],
-    resourceNames: ['cluster'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['clusterversions'],
-    resourceNames: ['version'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['machineconfiguration.openshift.io'],
-    resources: ['machineconfigs'],
-    resourceNames: ['99-worker-generated-registries'],
-    verbs: ['get'],
-  },
+  ...NODE_MIRROR_READS,
 ];
 
 const REASONS = {

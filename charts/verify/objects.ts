@@ -11,6 +11,7 @@ import {
   kubernetesObject,
   labels,
   type NetworkSettings,
+  NODE_MIRROR_READS,
   networkPolicy,
   type PodSpec,
   type PolicyRule,
@@ -193,25 +194,7 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
     resourceNames: ['cluster'],
     verbs: ['get'],
   },
-  { apiGroups: ['operator.openshift.io'], resources: ['imagecontentsourcepolicies'], verbs: ['list'] },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['images'],
-    resourceNames: ['cluster'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['config.openshift.io'],
-    resources: ['clusterversions'],
-    resourceNames: ['version'],
-    verbs: ['get'],
-  },
-  {
-    apiGroups: ['machineconfiguration.openshift.io'],
-    resources: ['machineconfigs'],
-    resourceNames: ['99-worker-generated-registries'],
-    verbs: ['get'],
-  },
+  ...NODE_MIRROR_READS,
 ];
 
 /** What pods pull, with which Secrets, and telling those who own them. */

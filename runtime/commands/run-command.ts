@@ -17,15 +17,16 @@ export async function runCommand(
   try {
     return await command.run(args, io);
   } catch (error) {
-    return reportFailure(error, command, io);
+    return await reportFailure(error, command, io);
   }
 }
 
-function reportFailure(error: unknown, command: Command, io: CommandIo): ExitCode {
+async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
   if (isBrokenPipe(error)) return 0;
   io.stderr.write(`${deniedAccess(error) ?? describeError(error)}\n`);
   if (!(error instanceof UsageError)) return 1;
-  io.stderr.write(`Run "pullwright ${command.name} --help" for usage\n`);
+  const { program = `pullwright ${command.name}` } = await command.spec();
+  io.stderr.write(`Run "${program} --help" for usage\n`);
   return 2;
 }
 

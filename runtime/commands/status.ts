@@ -104,7 +104,9 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
         return { rows: [], problems: [describeError(error)] };
       throw error;
     });
-    print(rows, { ...values, redraw: values.watch && io.stdout.isTTY === true }, io);
+    // That nothing is managed is known only of what could be read.
+    const isKnown = rows.length > 0 || problems.length === 0;
+    print(rows, { ...values, isKnown, redraw: values.watch && io.stdout.isTTY === true }, io);
     for (const problem of problems) io.stderr.write(`${problem}\n`);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
     if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
@@ -148,12 +150,14 @@ const MANY = 20;
 interface Printing {
   readonly output: 'text' | 'wide' | 'name' | 'json' | 'yaml';
   readonly all: boolean;
+  readonly isKnown: boolean;
   /** On a terminal a new table replaces the old one; elsewhere it follows. */
   readonly redraw: boolean;
 }
 
-function print(rows: readonly StatusRow[], { output, all, redraw }: Printing, io: CommandIo): void {
+function print(rows: readonly StatusRow[], { output, all, isKnown, redraw }: Printing, io: CommandIo): void {
   if (redraw) io.stdout.write(control('\u001b[H\u001b[2J'));
+  if (!isKnown && (output === 'text' || output === 'wide')) return;
   const shown = all ? rows : foldReady(rows, MANY);
   const forms: Readonly<Record<typeof output, () => string>> = {
     json: () => `${JSON.stringify(rows, null, 2)}\n`,

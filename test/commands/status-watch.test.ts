@@ -120,6 +120,8 @@ test('a file that breaks while it is watched is named, and read again once it is
   await eventually(() => assert.match(said(), /FirstReason/), LONG);
   writeFileSync(join(dir, 'status.json'), '{ "apiVersion": ');
   await eventually(() => assert.match(said(), /status\.json:1: /), LONG);
+  // What could not be read may well be managed.
+  assert.doesNotMatch(said(), /Nothing here is managed/);
   write(dir, 'SecondReason');
   await eventually(() => assert.match(said(), /SecondReason/), LONG);
   child.kill('SIGTERM');

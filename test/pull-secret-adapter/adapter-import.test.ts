@@ -264,6 +264,7 @@ test('a file that cannot be read, and nothing at all, are said without what they
   }
   const nothing = await pullwright(['adapter', 'import'], { env: {} });
   assert.equal(nothing.code, 2);
+  assert.match(nothing.stderr, /Run "pullwright adapter import --help" for usage\n$/);
 });
 
 test.lastly('the work folder is removed', () => rmSync(folder, { recursive: true, force: true }));
