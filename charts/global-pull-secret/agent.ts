@@ -166,7 +166,7 @@ function agentContainer(options: AgentOptions, secrets: readonly string[]): Cont
     securityContext: securityContext(options),
     terminationMessagePolicy: 'FallbackToLogsOnError',
     // Measured with watch, turns and metrics: 67 MiB, of which 44 are pages of the executable.
-    resources: options.resources ?? { requests: { memory: '70Mi', cpu: '5m' } },
+    resources: options.resources ?? { requests: { memory: '80Mi', cpu: '5m' } },
     // There is no liveness probe: who else holds the port must not end the agent, which ends by itself when its loop hangs.
     readinessProbe: {
       httpGet: { path: '/readyz', port, host: '127.0.0.1' },

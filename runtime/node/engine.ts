@@ -71,7 +71,7 @@ export class NodeEngine {
 
   /** Takes steps until there is nothing to do now. Never throws for what the node does; stops early when `signal` says so. */
   async pass(signal: AbortSignal): Promise<Rest> {
-    const { task, report } = this.#options;
+    const { task, report, slots } = this.#options;
     try {
       if (giveToRoot(task.file)) report({ event: 'given-to-root', file: task.file });
     } catch (error) {
@@ -85,7 +85,6 @@ export class NodeEngine {
       const { step } = decision;
       if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
       if (signal.aborted) return { state: stateOf(step, look) };
-      const { slots } = this.#options;
       if (step.do === 'restart' && slots?.granted(signal) === false)
         return this.#rest({ do: 'wait', ms: NOT_YET_MS, reason: slots.waits }, decision, look);
       const failure = await this.#take(step, decision, look, signal);
@@ -119,7 +118,7 @@ export class NodeEngine {
 
   /** Takes one step. Gives a rest when the journal could not be stored, or the step was told to stop. */
   async #take(step: Acting, decision: Decision, look: Look, signal: AbortSignal): Promise<Rest | undefined> {
-    const { clock, policy } = this.#options;
+    const { clock, policy, slots } = this.#options;
     const state = stateOf(step, look);
     try {
       this.#begin(step, decision, look);
@@ -127,8 +126,11 @@ export class NodeEngine {
       return this.#troubled(asProblem(error));
     }
     this.#options.publish(state);
+    // Asked for beside the write, so that where nobody else waits the restart follows at once.
+    if (step.do === 'write' && this.#journal.change?.restart === true) slots?.granted(signal);
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
+    if (step.do === 'write' && !ended.ok) await slots?.done();
     const journal = after(this.#journal, ended, clock.now(), policy);
     try {
       this.#store(journal, this.#ledger);
@@ -206,12 +208,12 @@ export class NodeEngine {
   }
 
   async #restart(step: Step & { do: 'restart' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
-    const { task, systemd, report, slots } = this.#options;
-    const started = this.#options.clock.monotonic();
+    const { task, systemd, report, slots, clock } = this.#options;
+    const started = clock.monotonic();
     report({ event: 'restarting', unit: task.unit, attempt: step.attempt });
     const end = await attemptRestart(systemd, { ...this.#restartOptions(), before: step.invocation }, signal);
     if (end.ok) await slots?.done();
-    const ms = Math.round(this.#options.clock.monotonic() - started);
+    const ms = Math.round(clock.monotonic() - started);
     return this.#judged('restart', end, { attempt: step.attempt, ms });
   }
 
@@ -287,9 +289,7 @@ const NOT_YET_MS = 1000;
 
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
 
-function same(a: unknown, b: unknown): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
-}
+const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 function asProblem(error: unknown): PullwrightError {
   return error instanceof PullwrightError

@@ -1,5 +1,5 @@
 /**
- * The agent's clock off by a day, and an hour without an API server by that clock. Kubelet and CRI-O ask
+ * The agent's clock a day ahead, an hour without an API server by that clock, and the clock set back. Kubelet and CRI-O ask
  * the kernel for the time; the agent, as a program of glibc, takes it from a library that is loaded before.
  */
 import assert from 'node:assert/strict';
@@ -79,4 +79,10 @@ export function clockSteps(step: (name: string, body: TestBody) => void, scene: 
       await inOrder();
     },
   );
+
+  // Its journal has restarts of a day ahead now, which must not count against those of this hour.
+  step("the agent's clock is set back by a day: a rotation arrives all the same", async () => {
+    offset('+1h');
+    await arrives('back');
+  });
 }

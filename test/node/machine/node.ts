@@ -123,6 +123,8 @@ export class NodeMachine {
 
   /** Waits until the API server says that the node is Ready, by what the kubelet said at `since` or later. */
   async ready(since = 0, name: string = NODE_NAME): Promise<void> {
+    // The API server keeps whole seconds, and a kubelet says it once in five minutes unless something changes.
+    const second = Math.floor(since / 1000) * 1000;
     try {
       await eventually(
         async () => {
@@ -133,7 +135,7 @@ export class NodeMachine {
           });
           const { conditions = [] } = (node?.['status'] ?? {}) as { conditions?: readonly Condition[] };
           const { status, lastHeartbeatTime = '' } = conditions.find(({ type }) => type === 'Ready') ?? {};
-          if (status !== 'True' || (since > 0 && !(Date.parse(lastHeartbeatTime) >= since)))
+          if (status !== 'True' || (since > 0 && !(Date.parse(lastHeartbeatTime) >= second)))
             throw new Error('the node is not Ready');
         },
         { withinMs: 120_000, everyMs: 200 },

@@ -1,0 +1,151 @@
+/** When the engine asks for its turn: beside the write, where a restart follows; given back when there was no write. */
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { agentTask } from '../../runtime/global-pull-secret/agent/task.ts';
+import type { Systemd } from '../../runtime/host/systemd.ts';
+import { NodeEngine, type Rest } from '../../runtime/node/engine.ts';
+import type { Slots } from '../../runtime/node/restart-semaphore.ts';
+import { StateFolder } from '../../runtime/node/state-folder.ts';
+import { suite } from '../support/suite.ts';
+
+const test = suite('turns of the engine');
+const root = mkdtempSync(join(tmpdir(), 'pullwright-turns-'));
+const WANTED = '{"auths":{"quay.example.com":{"auth":"YTpi"}}}';
+
+interface Run {
+  readonly rest: Rest;
+  readonly calls: readonly string[];
+  readonly slots: CountedSlots;
+}
+
+/** Says when it was asked, and what the file held then. */
+class CountedSlots implements Slots {
+  readonly waits = 'Spread';
+  readonly #calls: string[];
+  readonly #file: string;
+  readonly #grants: boolean;
+  held = false;
+
+  constructor(calls: string[], file: string, grants: boolean) {
+    this.#calls = calls;
+    this.#file = file;
+    this.#grants = grants;
+  }
+
+  granted(): boolean {
+    if (!this.held) this.#calls.push(`asked, ${content(this.#file) === WANTED ? 'new' : 'old'} file`);
+    this.held = true;
+    return this.#grants;
+  }
+
+  done(): Promise<void> {
+    if (this.held) this.#calls.push('given back');
+    this.held = false;
+    return Promise.resolve();
+  }
+}
+
+function content(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+async function run(
+  options: { readonly restart?: 'never'; readonly grants?: boolean; readonly lost?: boolean } = {},
+): Promise<Run> {
+  const folder = mkdtempSync(join(root, 'node-'));
+  const state = join(folder, '.pullwright');
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(folder, 'original.json'), WANTED);
+  const kubelet = join(folder, 'kubelet');
+  mkdirSync(kubelet);
+  const file = join(kubelet, 'config.json');
+  const calls: string[] = [];
+  const slots = new CountedSlots(calls, file, options.grants ?? true);
+  const engine = new NodeEngine({
+    task: agentTask({
+      monotonic: () => 0,
+      globalFile: join(folder, 'none'),
+      originalFile: join(folder, 'original.json'),
+      file,
+      unit: 'kubelet.service',
+      foreign: 'keep',
+    }),
+    folder: new StateFolder(state),
+    systemd: unit(calls),
+    policy: { restart: options.restart ?? 'on-change', delayMs: () => 0 },
+    clock: {
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: (_, signal) => Promise.resolve(signal?.aborted !== true),
+    },
+    settleMs: 0,
+    slots,
+    report: ({ event }) => calls.push(event),
+    publish: () => {
+      if (options.lost === true) rmSync(kubelet, { recursive: true });
+    },
+  });
+  return { rest: await engine.pass(new AbortController().signal), calls, slots };
+}
+
+function unit(calls: string[]): Systemd {
+  let starts = 0;
+  return {
+    state: () =>
+      Promise.resolve({
+        active: 'active',
+        sub: 'running',
+        load: 'loaded',
+        invocation: `invocation-${starts}`,
+        busy: false,
+      }),
+    restart: () => {
+      starts += 1;
+      calls.push('unit restarts');
+      return Promise.resolve({ result: 'done' });
+    },
+    resetFailed: () => Promise.resolve(),
+  };
+}
+
+test('the turn is asked for before the file is written, and given back after the restart', async () => {
+  const { rest, calls } = await run();
+  assert.equal(rest.state.reason, 'InSync');
+  assert.deepEqual(calls, [
+    'asked, old file',
+    'written',
+    'restarting',
+    'unit restarts',
+    'given back',
+    'restarted',
+  ]);
+});
+
+test('a turn that has not come keeps the file from nobody', async () => {
+  const { rest, calls, slots } = await run({ grants: false });
+  assert.equal(rest.state.reason, 'Spread');
+  assert.deepEqual(calls, ['asked, old file', 'written']);
+  assert.ok(slots.held);
+});
+
+test('no turn is asked for where nothing is restarted', async () => {
+  const { rest, calls } = await run({ restart: 'never' });
+  assert.equal(rest.state.reason, 'InSync');
+  assert.deepEqual(calls, ['written']);
+});
+
+test('a write that fails gives the turn back', async () => {
+  const { rest, calls, slots } = await run({ lost: true });
+  assert.equal(rest.state.ready, false);
+  assert.deepEqual(calls, ['asked, old file', 'write-failed', 'given back']);
+  assert.equal(slots.held, false);
+});
+
+test.lastly('the folder is removed', () => rmSync(root, { recursive: true }));
+test.run();

@@ -1,0 +1,203 @@
+/**
+ * As much of an API server as distribution needs, with thousands of namespaces in memory: lists, watches, creates and merge patches of
+ * four kinds. For what is counted and weighed; what is allowed and in which order things happen is for the control plane.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kubeconfigText } from '../control-plane/users.ts';
+import { Authority } from '../control-plane/x509.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+interface Stored extends Json {
+  readonly metadata: Json & { readonly name: string; readonly namespace?: string };
+}
+
+/** Group and version to what it serves: kind, plural, and whether it is namespaced. */
+const SERVED: Readonly<Record<string, readonly (readonly [string, string, boolean])[]>> = {
+  'pullwright.dev/v1alpha1': [
+    ['PullSecretProfile', 'pullsecretprofiles', false],
+    ['PullSecretGrant', 'pullsecretgrants', true],
+    ['PullSecretClaim', 'pullsecretclaims', true],
+    ['PullStatus', 'pullstatuses', true],
+  ],
+  'apps/v1': [['ControllerRevision', 'controllerrevisions', true]],
+  'admissionregistration.k8s.io/v1': [
+    ['MutatingWebhookConfiguration', 'mutatingwebhookconfigurations', false],
+  ],
+};
+
+export class CrowdedServer {
+  readonly kubeconfig: string;
+  /** Creates and changes of Secrets that were asked for. */
+  writes = 0;
+  readonly #folder: string;
+  readonly #server: Server;
+  readonly #kinds = new Map<string, Map<string, Stored>>();
+  readonly #watches = new Map<string, Set<ServerResponse>>();
+  #version = 1000;
+
+  constructor(server: Server, authority: Authority) {
+    this.#server = server;
+    this.#folder = mkdtempSync(join(tmpdir(), 'pullwright-crowd-'));
+    this.kubeconfig = join(this.#folder, 'kubeconfig');
+    const { port } = server.address() as AddressInfo;
+    writeFileSync(
+      this.kubeconfig,
+      kubeconfigText(`https://127.0.0.1:${port}`, authority.certificate, { token: 'crowd' }),
+    );
+    server.on('request', (request, response) => void this.#answer(request, response));
+  }
+
+  static async start(): Promise<CrowdedServer> {
+    const authority = new Authority('crowd');
+    const { certificate, key } = authority.issue({ commonName: 'crowd', hosts: ['127.0.0.1'] });
+    const server = createServer({ cert: certificate, key });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new CrowdedServer(server, authority);
+  }
+
+  /** Stores the object, as new or in place of another, and tells the watches. */
+  put(plural: string, object: Stored): Stored {
+    this.#version += 1;
+    const kind = this.#kinds.get(plural) ?? new Map<string, Stored>();
+    this.#kinds.set(plural, kind);
+    const id = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+    const before = kind.get(id);
+    const stored = {
+      ...object,
+      metadata: {
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        uid: `0b0b7b4e-1111-4222-8333-${String(this.#version).padStart(12, '0')}`,
+        ...before?.metadata,
+        ...object.metadata,
+        resourceVersion: String(this.#version),
+      },
+    };
+    kind.set(id, stored);
+    const type = before === undefined ? 'ADDED' : 'MODIFIED';
+    const line = `${JSON.stringify({ type, object: stored })}\n`;
+    for (const watch of this.#watches.get(plural) ?? []) watch.write(line);
+    return stored;
+  }
+
+  /** The objects of a kind. */
+  all(plural: string): readonly Stored[] {
+    return [...(this.#kinds.get(plural)?.values() ?? [])];
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'https://crowd');
+    const body = request.method === 'GET' ? {} : await bodyOf(request);
+    const [status, answer] = this.#handle(request.method ?? '', url, body, response);
+    if (answer === undefined) return;
+    const text = JSON.stringify(answer);
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+    });
+    response.end(text);
+  }
+
+  #handle(method: string, url: URL, body: Json, response: ServerResponse): [number, Json | undefined] {
+    const [root, ...parts] = url.pathname.split('/').filter((part) => part !== '');
+    if (root === 'apis' && parts.length === 2) return discovered(parts.join('/'));
+    // Behind the group, where there is one, and the version.
+    const rest = parts.slice(root === 'apis' ? 2 : 1);
+    const within = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : '';
+    const [plural = '', name] = rest;
+    if (url.searchParams.has('watch')) return this.#watch(plural, response);
+    const found = this.#kinds.get(plural)?.get(`${within}/${name}`);
+    if (method === 'GET') return name === undefined ? this.#list(plural) : foundOr404(found);
+    return this.#write(method, plural, body, found);
+  }
+
+  #write(method: string, plural: string, body: Json, found: Stored | undefined): [number, Json] {
+    if (plural !== 'secrets') return [200, this.put(plural, withName(body, found))];
+    this.writes += 1;
+    if (method === 'PATCH') return [200, this.put(plural, merged(found ?? {}, body) as Stored)];
+    return [201, this.put(plural, managed(body as Stored))];
+  }
+
+  #list(plural: string): [number, Json] {
+    const items = this.all(plural).map(({ apiVersion: _version, kind: _kind, ...item }) => item);
+    return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
+  }
+
+  #watch(plural: string, response: ServerResponse): [number, undefined] {
+    const open = this.#watches.get(plural) ?? new Set();
+    this.#watches.set(plural, open.add(response));
+    response.once('close', () => open.delete(response));
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    return [200, undefined];
+  }
+}
+
+function discovered(group: string): [number, Json] {
+  const served = SERVED[group];
+  if (served === undefined) return [404, { kind: 'Status', reason: 'NotFound' }];
+  return [200, { resources: served.map(([kind, name, namespaced]) => ({ kind, name, namespaced })) }];
+}
+
+function foundOr404(found: Stored | undefined): [number, Json] {
+  return found === undefined ? [404, { kind: 'Status', reason: 'NotFound' }] : [200, found];
+}
+
+/** A status is applied without what it is the status of. */
+function withName(body: Json, found: Stored | undefined): Stored {
+  return { ...found, ...body, metadata: { ...found?.metadata, ...(body['metadata'] as Json) } } as Stored;
+}
+
+/** With the fields that a create owns. */
+function managed(object: Stored): Stored {
+  const { metadata, data, type } = object;
+  const { labels, annotations } = metadata;
+  const entry = {
+    manager: 'pullwright-pull-secret-injection',
+    operation: 'Update',
+    apiVersion: 'v1',
+    time: '2026-01-01T00:00:00Z',
+    fieldsType: 'FieldsV1',
+    fieldsV1: fieldsOf({ metadata: { labels, annotations }, data, type }),
+  };
+  return { ...object, metadata: { ...metadata, managedFields: [entry] } };
+}
+
+function fieldsOf(object: Json): Json {
+  const entries = Object.entries(object).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [`f:${key}`, isJson(value) ? { '.': {}, ...fieldsOf(value) } : {}]),
+  );
+}
+
+function merged(base: Json, patch: Json): Json {
+  const out: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete out[key];
+    else out[key] = isJson(value) && isJson(out[key]) ? merged(out[key], value) : value;
+  }
+  return out;
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Json> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
+}

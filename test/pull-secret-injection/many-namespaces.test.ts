@@ -1,0 +1,93 @@
+// deadline: 300 s
+/**
+ * Two thousand namespaces in the executable that ships: one write for each copy, none at a restart, and memory within its bound, the
+ * peak of the burst included.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { eventually } from '../control-plane/eventually.ts';
+import { peakOf } from '../hostile/heavy-secrets.ts';
+import { executable } from '../support/executable.ts';
+import { suite } from '../support/suite.ts';
+import { CrowdedServer } from './crowded-server.ts';
+import {
+  namespaceObject,
+  profileObject,
+  type RunningReconciler,
+  sourceObject,
+  startCommand,
+} from './live.ts';
+
+const test = suite('2,000 namespaces');
+const NAMESPACES = 2000;
+const MOST_MIB = 150;
+
+const server = await CrowdedServer.start();
+for (let at = 0; at < NAMESPACES; at += 1) {
+  server.put('namespaces', namespaceObject(`ns-${at}`, { team: 'a' }));
+  const metadata = { name: 'default', namespace: `ns-${at}` };
+  server.put('serviceaccounts', { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+}
+server.put('namespaces', namespaceObject('kube-system'));
+server.put('namespaces', namespaceObject('platform'));
+server.put('secrets', sourceObject('platform', 'quay', ['quay.io', 'first.example']));
+server.put(
+  'pullsecretprofiles',
+  profileObject('team', {
+    namespaceSelector: { matchLabels: { team: 'a' } },
+    selector: {},
+    mode: 'Distribute',
+    secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+  }),
+);
+
+const program = [await executable()];
+const start = (): RunningReconciler =>
+  startCommand(server.kubeconfig, { audit: false, admission: 'none' }, program);
+const copied = (reconciler: RunningReconciler, body: string): Promise<void> =>
+  eventually(
+    () => {
+      assert.equal(reconciler.process.exitCode, null, reconciler.log().slice(-2000));
+      const copies = server.all('secrets').filter(({ metadata }) => metadata.name === 'reg');
+      assert.equal(copies.filter(({ data }) => JSON.stringify(data) === body).length, NAMESPACES);
+      return Promise.resolve();
+    },
+    { withinMs: 180_000, everyMs: 250 },
+  );
+
+test('a first distribution and a rotation within the memory', async () => {
+  const reconciler = start();
+  for (const [round, host] of ['first.example', 'second.example'].entries()) {
+    const source = sourceObject('platform', 'quay', ['quay.io', host]);
+    if (round > 0) server.put('secrets', source);
+    await copied(reconciler, JSON.stringify(source['data']));
+  }
+  const peak = peakOf(reconciler.process.pid);
+  const environment = readFileSync(`/proc/${reconciler.process.pid}/environ`, 'utf8');
+  await reconciler.stop();
+  process.stdout.write(`peak of memory: ${peak.toFixed(0)} MiB\n`);
+  assert.ok(environment.includes('BUN_JSC_forceRAMSize='), 'the collector is told of a small machine');
+  assert.ok(peak <= MOST_MIB, `${peak.toFixed(0)} MiB`);
+  assert.equal(server.writes, 2 * NAMESPACES);
+});
+
+test('a restart writes nothing', async () => {
+  const reconciler = start();
+  const before = server.writes;
+  await eventually(() => Promise.resolve(assert.match(reconciler.log(), /caches are filled/)), {
+    withinMs: 60_000,
+    everyMs: 100,
+  });
+  // Behind all keys of the start: a change that comes last.
+  server.put('namespaces', namespaceObject('late', { team: 'a' }));
+  await eventually(
+    () =>
+      Promise.resolve(assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'late'))),
+    { withinMs: 60_000, everyMs: 100 },
+  );
+  await reconciler.stop();
+  assert.equal(server.writes, before + 1);
+});
+test.lastly('the server stops', () => server.stop());
+
+test.run();
