@@ -63,6 +63,8 @@ export class HostedStub {
   readonly #gone = new Set<string>();
   /** Requests of each hosted cluster by its name. */
   readonly asked: Map<string, number> = new Map();
+  /** Whoever wrote to each hosted cluster, by its name: user agents, in the order of their writes. */
+  readonly writers: Map<string, string[]> = new Map();
   #version = 1000;
 
   constructor(authority: Authority, server: Server) {
@@ -126,6 +128,11 @@ export class HostedStub {
       if (response.req.url?.includes('/hostedcontrolplanes?') === true) response.write(`${event}\n`);
   }
 
+  /** Text of a kubeconfig that leads to a hosted cluster. */
+  kubeconfigOf(cluster: string): string {
+    return this.#kubeconfigFor(`/${cluster}`);
+  }
+
   async stop(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
@@ -151,9 +158,17 @@ export class HostedStub {
       if (this.hostility !== 'ten thousand changes a second') return harm(response, this.hostility);
       if (isWatch) return this.#storm(response);
     }
+    this.#note(cluster, request);
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
+  }
+
+  #note(cluster: string, { method, headers }: IncomingMessage): void {
+    if (method === 'GET') return;
+    const writers = this.writers.get(cluster) ?? [];
+    this.writers.set(cluster, writers);
+    writers.push(headers['user-agent'] ?? '');
   }
 
   #watch(cluster: string, response: ServerResponse): void {

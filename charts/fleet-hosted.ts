@@ -2,7 +2,7 @@
 import type { FleetProblem } from './fleet-problems.ts';
 import type { ClusterTop } from './fleet-schema.ts';
 import type { Section } from './fleet-sections.ts';
-import type { ReconcilerSettings } from './shared/reconciler.ts';
+import { ADMIN_KUBECONFIG, type ReconcilerSettings } from './shared/reconciler.ts';
 
 /** What is looked at, by the clusters' order. */
 export interface HostedFleet {
@@ -28,13 +28,32 @@ function accountMistakes(
   const management = tops.find(({ name, kind }) => kind === 'management' && name === cluster.management);
   const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
   if (serviceAccount === undefined || management === undefined) return [];
-  if (secret !== undefined && secret !== 'admin-kubeconfig') return [];
+  if (secret !== undefined && secret !== ADMIN_KUBECONFIG) return [];
   return [
     {
       path: ['clusters', index, 'hostedCluster', 'serviceAccount'],
       text: `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`,
     },
   ];
+}
+
+/**
+ * A reconciler that is the administrator of hosted clusters because nobody said otherwise. HyperShift makes no other kubeconfig, so that
+ * nothing would run without it.
+ */
+export function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
+  return fleet.tops.flatMap((cluster, index) => {
+    const secret = cluster.reconciler?.kubeconfigSecret ?? fleet.defaults?.kubeconfigSecret;
+    const serves =
+      cluster.discovery === true || fleet.tops.some(({ management }) => management === cluster.name);
+    if (cluster.kind !== 'management' || secret !== undefined || !serves) return [];
+    return [
+      {
+        path: ['clusters', index, 'reconciler', 'kubeconfigSecret'],
+        text: `without it the reconciler comes to hosted clusters with Secret ${ADMIN_KUBECONFIG}, as system:admin: name a Secret with the kubeconfig of hostedCluster.serviceAccount, or write ${ADMIN_KUBECONFIG} to keep it so`,
+      },
+    ];
+  });
 }
 
 /** One reconciler has one set of some options for all hosted clusters. */

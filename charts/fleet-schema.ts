@@ -9,6 +9,7 @@ import {
   folderField,
   imageReference,
   networkField,
+  shardsField,
 } from './shared/fields.ts';
 import type { NetworkSettings } from './shared/network.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
@@ -135,6 +136,7 @@ const DASHBOARDS = 'Renders dashboards for Grafana, one a system, as ConfigMaps'
 const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
   .strictObject({
     replicas: z.int().min(1).max(5).exactOptional().describe('Default: 2'),
+    shards: shardsField().exactOptional().describe('Parts of the hosted clusters; default 1'),
     egressPorts: z.array(z.int().min(1).max(65535)).min(1).exactOptional().describe('Default: 443 and 6443'),
     logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines'),
     logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),

@@ -3,8 +3,9 @@
  */
 
 import { trimEndOf } from '../runtime/rules/text/trim.ts';
-import { hostedMistakes } from './fleet-hosted.ts';
+import { hostedMistakes, hostedWarnings } from './fleet-hosted.ts';
 import { fleetMistakes } from './fleet-mistakes.ts';
+import { pairWarnings } from './fleet-pairs.ts';
 import { check, FleetError, type FleetProblem, type LocatedProblem } from './fleet-problems.ts';
 import {
   type ClusterTop,
@@ -15,6 +16,7 @@ import {
   type GitOpsInput,
 } from './fleet-schema.ts';
 import { asMap, readSections, type Section, sectionMistakes } from './fleet-sections.ts';
+import { shardMistakes } from './fleet-shards.ts';
 import { readFleetYaml } from './fleet-yaml.ts';
 import { OWN_NAMESPACE } from './shared/objects.ts';
 import type { ClusterContext, HostedCluster } from './shared/system.ts';
@@ -94,7 +96,10 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   const sections = tops.map((cluster, index) =>
     readSections({ defaults: asMap(raw.defaults?.systems), cluster, index }, found),
   );
-  found.push(...hostedMistakes({ tops, sections, defaults: raw.defaults?.reconciler }));
+  const hosted = { tops, sections, defaults: raw.defaults?.reconciler };
+  found.push(...hostedMistakes(hosted));
+  warnings.push(...hostedWarnings(hosted), ...pairWarnings(sections));
+  found.push(...shardMistakes(tops, raw.defaults?.reconciler));
   const clusters = tops.map((cluster, index) => {
     const context = contextOf(raw, tops, sections, index);
     const place = { defaults: asMap(raw.defaults?.systems), cluster, index };
@@ -130,14 +135,16 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
-  const { reports, ...others } = reconciler ?? {};
-  // The page is for stand-alone clusters: as a default it concerns no others.
-  const page = reports === undefined || (cluster.kind ?? 'standalone') !== 'standalone' ? {} : { reports };
+  const { reports, shards, ...others } = reconciler ?? {};
+  const kind = cluster.kind ?? 'standalone';
+  // The page is for stand-alone clusters, shards are for management clusters: as defaults they concern no others.
+  const page = reports === undefined || kind !== 'standalone' ? {} : { reports };
+  const divided = shards === undefined || kind !== 'management' ? {} : { shards };
   return {
     ...(monitoring === undefined ? {} : { monitoring }),
     ...(dashboards === undefined ? {} : { dashboards }),
     ...cluster,
-    reconciler: { ...others, ...page, ...cluster.reconciler },
+    reconciler: { ...others, ...page, ...divided, ...cluster.reconciler },
   };
 }
 

@@ -11,6 +11,9 @@ import { kubernetesObject } from './kubernetes.ts';
 /** Namespace of our own pods unless the fleet says otherwise. */
 export const OWN_NAMESPACE = 'pullwright-system';
 
+/** Of what makes a GitOps tool sync a cluster: the cluster's name in the fleet. */
+export const SYNCED_CLUSTER_LABEL = 'pullwright.dev/cluster';
+
 /** Who keeps an object true: `pullwright` in git, `pullwright-<reconciler>` at run time. */
 export interface LabelInput {
   /** What it is: `global-pull-secret-syncer`, `reconciler`. */

@@ -3,6 +3,7 @@ import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { labels, selectorLabels } from './metadata.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { RECONCILER } from './reconciler-grant.ts';
+import { SHARD_ALERTS } from './reconciler-shards.ts';
 
 const JOB = `job="${RECONCILER}"`;
 
@@ -42,9 +43,14 @@ const ALERTS: readonly Alert[] = [
   },
 ];
 
-/** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own. */
-export function reconcilerMonitoring(namespace: string, more: readonly Alert[]): readonly KubeObject[] {
+/** PrometheusRule and ServiceMonitor of the reconciler, with the alerts of systems beside its own, and those of shards where there are several. */
+export function reconcilerMonitoring(
+  namespace: string,
+  more: readonly Alert[],
+  shards = 1,
+): readonly KubeObject[] {
   const names = { name: RECONCILER, component: 'reconciler' };
   const metadata = { name: RECONCILER, namespace, labels: labels(names) };
-  return [prometheusRule(metadata, [...ALERTS, ...more]), serviceMonitor(metadata, selectorLabels(names))];
+  const alerts = [...ALERTS, ...(shards > 1 ? SHARD_ALERTS : []), ...more];
+  return [prometheusRule(metadata, alerts), serviceMonitor(metadata, selectorLabels(names))];
 }

@@ -2,7 +2,7 @@
  * The reconciler's Deployment and what it needs: one process per cluster for every system that has a reconciler, with the
  * rights of exactly these systems.
  *
- * Two replicas, one of them leading by a Lease; non-root, read-only root, no credential in its environment.
+ * Two replicas, one of them leading by a Lease, or several that divide the hosted clusters; non-root, read-only root, no credential in its environment.
  */
 import { createHash } from 'node:crypto';
 import { toYaml } from '../../runtime/kube/yaml.ts';
@@ -24,6 +24,7 @@ import {
   serviceAccount,
 } from './objects.ts';
 import { allLabels, grant, RECONCILER } from './reconciler-grant.ts';
+import { leaseRules, REPLICAS, shardsOf } from './reconciler-shards.ts';
 import { type ReportPageSettings, reportPage } from './report-page.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
@@ -34,6 +35,11 @@ const CLAIM_MEMORY = 'pullwright-hosted-clusters';
 export interface ReconcilerSettings {
   /** @default {2} */
   readonly replicas?: number;
+  /**
+   * In so many shards the replicas divide the hosted clusters of a management cluster, each with a Lease. At 1 one replica looks after
+   * all, and the others take over from it. @default {1}
+   */
+  readonly shards?: number;
   /** TCP ports it may reach: API servers and registries. @default {[443, 6443]} */
   readonly egressPorts?: readonly number[];
   /** @default {'json'} */
@@ -52,6 +58,9 @@ export interface ReconcilerSettings {
   /** Serve the report of the cluster as a page. In a stand-alone cluster. @default none */
   readonly reports?: ReportPageSettings;
 }
+
+/** HyperShift's own, of `system:admin`. */
+export const ADMIN_KUBECONFIG = 'admin-kubeconfig';
 
 const HEALTH_PORT = 8081;
 const METRICS_PORT = 8080;
@@ -91,7 +100,7 @@ export function reconcilerObjects(
     deployment({
       metadata: own,
       selector: SELECTOR,
-      replicas: settings.replicas ?? 2,
+      replicas: settings.replicas ?? REPLICAS,
       // A new configuration must reach the pods: they read it when they start.
       podAnnotations: {
         'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
@@ -107,7 +116,10 @@ export function reconcilerObjects(
       network: cluster.network,
     }),
     service(own, SELECTOR, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
-    ...ownAccess(cluster),
+    ...grant(`${RECONCILER}-lease`, cluster, {
+      namespace: cluster.namespace,
+      rules: leaseRules(cluster, settings, CLAIM_MEMORY),
+    }),
     ...page.objects,
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, { name: RECONCILER, namespace: cluster.namespace }),
@@ -117,6 +129,7 @@ export function reconcilerObjects(
 
 function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<typeof deployment>[0]['pod'] {
   const page = reportPage(settings.reports, cluster, SELECTOR);
+  const shards = shardsOf(cluster, settings);
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   return {
     serviceAccountName: RECONCILER,
@@ -138,6 +151,7 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
             : []),
           ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
           `--lease-namespace=${cluster.namespace}`,
+          ...(shards > 1 ? [`--shards=${shards}`] : []),
           `--health-port=${HEALTH_PORT}`,
           `--metrics-port=${METRICS_PORT}`,
           `--log-format=${settings.logFormat ?? 'json'}`,
@@ -163,29 +177,6 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
     ],
     volumes: [{ name: 'config', configMap: { name: `${RECONCILER}-config` } }, ...page.volumes],
   };
-}
-
-/**
- * In its own namespace: leader election by one Lease, and beside many clusters what is remembered of them. A Lease is made by
- * POST, whose name the authorizer does not see.
- */
-function ownAccess(cluster: ClusterContext): readonly KubeObject[] {
-  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
-  const memory: PolicyRule = {
-    apiGroups: [''],
-    resources: ['configmaps'],
-    resourceNames: [CLAIM_MEMORY],
-    // Server-side apply asks for the create by its name.
-    verbs: ['get', 'create', 'patch'],
-  };
-  return grant(`${RECONCILER}-lease`, cluster, {
-    namespace: cluster.namespace,
-    rules: [
-      { ...leases, verbs: ['create'] },
-      { ...leases, resourceNames: [RECONCILER], verbs: ['get', 'update', 'patch'] },
-      ...(cluster.kind === 'management' ? [memory] : []),
-    ],
-  });
 }
 
 /** One Role per namespace, and one ClusterRole, named after the system. */
@@ -244,6 +235,10 @@ const DISCOVERY_REASONS = {
   'read-secrets':
     'hosted clusters are found while it runs: their kubeconfigs, by name; without discovery only those of the fleet',
 };
+const ADMIN_REASONS = {
+  'read-secrets':
+    'HyperShift makes no other kubeconfig: reconciler.kubeconfigSecret names one of an account that has less',
+};
 
 /** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
@@ -264,7 +259,9 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
     resources: ['events'],
     verbs: ['create', 'patch'],
   };
-  const kubeconfig = secretsByName([settings.kubeconfigSecret ?? 'admin-kubeconfig'], ['get']);
+  const { kubeconfigSecret = ADMIN_KUBECONFIG } = settings;
+  const kubeconfig = secretsByName([kubeconfigSecret], ['get']);
+  const why = kubeconfigSecret === ADMIN_KUBECONFIG ? { reasons: ADMIN_REASONS } : {};
   const name = `${RECONCILER}-discovery`;
   const everywhere = [find, itself, events];
   if (cluster.discovery)
@@ -272,7 +269,7 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   return [
     ...grant(name, cluster, { rules: everywhere }),
     ...cluster.hosted.flatMap((one) =>
-      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
+      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig], ...why }),
     ),
   ];
 }

@@ -88,14 +88,24 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
   summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
   config: schema,
   kinds: ['standalone', 'management'],
-  check: ({ secretNames, namespaceSecrets }) =>
-    secretNames !== undefined && namespaceSecrets === true
-      ? [{ path: ['namespaceSecrets'], text: 'lists all Secrets: expected either this or secretNames' }]
-      : [],
+  check: ({ secretNames, namespaceSecrets }, { kind }) => {
+    if (namespaceSecrets !== true) return [];
+    const path = ['namespaceSecrets'];
+    if (kind === 'management')
+      return [
+        {
+          path,
+          text: 'lists all Secrets, and beside control planes lie the kubeconfigs of their administrators: expected secretNames',
+        },
+      ];
+    return secretNames === undefined
+      ? []
+      : [{ path, text: 'lists all Secrets: expected either this or secretNames' }];
+  },
   objects: (config, cluster) =>
     verifyObjects(
       installationOf(
-        { ...controlPlanes(cluster, config), ...config },
+        { ...controlPlanes(cluster), ...config },
         {
           namespace: cluster.namespace,
           image: cluster.image,
@@ -109,15 +119,16 @@ export const verifySystem: ChartSystem<VerifyInput, VerifyInput> = {
 };
 
 /** Beside control planes lie the kubeconfigs of their administrators: their pods pull with one Secret, whose name is known. */
-function controlPlanes(
-  { kind, hosted, discovery }: ClusterContext,
-  { namespaceSecrets }: VerifyInput,
-): Pick<VerifyInput, 'namespaces' | 'secretNames'> {
+function controlPlanes({
+  kind,
+  hosted,
+  discovery,
+}: ClusterContext): Pick<VerifyInput, 'namespaces' | 'secretNames'> {
   if (kind !== 'management') return {};
   const namespaces = discovery ? [] : hosted.map((one) => one.controlPlaneNamespace);
   return {
     ...(namespaces.length === 0 ? {} : { namespaces }),
-    ...(namespaceSecrets === true ? {} : { secretNames: [GLOBAL_PULL_SECRET.platform] }),
+    secretNames: [GLOBAL_PULL_SECRET.platform],
   };
 }
 

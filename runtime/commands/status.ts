@@ -20,6 +20,7 @@ import {
   PULL_STATUS_KIND,
   pullStatusName,
 } from '../rules/kubernetes/pull-status.ts';
+import { shardRows, shardsOfDeployment } from '../rules/kubernetes/shard-status.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
@@ -48,6 +49,12 @@ const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-sys
   namespace,
   labelSelector: 'app.kubernetes.io/part-of=pullwright',
 }));
+/** What says whose each shard of hosted clusters is. */
+const LEASE: SourceKind = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  namespace: 'pullwright-system',
+};
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
 /** Kinds that report by conditions, and the system that each belongs to. */
@@ -90,6 +97,7 @@ const TABLE = {
       'list pullstatuses, pullsecretprofiles, criocredentialproviderconfigs, nodes',
       'get daemonsets/global-pull-secret-syncer (kube-system)',
       'list deployments (pullwright-system, hyperfleet-system); list jobs (hyperfleet-system)',
+      'where replicas of the reconciler divide hosted clusters: list leases (pullwright-system)',
     ],
   },
 } as const satisfies CommandTable<Flags>;
@@ -117,8 +125,27 @@ async function look(
   flags: SourceFlags,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const { store, problems } = await readObjects(flags, STATUS_KINDS, io);
-  return { rows: statusRows(store), problems };
+  // Leases of shards are looked for where a Deployment says that there are any; a folder is read once.
+  const isFolder = flags.from !== undefined;
+  const { store, problems } = await readObjects(
+    flags,
+    isFolder ? [...STATUS_KINDS, LEASE] : STATUS_KINDS,
+    io,
+  );
+  const divided = ourDeployments(store).filter((deployment) => shardsOfDeployment(deployment) > 1);
+  if (divided.length === 0) return { rows: statusRows(store), problems };
+  const leases = isFolder ? { store, problems: [] } : await readObjects(flags, [LEASE], io);
+  const shards = divided.flatMap((deployment) =>
+    shardRows(
+      deployment,
+      leases.store.list(LEASE, deployment.metadata.namespace),
+      isFolder ? undefined : new Date(),
+    ),
+  );
+  return {
+    rows: byUrgency([...statusRows(store), ...(leases.problems.length > 0 ? [] : shards)]),
+    problems: [...problems, ...leases.problems],
+  };
 }
 
 /** What `store` says, what wants attention first. */
@@ -129,7 +156,7 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
     store.get(PLATFORM_REPORT),
   );
   return byUrgency([
-    ...DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs).map(deploymentRow)),
+    ...ourDeployments(store).map(deploymentRow),
     ...(nodes === undefined ? [] : [nodes]),
     ...REPORTING.flatMap((kind) => store.list(kind).map((object) => conditionRow(kind.system, object))),
     ...store
@@ -137,6 +164,10 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
       .filter((job) => job.metadata.name.startsWith('pullsecret-'))
       .map(jobRow),
   ]);
+}
+
+function ourDeployments(store: ObjectStore): readonly KubeObject[] {
+  return DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs));
 }
 
 /** A folder is not filtered by labels. */

@@ -7,6 +7,7 @@ import { clusterMark, describeMark, isAddress } from './cluster-mark.ts';
 import { Claims } from './cluster-ownership.ts';
 import type { ClaimMemory } from './cluster-ownership-memory.ts';
 import { CLONE_ANNOTATION } from './hosted-kubeconfig.ts';
+import type { IsThere, SharedClaims } from './shared-claims.ts';
 
 /** Somebody else looks after the cluster that a kubeconfig leads to. */
 export class ClusterTaken extends PullwrightError {
@@ -41,8 +42,15 @@ export class ClusterTaken extends PullwrightError {
 /** Stands for the management cluster where the name of a hosted cluster is expected. */
 export const MANAGEMENT = 'management';
 
+/** Where several replicas divide the hosted clusters: what they hold together. */
+export interface Sharing {
+  readonly claims: SharedClaims;
+  readonly isThere: IsThere;
+}
+
 export class ClusterGuard {
   readonly claims: Claims = new Claims();
+  readonly #sharing: Sharing | undefined;
   readonly #management: Cluster;
   readonly #memory: ClaimMemory;
   readonly #log: Logger;
@@ -54,7 +62,10 @@ export class ClusterGuard {
     readonly management: Cluster;
     readonly memory: ClaimMemory;
     readonly log: Logger;
+    /** @default this process looks after all */
+    readonly sharing?: Sharing | undefined;
   }) {
+    this.#sharing = input.sharing;
     this.#management = input.management;
     this.#memory = input.memory;
     this.#log = input.log;
@@ -94,6 +105,24 @@ export class ClusterGuard {
     throw new ClusterTaken({ name, subject, mark, holder: verdict.holder });
   }
 
+  /**
+   * Where other replicas look after clusters too: writes down that `name` has the cluster `mark`, before anything is written there.
+   *
+   * @throws ClusterTaken
+   * @throws PullwrightError when it cannot be written down
+   */
+  async hold(name: string, mark: string, subject: string): Promise<void> {
+    if (this.#sharing === undefined) return;
+    const { claims, isThere } = this.#sharing;
+    const holder = await claims.hold(name, mark, isThere).catch((error: unknown) => {
+      this.claims.withdraw(name, mark);
+      throw error;
+    });
+    if (holder === name) return;
+    this.claims.withdraw(name, mark);
+    throw new ClusterTaken({ name, subject, mark, holder });
+  }
+
   /** Reads again what is remembered; gives who looks after what belongs to another one. */
   async overruled(): Promise<readonly string[]> {
     try {
@@ -107,12 +136,22 @@ export class ClusterGuard {
   /** Writes what is to be remembered, when it is news and this process leads. Never rejects. */
   async save(): Promise<void> {
     if (this.#own === undefined || !this.#management.mayWrite) return;
+    if (this.#sharing !== undefined) return this.#settle(this.#sharing);
     const record = this.claims.record();
     const text = JSON.stringify(record);
     if (text === this.#saved) return;
     try {
       await this.#memory.write(record);
       this.#saved = text;
+      this.#problem = '';
+    } catch (error) {
+      this.#say(error);
+    }
+  }
+
+  async #settle({ claims, isThere }: Sharing): Promise<void> {
+    try {
+      await claims.settle(() => this.claims.opened(), isThere);
       this.#problem = '';
     } catch (error) {
       this.#say(error);

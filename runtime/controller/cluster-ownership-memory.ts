@@ -1,11 +1,13 @@
 /** Which hosted cluster was whose, in a ConfigMap beside the Lease: the next process, and the one that takes over, go on with it. */
 import { isApiError } from '../kube/api-error.ts';
+import type { KubeObject } from '../rules/kubernetes/object.ts';
 import type { Cluster } from './cluster.ts';
 import type { Remembered } from './cluster-ownership.ts';
 
 /** Name of the ConfigMap. */
 export const CLAIM_MEMORY = 'pullwright-hosted-clusters';
-const MANAGER = 'pullwright-discovery';
+/** Field manager of the ConfigMap. */
+export const DISCOVERY_MANAGER = 'pullwright-discovery';
 
 export interface ClaimMemory {
   read(): Promise<Remembered>;
@@ -29,23 +31,20 @@ export function claimMemory(management: Cluster, namespace: string): ClaimMemory
     write: async (record) => {
       management.assertMayWrite();
       const data = Object.fromEntries(Object.entries(record).flatMap(([mark, name]) => keyed(mark, name)));
-      const object = {
-        apiVersion: ref.apiVersion,
-        kind: ref.kind,
-        metadata: {
-          name: CLAIM_MEMORY,
-          namespace,
-          labels: {
-            'app.kubernetes.io/managed-by': 'pullwright',
-            'app.kubernetes.io/name': CLAIM_MEMORY,
-            'app.kubernetes.io/part-of': 'pullwright',
-          },
-        },
-        data,
-      };
-      await unlessForbidden(management.client.apply(object, { manager: MANAGER, force: true }));
+      const object = { ...claimConfigMap(namespace), data };
+      await unlessForbidden(management.client.apply(object, { manager: DISCOVERY_MANAGER, force: true }));
     },
   };
+}
+
+/** The ConfigMap without what is remembered in it. */
+export function claimConfigMap(namespace: string): KubeObject {
+  const labels = {
+    'app.kubernetes.io/managed-by': 'pullwright',
+    'app.kubernetes.io/name': CLAIM_MEMORY,
+    'app.kubernetes.io/part-of': 'pullwright',
+  };
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: CLAIM_MEMORY, namespace, labels } };
 }
 
 /** Keys of a ConfigMap are narrower than addresses: those are not remembered. */

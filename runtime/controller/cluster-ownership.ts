@@ -65,6 +65,11 @@ export class Claims {
     for (const [other, first] of this.#first) if (first === name && other !== mark) this.#first.delete(other);
   }
 
+  /** `name` may not have the cluster `mark` after all: another process has it. */
+  withdraw(name: string, mark: string): void {
+    if (this.#first.get(mark) === name) this.#first.delete(mark);
+  }
+
   /** `name` looks after no cluster any more. */
   close(name: string): void {
     this.#open.delete(name);
@@ -73,6 +78,11 @@ export class Claims {
   /** The cluster that is looked after under `name`. */
   markOf(name: string): string | undefined {
     return this.#open.get(name);
+  }
+
+  /** The clusters that are looked after, each with its name. */
+  opened(): Remembered {
+    return Object.fromEntries([...this.#open].map(([name, mark]) => [mark, name]));
   }
 
   /** What another process, or this one before, remembered. It was there first. */

@@ -21,25 +21,30 @@ export class Cluster {
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
   readonly fights: FightBreaker = new FightBreaker(() => performance.now());
-  readonly #mayWrite: () => boolean;
+  readonly #parts: ClusterParts;
 
   constructor(parts: ClusterParts) {
     this.server = parts.server;
     this.client = parts.client;
     this.cache = parts.cache;
     this.events = parts.events;
-    this.#mayWrite = parts.mayWrite;
+    this.#parts = parts;
   }
 
   /** Whether this process leads. */
   get mayWrite(): boolean {
-    return this.#mayWrite();
+    return this.#parts.mayWrite();
   }
 
   /** @throws PullwrightError `NotLeader` */
   assertMayWrite(): void {
     if (this.mayWrite) return;
     throw new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
+  }
+
+  /** The same cluster for those who may write at other times: one of many scopes that have it in common. */
+  as(mayWrite: () => boolean): Cluster {
+    return new Cluster({ ...this.#parts, mayWrite });
   }
 
   close(): void {

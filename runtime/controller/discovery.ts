@@ -7,41 +7,16 @@ import { asPullwrightError } from '../kube/failure.ts';
 import { Places } from '../kube/semaphore.ts';
 import { backOffMs, jitterMs } from '../rules/back-off.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
 import { ClusterGuard, ClusterTaken } from './cluster-guard.ts';
 import { isAddress } from './cluster-mark.ts';
-import { type ClaimMemory, NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
+import { NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
+import type { DiscoveryOptions } from './discovery-options.ts';
 import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
-import type { Manager } from './manager.ts';
 import { RefusalReport } from './refusal-report.ts';
+import { SharedClaims } from './shared-claims.ts';
 import type { Source } from './source.ts';
-import type { ObjectStore } from './store.ts';
-
-/** How to reach the hosted clusters. */
-export interface HostedClusters {
-  /** The kubeconfig as it is now. */
-  read(scope: Scope): Promise<HostedKubeconfig>;
-  open(kubeconfig: Redacted<string>, scope: Scope): Promise<Cluster>;
-  /** What holds the kubeconfig, for people. */
-  subject(scope: Scope): string;
-}
-
-export interface DiscoveryOptions {
-  readonly management: Cluster;
-  readonly manager: Manager;
-  /** Hosted clusters that the store speaks of. */
-  readonly scopesOf: (store: ObjectStore) => readonly Scope[];
-  readonly hosted: HostedClusters;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  /** Which cluster was whose before. @default none */
-  readonly memory?: ClaimMemory;
-  /** The kubeconfig is looked at again after this time. @default {60000} */
-  readonly refreshMs?: number;
-}
 
 const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
@@ -62,6 +37,8 @@ interface Follower {
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
+  /** Hosted clusters that there are, whoever looks after them. */
+  #there: ReadonlySet<string> = new Set();
   readonly #starting = new Places(STARTING);
   readonly #guard: ClusterGuard;
   readonly #refusals: RefusalReport;
@@ -70,8 +47,15 @@ export class Discovery {
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
-    const { management, log, metrics, memory = NO_CLAIM_MEMORY } = options;
-    this.#guard = new ClusterGuard({ management, memory, log });
+    const { management, log, metrics, memory = NO_CLAIM_MEMORY, share } = options;
+    const sharing =
+      share === undefined
+        ? undefined
+        : {
+            claims: new SharedClaims(management, share.namespace),
+            isThere: (name: string) => this.#there.has(name),
+          };
+    this.#guard = new ClusterGuard({ management, memory, log, sharing });
     this.#refusals = new RefusalReport({ management, metrics });
   }
 
@@ -115,6 +99,19 @@ export class Discovery {
     for (const name of await this.#guard.overruled()) await this.#drop(name);
   }
 
+  /** Other hosted clusters are this process's by now: looks after those that have come. */
+  shareChanged(): void {
+    this.#update();
+  }
+
+  /** Lets go of hosted clusters as they are; resolves when nothing of them is under way any more. */
+  async letGo(isLeaving: (name: string) => boolean): Promise<void> {
+    const leaving = [...this.#followers].filter(([name]) => isLeaving(name));
+    for (const [name, follower] of leaving)
+      this.#leave(name, follower, 'hosted cluster is left to another replica');
+    await Promise.all(leaving.map(([, { done }]) => done));
+  }
+
   async stop(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     for (const { stop } of this.#followers.values()) stop.abort();
@@ -135,14 +132,15 @@ export class Discovery {
 
   #update(): void {
     if (this.#source?.status.is !== 'synced') return;
-    const { management, scopesOf } = this.#options;
+    const { management, scopesOf, share } = this.#options;
     const planes = new Set(management.cache.store.list(PLANES).map(({ metadata }) => metadata.namespace));
-    const scopes = scopesOf(management.cache.store).filter((scope) =>
-      planes.has(scope.controlPlaneNamespace),
-    );
-    const names = new Set(scopes.map(({ name }) => name));
+    const all = scopesOf(management.cache.store).filter((scope) => planes.has(scope.controlPlaneNamespace));
+    this.#there = new Set(all.map(({ name }) => name));
+    const scopes = all.filter(({ name }) => share?.serves(name) ?? true);
     for (const scope of scopes) if (!this.#followers.has(scope.name)) this.#follow(scope);
-    for (const [name, follower] of this.#followers) if (!names.has(name)) this.#leave(name, follower);
+    // What another replica takes over is let go of with its shard.
+    for (const [name, follower] of this.#followers)
+      if (!this.#there.has(name)) this.#leave(name, follower, 'hosted cluster is gone');
   }
 
   #follow(scope: Scope): void {
@@ -159,8 +157,8 @@ export class Discovery {
     follower.done = this.#keepConnected(scope, follower);
   }
 
-  #leave(name: string, { stop }: Follower): void {
-    this.#options.log.info('hosted cluster is gone', { scope: name });
+  #leave(name: string, { stop }: Follower, why: string): void {
+    this.#options.log.info(why, { scope: name });
     stop.abort();
     this.#followers.delete(name);
     this.#guard.claims.leave(name);
@@ -234,7 +232,7 @@ export class Discovery {
 
   /** A few at a time: hundreds of clusters that fill their caches at once would all be late. One that does not answer holds up nobody for long. */
   async #connect(scope: Scope, kubeconfig: HostedKubeconfig, follower: Follower): Promise<void> {
-    const { management, manager, hosted } = this.#options;
+    const { manager, hosted } = this.#options;
     const { signal } = follower.stop;
     await this.#starting.enter();
     try {
@@ -246,7 +244,7 @@ export class Discovery {
       if (mark === undefined) return cluster.close();
       await manager.remove(scope.name);
       this.#guard.claims.open(scope.name, mark);
-      manager.add(scope, { hosted: cluster, management });
+      manager.add(scope, { hosted: cluster, management: this.#managementFor(scope) });
       follower.used = kubeconfig.text;
       const deadline = performance.now() + START_PATIENCE_MS;
       while (manager.waitingFor(scope.name) !== undefined && performance.now() < deadline && !signal.aborted)
@@ -267,8 +265,15 @@ export class Discovery {
     const mark = await this.#guard.markOf(scope.name, cluster, isClone);
     if (signal.aborted) return undefined;
     const leaving = this.#guard.claim(scope.name, mark, this.#options.hosted.subject(scope));
+    await this.#guard.hold(scope.name, mark, this.#options.hosted.subject(scope));
     for (const other of leaving) await this.#drop(other);
     return signal.aborted ? undefined : mark;
+  }
+
+  /** The management cluster, which every scope writes to while it may. */
+  #managementFor({ name }: Scope): Cluster {
+    const { management, share } = this.#options;
+    return share === undefined ? management : management.as(() => share.mayWrite(name));
   }
 
   /** Its cluster belongs to another one: leaves it as it is. */

@@ -1,6 +1,6 @@
 /** Folders of manifests on disk, or standard input, as object stores. */
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kubernetes/object.ts';
 import { refOf } from './changes.ts';
@@ -24,7 +24,12 @@ export interface Folder {
 export async function readFolder(dir: string, kinds?: ReadonlySet<string>): Promise<Folder> {
   const files = await manifestFiles(dir);
   const texts: { file: string; text: string }[] = [];
-  for (const file of files) texts.push({ file: relative(dir, file) || file, text: await readText(file) });
+  // With slashes on Windows too: it is compared, sorted and printed for tools of pipelines.
+  for (const file of files)
+    texts.push({
+      file: relative(dir, file).replaceAll(sep, '/') || file,
+      text: await readText(file),
+    });
   return folderOf(texts, kinds);
 }
 

@@ -33,6 +33,13 @@ export interface LeaseOptions {
   /** @default {2} */
   readonly retrySeconds?: number;
   readonly random?: () => number;
+  /** Of the Lease, when it is made here. @default none */
+  readonly labels?: Readonly<Record<string, string>>;
+  /**
+   * Several processes hold it together, under one identity that says what they have in common: a renewal by one is no loss for another.
+   * Such a Lease is never released, it runs out. @default {false}
+   */
+  readonly shared?: boolean;
   /** Told once per change of what goes wrong. */
   readonly onError?: (error: PullwrightError) => void;
 }
@@ -46,6 +53,8 @@ interface LeaseSpec {
 }
 
 const MANAGER = 'pullwright-leader-election';
+/** Several that renew one Lease at the same instant: each is through after a few tries. */
+const SHARED_TRIES = 4;
 
 export class LeaderElection {
   readonly #options: LeaseOptions;
@@ -82,6 +91,22 @@ export class LeaderElection {
     return false;
   }
 
+  /**
+   * One try to have the Lease, or to renew it. True when this process has it now.
+   *
+   * @param listed the Lease as it was just read, `undefined` in it when there is none; without it, it is read
+   */
+  attempt(listed?: { readonly lease: KubeObject | undefined }): Promise<boolean> {
+    return this.#try(listed);
+  }
+
+  /** Who has the Lease by what was just read; undefined when nobody has, or its holder has let it run out. */
+  holder(lease: KubeObject | undefined): string | undefined {
+    if (lease === undefined) return undefined;
+    const spec = specOf(lease);
+    return this.#expired(spec) ? undefined : spec.holderIdentity;
+  }
+
   /** Keeps leading; returns when that is lost or `signal` ends it. */
   async keep(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.isLeader()) {
@@ -108,27 +133,31 @@ export class LeaderElection {
     await client.replace({ ...lease, spec }, MANAGER);
   }
 
-  async #try(): Promise<boolean> {
+  async #try(
+    listed?: { readonly lease: KubeObject | undefined },
+    triesLeft = SHARED_TRIES,
+  ): Promise<boolean> {
     try {
       const started = this.#options.clock.monotonic();
-      const mine = await this.#acquireOrRenew();
+      const mine = await this.#acquireOrRenew(listed);
       // Counted from before the request: the others may have counted from then.
       if (mine) this.#renewedAt = started;
       this.#lastError = '';
       return mine;
     } catch (error) {
       const failure = asPullwrightError(error);
-      // Somebody else was faster.
-      if (isApiError(error, 409)) return false;
+      // Somebody else was faster: of those that hold it together, for this one too.
+      if (isApiError(error, 409))
+        return this.#options.shared === true && triesLeft > 0 && this.#try(undefined, triesLeft - 1);
       if (failure.message !== this.#lastError) this.#options.onError?.(failure);
       this.#lastError = failure.message;
       return false;
     }
   }
 
-  async #acquireOrRenew(): Promise<boolean> {
+  async #acquireOrRenew(listed?: { readonly lease: KubeObject | undefined }): Promise<boolean> {
     const { client, identity } = this.#options;
-    const lease = await client.get(this.#ref);
+    const lease = listed === undefined ? await client.get(this.#ref) : listed.lease;
     if (lease === undefined) {
       await client.create({ ...this.#identityOfLease, spec: this.#spec({}) }, MANAGER);
       return true;
@@ -166,8 +195,9 @@ export class LeaderElection {
   }
 
   get #identityOfLease(): KubeObject {
-    const { namespace, name } = this.#options;
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { namespace, name } };
+    const { namespace, name, labels } = this.#options;
+    const metadata = { namespace, name, ...(labels === undefined ? {} : { labels }) };
+    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
   }
 
   get #ref(): { apiVersion: string; kind: string; namespace: string; name: string } {

@@ -122,4 +122,49 @@ test('a leader that cannot reach the server gives up when its renewal is overdue
   assert.ok(clock.mono >= 10_000 && clock.mono < 15_000, 'before anybody else can take it');
 });
 
+test('held together, it is lost by none of those who renew it, and waits for others like any Lease', async () => {
+  const { client, lease } = server();
+  const clock = new Clock();
+  const together = (identity: string): LeaderElection =>
+    new LeaderElection({ client, namespace: 'ns', name: 'lease', identity, clock, shared: true });
+  const [one, two, other] = [together('four'), together('four'), together('five')];
+  // At the same instant: whoever was slower tries once more.
+  assert.deepEqual(await Promise.all([one.attempt(), two.attempt(), other.attempt()]), [true, true, false]);
+  for (let round = 0; round < 20; round++) {
+    await clock.sleep(2000);
+    assert.deepEqual(await Promise.all([one.attempt(), two.attempt()]), [true, true]);
+    assert.equal(await other.attempt(), false);
+  }
+  assert.ok(one.isLeader() && two.isLeader());
+  // One goes on: it is theirs still. Both stop: it runs out.
+  await clock.sleep(12_000);
+  assert.equal(one.isLeader(), false);
+  assert.equal(await two.attempt(), true);
+  assert.equal(await other.attempt(), false);
+  await clock.sleep(15_000);
+  assert.equal(await other.attempt(), true);
+  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, 'five');
+  assert.equal(await one.attempt(), false);
+});
+
+test('with a Lease as it was listed, the try is by its version, and holder() sees it run out', async () => {
+  const { client, lease } = server();
+  const clock = new Clock();
+  const [first, second] = [candidate(client, 'first', clock), candidate(client, 'second', clock)];
+  assert.equal(first.holder(undefined), undefined);
+  assert.equal(await first.attempt({ lease: undefined }), true);
+  const listed = lease();
+  assert.equal(second.holder(listed), 'first');
+  assert.equal(await second.attempt({ lease: undefined }), false, 'it is there by now');
+  await clock.sleep(1000);
+  assert.equal(await first.attempt({ lease: listed }), true);
+  await clock.sleep(15_000);
+  assert.equal(second.holder(lease()), 'first', 'it was renewed since it was seen');
+  await clock.sleep(15_000);
+  assert.equal(second.holder(lease()), undefined);
+  assert.equal(await second.attempt({ lease: lease() }), true);
+  assert.equal(await first.attempt({ lease: lease() }), false);
+  assert.equal(first.isLeader(), false);
+});
+
 test.run();

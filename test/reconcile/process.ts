@@ -35,10 +35,12 @@ export class ReconcilerProcess {
   readonly lines: LogLine[] = [];
   stderr = '';
 
-  constructor(program: readonly string[], args: readonly string[]) {
+  /** @param env beside the environment of this process */
+  constructor(program: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const [command = '', ...rest] = program;
     this.#child = spawn(command, [...rest, 'reconcile', '--log-level=debug', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
     });
     let text = '';
     this.#child.stdout?.on('data', (chunk: Buffer) => {

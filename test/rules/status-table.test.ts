@@ -13,6 +13,7 @@ const test = suite('rows of status');
 
 interface Row extends Case {
   readonly spec?: Readonly<Record<string, unknown>>;
+  readonly command?: readonly string[];
   readonly status?: Readonly<Record<string, unknown>>;
   readonly state: StatusRow['state'];
   readonly says: RegExp;
@@ -142,6 +143,14 @@ const AGENTS: readonly Row[] = [
     says: /^2 of 2 agents ready, 1 of 1 nodes eligible; nodes do not report what they have/,
   },
   {
+    name: 'agents that are ready and report, with no pull secret to compare with',
+    reason: 'nothing has been brought to a node',
+    status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
+    command: ['/pullwright', 'agent', '--report'],
+    state: 'Progressing',
+    says: /^2 of 2 agents ready, 1 of 1 nodes eligible; there is no pull secret yet/,
+  },
+  {
     name: 'a manifest of agents',
     reason: 'a folder has no status',
     state: 'Unknown',
@@ -149,7 +158,7 @@ const AGENTS: readonly Row[] = [
   },
 ];
 
-table(test, AGENTS, ({ status, state, says }) => {
+table(test, AGENTS, ({ status, command, state, says }) => {
   const node = {
     apiVersion: 'v1',
     kind: 'Node',
@@ -159,6 +168,7 @@ table(test, AGENTS, ({ status, state, says }) => {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
     metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system', generation: 2 },
+    spec: { template: { spec: { containers: [{ name: 'agent', command }] } } },
     ...(status === undefined ? {} : { status }),
   });
   assert.equal(row?.state, state);

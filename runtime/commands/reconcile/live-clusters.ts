@@ -34,7 +34,8 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   const { host } = new URL(connection.server);
   const client = new HttpKubeClient({
     connection: proxied,
-    userAgent: `pullwright/${VERSION}`,
+    // Which replica it was stands in the API server's audit log.
+    userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
   });
   return new Cluster({

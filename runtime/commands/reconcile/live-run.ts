@@ -5,11 +5,13 @@ import { hostname } from 'node:os';
 import type { Cluster } from '../../controller/cluster.ts';
 import { claimMemory } from '../../controller/cluster-ownership-memory.ts';
 import type { Reconciler, Scope } from '../../controller/contract.ts';
-import { Discovery, type HostedClusters } from '../../controller/discovery.ts';
+import { Discovery } from '../../controller/discovery.ts';
+import type { HostedClusters, Share } from '../../controller/discovery-options.ts';
 import { readHostedKubeconfig } from '../../controller/hosted-kubeconfig.ts';
 import { FactCache, type LookUp, noLookUp } from '../../controller/lookups.ts';
 import { Manager } from '../../controller/manager.ts';
 import { systemQueueClock } from '../../controller/queue.ts';
+import type { ShardKeeper } from '../../controller/shard-keeper.ts';
 import type { ObjectStore } from '../../controller/store.ts';
 import { networksOf } from '../../http/addresses.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
@@ -37,8 +39,8 @@ export interface LiveRun {
   /** The management cluster, or the one there is. */
   readonly main: Cluster;
   readonly discovery: Discovery | undefined;
-  /** Set once the election has begun. Without a leader nothing is written. */
-  readonly leadership: { election: LeaderElection | undefined };
+  /** Set once the election has begun; which of both, the settings say. Without a leader nothing is written. */
+  readonly leadership: { election: LeaderElection | undefined; shards: ShardKeeper | undefined };
   readonly instance: string;
 }
 
@@ -47,7 +49,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
   const reconcilers = await loadReconcilers(parseReconcileConfig(configText(settings.config)));
-  const leadership: LiveRun['leadership'] = { election: undefined };
+  const leadership: LiveRun['leadership'] = { election: undefined, shards: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
   const main = await openKubeconfig(settings.mainKubeconfig, opener);
@@ -63,10 +65,14 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise
         management: main,
         manager,
         scopesOf: (store) => wantedScopes(store, settings, log),
-        hosted: hostedClusters(settings, main, opener),
+        hosted: hostedClusters(settings, main, (scope) => ({
+          ...opener,
+          mayWrite: () => mayWrite(settings, leadership, scope.name),
+        })),
         log,
         metrics,
         refreshMs: settings.refreshMs,
+        ...(settings.shards === undefined ? {} : { share: shareOf(settings, leadership) }),
         ...(settings.leaseNamespace === undefined
           ? {}
           : { memory: claimMemory(main, settings.leaseNamespace) }),
@@ -111,25 +117,41 @@ export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
 }
 
-function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): boolean {
+/** For one hosted cluster, or at all. */
+function mayWrite(settings: LiveSettings, leadership: LiveRun['leadership'], scope?: string): boolean {
   if (settings.dryRun) return false;
+  const { election, shards } = leadership;
+  if (settings.shards !== undefined)
+    return (scope === undefined ? shards?.isActive : shards?.mayWrite(scope)) === true;
   return settings.leaseNamespace === undefined || election?.isLeader() === true;
 }
 
-function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {
+function shareOf(settings: LiveSettings, leadership: LiveRun['leadership']): Share {
+  return {
+    namespace: settings.leaseNamespace ?? '',
+    serves: (scope) => leadership.shards?.serves(scope) === true,
+    mayWrite: (scope) => mayWrite(settings, leadership, scope),
+  };
+}
+
+function hostedClusters(
+  settings: LiveSettings,
+  main: Cluster,
+  openerFor: (scope: Scope) => ClusterOpener,
+): HostedClusters {
   const { hostedKubeconfig, kubeconfigSecret } = settings;
   const allow = networksOf(settings.allowAddresses);
   if (hostedKubeconfig !== undefined)
     return {
       read: () => Promise.resolve({ text: redact(hostedKubeconfig) }),
-      open: () => openKubeconfig(hostedKubeconfig, opener),
+      open: (_text, scope) => openKubeconfig(hostedKubeconfig, openerFor(scope)),
       subject: () => hostedKubeconfig,
     };
   const subject = (scope: Scope): string => `Secret/${scope.controlPlaneNamespace}/${kubeconfigSecret}`;
   return {
     read: (scope) => readHostedKubeconfig(main, scope, kubeconfigSecret),
     open: (text, scope) =>
-      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), opener),
+      openCluster(connectionFromSecret({ subject: subject(scope), text, parse, allow }), openerFor(scope)),
     subject,
   };
 }

@@ -35,6 +35,8 @@ export interface LiveSettings {
   /** Undefined: no leader election. */
   readonly leaseNamespace: string | undefined;
   readonly leaseSeconds: number;
+  /** In how many shards the replicas divide the hosted clusters; undefined: one of them looks after all. */
+  readonly shards: number | undefined;
   readonly healthPort: number | undefined;
   readonly metricsPort: number | undefined;
   /** Undefined: the report is no page. */
@@ -65,6 +67,7 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     verbose: flags.verbose,
     leaseNamespace: flags['lease-namespace'],
     leaseSeconds: flags['lease-duration'],
+    shards: shardSettings(flags),
     healthPort: flags['health-port'],
     metricsPort: flags['metrics-port'],
     report: reportSettings(flags),
@@ -76,6 +79,17 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
 function required(kubeconfig: string | undefined): string {
   if (kubeconfig !== undefined) return kubeconfig;
   throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
+}
+
+function shardSettings(flags: ReconcileFlags): number | undefined {
+  const { shards } = flags;
+  if (shards === 1) return undefined;
+  if (!flags.discover)
+    throw new UsageError('--shards goes with --discover: one cluster alone cannot be divided among replicas');
+  if (flags['lease-namespace'] === undefined)
+    throw new UsageError('--shards goes with --lease-namespace: a Lease says whose each shard is');
+  // Nothing is written, so nobody else is asked.
+  return flags['dry-run'] ? undefined : shards;
 }
 
 function reportSettings(flags: ReconcileFlags): ReportSettings | undefined {

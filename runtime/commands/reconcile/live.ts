@@ -1,7 +1,10 @@
 /** `reconcile` in a cluster: elects a leader, serves probes and metrics, and runs until told to stop. */
 import { randomUUID } from 'node:crypto';
+import type { Discovery } from '../../controller/discovery.ts';
+import { ShardKeeper } from '../../controller/shard-keeper.ts';
 import { systemClock } from '../../host/clock.ts';
 import { LeaderElection } from '../../kube/lease.ts';
+import { RECONCILER_LEASE } from '../../rules/kubernetes/shards.ts';
 import { type ProbeServer, type ServeOptions, serveProbes } from '../../telemetry/probes.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 import { takeProxySettings } from '../proxy-settings.ts';
@@ -9,9 +12,6 @@ import { dryRunLive } from './live-dry-run.ts';
 import { type LiveRun, prepareRun, runReadiness, startWatching } from './live-run.ts';
 import { liveSettings } from './live-settings.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
-
-/** Name of the Lease and of everything else of this Deployment. */
-const LEASE = 'pullwright-reconciler';
 
 export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   const settings = liveSettings(flags);
@@ -24,16 +24,17 @@ export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promi
 }
 
 async function serve(run: LiveRun): Promise<ExitCode> {
-  const { log, settings, io, manager, discovery } = run;
+  const { log, io, manager, discovery } = run;
   const servers = await startServers(run);
   log.info('started', {
     cluster: run.main.client.host,
     controllers: run.reconcilers.map(({ name }) => name),
   });
   startWatching(run);
-  // A standby fills its caches too, so that it can take over at once.
-  const lost = settings.leaseNamespace === undefined ? await lead(run) : await leadWhenElected(run);
+  // A standby fills its caches too, so that it can take over at once; of shards, only those of its own are filled.
+  const lost = await workAsElected(run);
   log.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
+  await run.leadership.shards?.stop();
   await discovery?.stop();
   await manager.stop();
   if (!lost) await release(run);
@@ -41,6 +42,36 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   log.info('stopped');
   // Whoever runs us starts us again, with nothing half done in memory.
   return lost && !io.signal.aborted ? 1 : 0;
+}
+
+/** Works while this process may; true when it lost that. */
+function workAsElected(run: LiveRun): Promise<boolean> {
+  const { shards, leaseNamespace } = run.settings;
+  if (leaseNamespace === undefined) return lead(run);
+  return shards === undefined || run.discovery === undefined
+    ? leadWhenElected(run)
+    : takePart(run, run.discovery, shards);
+}
+
+/** Works on the hosted clusters of its shards. */
+function takePart(run: LiveRun, discovery: Discovery, shards: number): Promise<boolean> {
+  const { settings, io, log, metrics, manager, main, instance, leadership } = run;
+  leadership.shards = new ShardKeeper({
+    client: main.client,
+    namespace: settings.leaseNamespace ?? '',
+    shards,
+    instance,
+    clock: systemClock,
+    leaseSeconds: settings.leaseSeconds,
+    log,
+    metrics,
+    work: {
+      taken: () => discovery.shareChanged(),
+      letGo: (isLeaving) => discovery.letGo(isLeaving),
+    },
+  });
+  manager.work();
+  return leadership.shards.run(io.signal);
 }
 
 /** Works until the signal. */
@@ -58,7 +89,7 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   const election = new LeaderElection({
     client: run.main.client,
     namespace: settings.leaseNamespace ?? '',
-    name: LEASE,
+    name: RECONCILER_LEASE,
     identity: `${run.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: seconds,
@@ -68,15 +99,15 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
     onError: ({ code, message, hint }) => log.warn('lease not renewed', { code, problem: message, hint }),
   });
   leadership.election = election;
-  metrics.leader(LEASE, false);
+  metrics.leader(RECONCILER_LEASE, false);
   if (!(await election.acquire(io.signal))) return false;
   log.info('this process leads');
-  metrics.leader(LEASE, true);
+  metrics.leader(RECONCILER_LEASE, true);
   const kept = election.keep(io.signal);
   await run.discovery?.lead();
   manager.work();
   await kept;
-  metrics.leader(LEASE, false);
+  metrics.leader(RECONCILER_LEASE, false);
   return !io.signal.aborted;
 }
 

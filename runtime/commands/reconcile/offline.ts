@@ -145,6 +145,10 @@ async function write(
     io.stderr.write(
       `wrote ${files.length} files to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
     );
+    if (flags['with-secrets'] && (io.platform ?? process.platform) === 'win32')
+      io.stderr.write(
+        `Whoever may read "${to}" may read these Secrets: Windows knows no file mode 0600, files have the rights of their folder\n`,
+      );
   }
 }
 

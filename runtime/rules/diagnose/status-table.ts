@@ -102,16 +102,32 @@ export function nodesRow(
       message: `${eligible} nodes are eligible, and no agent runs`,
     };
   const message = `${eligible} of ${nodes.length} nodes eligible`;
-  return { ...base, ...checked(agentState(daemonSet, message), report) };
+  return { ...base, ...checked(agentState(daemonSet, message), report, isToldToReport(daemonSet)) };
+}
+
+/** By the flag of its program. */
+function isToldToReport({ spec }: KubeObject): boolean {
+  const { template } = (spec ?? {}) as {
+    readonly template?: {
+      readonly spec?: { readonly containers?: readonly { command?: readonly string[] }[] };
+    };
+  };
+  return template?.spec?.containers?.some(({ command = [] }) => command.includes('--report')) === true;
 }
 
 type AgentState = Pick<StatusRow, 'state' | 'reason' | 'message'>;
 
 /** Pods that are ready prove nothing where nodes report, and little where they do not. */
-function checked(pods: AgentState, report: KubeObject | undefined): AgentState {
+function checked(pods: AgentState, report: KubeObject | undefined, reporting: boolean): AgentState {
   if (pods.state !== 'Ready') return pods;
   const { conditions = [] } = (report?.status ?? {}) as { conditions?: readonly Condition[] };
   const found = conditions.find(({ type }) => type === 'NodesInSync');
+  if (found === undefined && reporting)
+    return {
+      state: 'Progressing',
+      reason: 'NodesNotCompared',
+      message: `${pods.message}; there is no pull secret yet that nodes are compared with`,
+    };
   if (found === undefined)
     return { ...pods, message: `${pods.message}; nodes do not report what they have (agent.report)` };
   const { message } = texts(found);

@@ -11,6 +11,8 @@
  * - `object.ts`: Kubernetes objects as raw JSON
  * - `pull-status.ts`: `PullStatus` (pullwright.dev/v1alpha1)
  * - `shape.ts`: Whether a value has the fields and types that its kind declares
+ * - `shard-status.ts`: Which replica has which shard of the hosted clusters, by what their Leases say
+ * - `shards.ts`: How several replicas of the reconciler divide the hosted clusters
  *
  * @module
  */

@@ -1,0 +1,57 @@
+/** How the replicas of the reconciler divide the hosted clusters of a management cluster, and what they need for it. */
+import { RECONCILER_LEASE, shardLeases } from '../../runtime/rules/kubernetes/shards.ts';
+import type { Alert } from './monitoring.ts';
+import type { PolicyRule } from './objects.ts';
+import type { ClusterContext } from './system.ts';
+
+interface Divided {
+  readonly shards?: number;
+}
+
+/** Replicas of the reconciler where nothing is said. */
+export const REPLICAS = 2;
+
+/** The number of shards; 1 where one replica looks after all. */
+export function shardsOf(cluster: Pick<ClusterContext, 'kind'>, settings: Divided): number {
+  return cluster.kind === 'management' ? (settings.shards ?? 1) : 1;
+}
+
+/**
+ * In its own namespace: its Leases by their names, and beside many clusters the ConfigMap `memory` with what is remembered of them. A
+ * Lease is made by POST, whose name the authorizer does not see; those of shards are listed, so that one request shows them all.
+ */
+export function leaseRules(
+  cluster: ClusterContext,
+  settings: Divided,
+  memory: string,
+): readonly PolicyRule[] {
+  const leases = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] } as const;
+  const shards = shardsOf(cluster, settings);
+  const isShared = shards > 1;
+  const names = [RECONCILER_LEASE, ...(isShared ? shardLeases(shards) : [])];
+  const remembered: PolicyRule = {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    resourceNames: [memory],
+    // Server-side apply asks for the create by its name; several replicas change it by its resource version.
+    verbs: ['get', 'create', 'patch', ...(isShared ? (['update'] as const) : [])],
+  };
+  return [
+    { ...leases, verbs: isShared ? ['create', 'list'] : ['create'] },
+    { ...leases, resourceNames: names, verbs: ['get', 'update', 'patch'] },
+    ...(cluster.kind === 'management' ? [remembered] : []),
+  ];
+}
+
+/** What is watched where there are shards. */
+export const SHARD_ALERTS: readonly Alert[] = [
+  {
+    name: 'PullwrightShardWithoutOwner',
+    expression: `max by (shard) (pullwright_shard_owned{job="${RECONCILER_LEASE}"}) == 0`,
+    for: '10m',
+    severity: 'critical',
+    summary: 'No replica of the Pullwright reconciler has shard {{ $labels.shard }}',
+    description:
+      'The hosted clusters of the shard keep what they have, but no change reaches them; those of other shards are looked after. pullwright status says which shard is whose.',
+  },
+];
