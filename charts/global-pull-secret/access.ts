@@ -9,7 +9,9 @@ import { applyByName, type PolicyRule, secretsByName } from '../shared/objects.t
 import type { Access, Delivery } from '../shared/system.ts';
 import { POLICY_NAME } from './admission.ts';
 import { AGENT_POLICY_NAME } from './agent-bounds.ts';
-import { type AgentRights, agentRbac, leaseNames } from './agent-rbac.ts';
+import { agentGuard } from './agent-guard.ts';
+import { agentRbac, leaseNames } from './agent-rbac.ts';
+import type { AgentOptions } from './options.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 const MACHINES: PolicyRule = { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: READ };
@@ -21,7 +23,7 @@ const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME];
 /** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
 export function hostedAccess(input: {
   readonly delivery: Delivery;
-  readonly agent: AgentRights;
+  readonly agent: AgentOptions;
   readonly platformNamespace?: string;
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
@@ -175,7 +177,7 @@ const OBSERVED: readonly Access[] = agentAccess(named);
  * `delivery: reconciler`: it applies them. An account can only grant what it has itself, so that it also holds every rule of
  * the agent's Roles and of its ClusterRole.
  */
-function ownedAccess(agent: AgentRights): readonly Access[] {
+function ownedAccess(agent: AgentOptions): readonly Access[] {
   const names = leaseNames(agent);
   const granted = agentRbac(agent)
     .filter((object) => object.kind === 'Role' || object.kind === 'ClusterRole')
@@ -187,5 +189,5 @@ function ownedAccess(agent: AgentRights): readonly Access[] {
     names.length === 0
       ? []
       : [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', names)] }];
-  return [...agentAccess(applyByName), ...granted, ...leases];
+  return [...agentAccess(applyByName), ...granted, ...leases, { rules: [], bounds: agentGuard(agent) }];
 }

@@ -8,6 +8,22 @@ export const EXECUTABLE = '/usr/bin/pullwright';
 /** Where the agent sees the node's `/etc`. */
 export const NODE_ETC = '/host/etc';
 
+/** Names of the flags that the command may have, beside those whose values are bound by name (`agent-guard.ts`). */
+export const AGENT_FLAGS: readonly string[] = [
+  'foreign',
+  'health-port',
+  'janitor',
+  'log-level',
+  'metrics-address',
+  'removal-delay',
+  'removal-share',
+  'report',
+  'restart',
+  'restart-slots',
+  'restart-window',
+  'watch',
+];
+
 /** `pullwright agent` with a flag for every option that differs from what the agent does by itself. */
 export function agentCommand(options: AgentOptions): readonly string[] {
   return [

@@ -11,7 +11,7 @@ import { hostedAccess, managementAccess } from './access.ts';
 import { agentPodMonitor } from './agent.ts';
 import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 import { additionalSecretPolicies, syncObjects } from './objects.ts';
-import { reports } from './options.ts';
+import { type AgentOptions, reports } from './options.ts';
 import { type GlobalPullSecretInput, type LabelSelector, schema } from './section.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -31,14 +31,15 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
     return globalPullSecretObjects(config, cluster);
   },
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
-  hostedAccess: ({ agent = {} }) => hostedAccess({ delivery: 'reconciler', agent }),
+  hostedAccess: (config, cluster) =>
+    hostedAccess({ delivery: 'reconciler', agent: agentOf(config, cluster.image) }),
   reconciler(config, cluster) {
     return {
       name: 'global-pull-secret',
       options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
       access: hostedAccess({
         delivery: deliveryOf(cluster),
-        agent: config.agent ?? {},
+        agent: agentOf(config, cluster.image),
         platformNamespace: NAMES.configNamespace,
       }),
       alerts: GLOBAL_PULL_SECRET_ALERTS,
@@ -186,18 +187,17 @@ function syncObjectsIn(
   const enforce = config.enforce ?? 'warn';
   // The policies have names of our own: nobody else makes them.
   if (deliveryOf(cluster) === 'reconciler') return additionalSecretPolicies(enforce);
-  const { agent, removals, canary, provider } = config;
-  const image = agent?.image ?? cluster.image;
-  return syncObjects({
-    agent: {
-      ...agent,
-      image,
-      ...(removals === undefined ? {} : { removals }),
-      ...(canary?.probe === undefined ? {} : { probes: true }),
-      ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
-    },
-    enforce,
-  });
+  return syncObjects({ agent: agentOf(config, cluster.image), enforce });
+}
+
+function agentOf({ agent, removals, canary, provider }: GlobalPullSecretInput, image: string): AgentOptions {
+  return {
+    ...agent,
+    image: agent?.image ?? image,
+    ...(removals === undefined ? {} : { removals }),
+    ...(canary?.probe === undefined ? {} : { probes: true }),
+    ...(provider === undefined ? {} : { offerTo: requirementsOf(provider.nodes) }),
+  };
 }
 
 /** Of a kind that not every cluster serves, so that git brings it wherever the agent is ours. */

@@ -23,24 +23,24 @@ export function bindingPolicy(input: BindingPolicyInput): readonly KubeObject[] 
     apiGroup: 'rbac.authorization.k8s.io',
     apiVersion: 'v1',
     resource: 'rolebindings',
-    operations: ['CREATE', 'UPDATE'],
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
     matchConditions: [{ name: 'by-the-adapter', expression: `request.userInfo.username == '${user}'` }],
     validations: [
       {
-        expression: `object.roleRef.kind == 'ClusterRole' && object.roleRef.name == '${JOB_CLUSTER_ROLE}'`,
+        expression: `request.operation == 'DELETE' || (object.roleRef.kind == 'ClusterRole' && object.roleRef.name == '${JOB_CLUSTER_ROLE}')`,
         message: `the pull secret adapter binds the ClusterRole ${JOB_CLUSTER_ROLE} and no other role`,
       },
       {
-        expression: `has(object.subjects) && object.subjects.size() == 1 && ${subject}`,
+        expression: `request.operation == 'DELETE' || (has(object.subjects) && object.subjects.size() == 1 && ${subject})`,
         message: `the pull secret adapter binds for the ServiceAccount ${namespace}/${jobAccount} and nobody else`,
       },
       {
-        expression: `object.metadata.name == '${JOB_BINDING}'`,
+        expression: `request.name == '${JOB_BINDING}'`,
         message: `the binding of the pull secret adapter is named ${JOB_BINDING}`,
       },
       {
         expression:
-          "!(object.metadata.namespace in ['default', 'openshift']) && !object.metadata.namespace.startsWith('kube-') && !object.metadata.namespace.startsWith('openshift-')",
+          "!(request.namespace in ['default', 'openshift']) && !request.namespace.startsWith('kube-') && !request.namespace.startsWith('openshift-')",
         message: 'the pull secret adapter has nothing to do in namespaces of the platform',
       },
     ],

@@ -94,6 +94,8 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
     ...adapterRights({
       namespace,
       account: ADAPTER_ACCOUNT,
+      image: input.image,
+      jobAccount: JOB_ACCOUNT,
       pullSecretName: input.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),

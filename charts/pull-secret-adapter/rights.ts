@@ -13,6 +13,7 @@ import {
   roleBinding,
   secretsByName,
 } from '../shared/objects.ts';
+import { adapterBounds } from './job-policy.ts';
 import { JOB_BINDING, JOB_CLUSTER_ROLE } from './objects.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -57,6 +58,9 @@ const WHY = reasons({
 export interface Rights {
   readonly namespace: string;
   readonly account: string;
+  /** Of the Jobs. */
+  readonly image: string;
+  readonly jobAccount: string;
   readonly pullSecretName: string;
   readonly labels: NonNullable<ObjectMeta['labels']>;
   readonly jobLabels: NonNullable<ObjectMeta['labels']>;
@@ -75,6 +79,11 @@ export function adapterRights(input: Rights): readonly KubeObject[] {
     clusterRoleBinding(meta, subjects),
     role({ ...meta, namespace }, OWN),
     roleBinding({ ...meta, namespace }, subjects),
-    ...accountBounds(subject, { component: 'adapter', rules: OWN, secretTypes: ['Opaque'] }),
+    ...accountBounds(subject, {
+      component: 'adapter',
+      rules: OWN,
+      bounds: adapterBounds(input),
+      secretTypes: ['Opaque'],
+    }),
   ];
 }

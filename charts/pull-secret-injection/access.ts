@@ -44,7 +44,15 @@ export function injectionAccess(input: {
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].flatMap((resource) => [
       { apiGroups: [admission], resources: [resource], verbs: READ },
-      applyByName(admission, resource, [INJECTION_POLICY_NAME]),
+      // What such a policy says nothing can bind: without it, one of before is only taken away.
+      input.admission === 'policy'
+        ? applyByName(admission, resource, [INJECTION_POLICY_NAME])
+        : {
+            apiGroups: [admission],
+            resources: [resource],
+            resourceNames: [INJECTION_POLICY_NAME],
+            verbs: ['delete'] as const,
+          },
     ]),
     ...(input.admission === 'webhook'
       ? [

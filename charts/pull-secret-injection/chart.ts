@@ -108,7 +108,7 @@ const WHY_SO_WIDE = {
   'write-secrets': 'copies go to namespaces that profiles select while it runs',
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
   'change-admission':
-    'the policy that injects, and which pods the webhook is sent, are written from the profiles; only the ones of their names',
+    'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
   'end-pods': 'pods that wait for a credential are started again, with evict: true',
 };
 

@@ -15,7 +15,7 @@ export interface AccountBound {
   /** End of the policy's name, e.g. `nodes`. */
   readonly name: string;
   readonly apiGroup: string;
-  readonly resource: string;
+  readonly resource: string | readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
@@ -79,6 +79,39 @@ export function accountBounds(
     });
   });
 }
+
+/**
+ * The image without tag and digest as a variable of CEL. The API server takes it apart, so that the whole image stands in the text, as
+ * whoever renders it with another one expects. A colon before a slash is that of a port.
+ *
+ * @example
+ * ```ts
+ * import { imageVariables } from './account-bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const [named] = imageVariables('registry.example.com:5000/pullwright:0.1.0@sha256:1');
+ * assert.equal(named?.expression, "'registry.example.com:5000/pullwright:0.1.0@sha256:1'.split('@')[0]");
+ * ```
+ */
+export function imageVariables(
+  image: string,
+): readonly { readonly name: string; readonly expression: string }[] {
+  const colon = "variables.named.lastIndexOf(':')";
+  return [
+    { name: 'named', expression: `'${image}'.split('@')[0]` },
+    {
+      name: 'repository',
+      expression: `${colon} > variables.named.lastIndexOf('/') ? variables.named.substring(0, ${colon}) : variables.named`,
+    },
+  ];
+}
+
+/**
+ * CEL that holds the image of the container `one` to the repository of {@link imageVariables}, whatever the tag, so that policy and writer
+ * may be updated in either order.
+ */
+export const IMAGE_IS =
+  "(one.image == variables.repository || one.image.startsWith(variables.repository + ':') || one.image.startsWith(variables.repository + '@'))";
 
 const WRITES: readonly string[] = ['create', 'update', 'patch', 'delete'];
 

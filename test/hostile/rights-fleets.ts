@@ -29,6 +29,13 @@ export const hub: FleetInput = {
     },
   ],
 };
+export const adapterSection = {
+  'pull-secret-adapter': {
+    api: 'https://hyperfleet.example.com',
+    gcpProject: 'project',
+    jobGoogleServiceAccount: 'job@project.iam.gserviceaccount.com',
+  },
+} as const;
 export const full: FleetInput = {
   image: IMAGE,
   clusters: [
@@ -40,11 +47,7 @@ export const full: FleetInput = {
         'global-pull-secret': {},
         'pull-secret-injection': { admission: 'webhook', certificates: { kind: 'service-ca' } },
         'credential-provider': {},
-        'pull-secret-adapter': {
-          api: 'https://hyperfleet.example.com',
-          gcpProject: 'project',
-          jobGoogleServiceAccount: 'job@project.iam.gserviceaccount.com',
-        },
+        ...adapterSection,
         verify: {},
       },
     },

@@ -1,16 +1,17 @@
 // deadline: 600 s
 /** Somebody has the token of the reconciler: what RBAC cannot narrow, a real API server refuses all the same. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse } from 'yaml';
-import { type FleetInput, readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
-import { type ControlPlane, missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { type Answer, type Requester, requester } from '../control-plane/request.ts';
+import type { Answer, Requester } from '../control-plane/request.ts';
 import { suite } from '../support/suite.ts';
-import { hub, IMAGE, rights } from './rights-fleets.ts';
+import { rights } from './rights-fleets.ts';
+import { adapterThefts } from './rights-live-adapter.ts';
+import { agentThefts } from './rights-live-agents.ts';
+import { furnish, stolenToken } from './rights-live-plane.ts';
 
 const test = suite('a stolen token');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-stolen-'));
@@ -20,9 +21,12 @@ const missing = missingControlPlane();
 if (missing !== undefined) test.skip('of a stolen token on a real API server', missing);
 else {
   const plane = await startControlPlane({ crds: 'all' });
-  const account = await stolenToken(plane);
+  await furnish(plane, folder);
+  const account = await stolenToken(plane, 'pullwright-system', 'pullwright-reconciler');
+  const adapter = await stolenToken(plane, 'hyperfleet-system', 'pull-secret-adapter');
   test.lastly('the control plane stops', async () => {
     account.close();
+    adapter.close();
     await plane.stop();
   });
 
@@ -66,13 +70,16 @@ else {
 
   const SECRETS = '/api/v1/namespaces/kube-system/secrets';
   const PULL = { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') };
-  const apply = (path: string, object: object, more = ''): Promise<Answer> =>
-    account.request(
-      'PATCH',
-      `${path}?fieldManager=thief&force=true${more}`,
-      object,
-      'application/apply-patch+yaml',
-    );
+  const applyAs =
+    (thief: Requester) =>
+    (path: string, object: object, more = ''): Promise<Answer> =>
+      thief.request(
+        'PATCH',
+        `${path}?fieldManager=thief&force=true&${more}`,
+        object,
+        'application/apply-patch+yaml',
+      );
+  const apply = applyAs(account);
   const patch = (path: string, body: object, type = 'merge'): Promise<Answer> =>
     account.request('PATCH', path, body, `application/${type}-patch+json`);
   /** In dry runs, since a policy is taken in some time after it was stored: until then nothing comes of it. */
@@ -102,7 +109,7 @@ else {
           apply(
             `/api/v1/namespaces/${namespace}/secrets/global-pull-secret`,
             token(namespace, 'global-pull-secret'),
-            `&${query}`,
+            query,
           ),
       );
   });
@@ -122,7 +129,7 @@ else {
         account.request('DELETE', `${path}?${query}`),
       );
       await refused(/writes only pull secrets that carry|changes and deletes only/, (query) =>
-        apply(path, { ...secret, metadata: { ...secret.metadata, labels: { a: 'b' } } }, `&${query}`),
+        apply(path, { ...secret, metadata: { ...secret.metadata, labels: { a: 'b' } } }, query),
       );
     }
     const own = {
@@ -198,10 +205,10 @@ else {
       { config: good, kernelArguments: ['init=/bin/sh'] },
     ])
       await refused(/writes only files below|brings no units/, (query) =>
-        apply(`${at}/${ours}`, config(ours, spec), `&${query}`),
+        apply(`${at}/${ours}`, config(ours, spec), query),
       );
     await refused(/cannot (patch|create)|writes only the MachineConfigs/, (query) =>
-      apply(`${at}/99-evil`, config('99-evil', { config: good }), `&${query}`),
+      apply(`${at}/99-evil`, config('99-evil', { config: good }), query),
     );
   });
 
@@ -243,6 +250,9 @@ else {
       );
   });
 
+  agentThefts(test, { apply, refused });
+  adapterThefts(test, { apply: applyAs(adapter), refused });
+
   test('runs no pod', async () => {
     const path = '/api/v1/namespaces/kube-system/pods';
     const pod = {
@@ -256,38 +266,6 @@ else {
       assert.match(body.message, /creates pods only in dry runs/, `${status}`);
     });
   });
-}
-
-/** Everything of both kinds of cluster in one, and the reconciler's token. */
-async function stolenToken(plane: ControlPlane): Promise<Requester> {
-  for (const name of ['openshift-config', 'clusters', 'clusters-guest'])
-    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  const trees: FleetInput[] = [
-    hub,
-    {
-      image: IMAGE,
-      clusters: [
-        {
-          name: 'alone',
-          path: '.',
-          systems: { 'global-pull-secret': {}, 'pull-secret-injection': {}, 'credential-provider': {} },
-        },
-      ],
-    },
-  ];
-  for (const [index, fleet] of trees.entries()) {
-    const place = join(folder, `live-${index}`);
-    writeTree(place, renderFleet(readFleet(fleet)).tree);
-    const kustomization = index === 0 ? join(place, 'hub') : place;
-    const applied = await plane.kubectl('apply', '--server-side', '--force-conflicts', '-k', kustomization);
-    assert.equal(applied.code, 0, applied.stderr);
-  }
-  const kubeconfig = parse(
-    readFileSync(await plane.account('pullwright-system', 'pullwright-reconciler'), 'utf8'),
-  );
-  const token: string =
-    kubeconfig.users[0].user.token ?? readFileSync(kubeconfig.users[0].user.tokenFile, 'utf8');
-  return requester({ server: plane.server, ca: plane.ca, token });
 }
 
 test.run();

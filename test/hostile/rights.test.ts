@@ -7,6 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defaultFleet, type FleetInput, readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
+import type { RbacRule } from '../../runtime/rules/rights/grants.ts';
+import { rightsOf } from '../../runtime/rules/rights/rights.ts';
 import { suite } from '../support/suite.ts';
 import { discovery, full, hub, rights } from './rights-fleets.ts';
 
@@ -47,7 +49,7 @@ for (const [name, fleet, cluster] of FLEETS)
 test('that are wide stand in the threat model', async () => {
   const document = join(root, 'docs/threat-model.md');
   const tables = await Promise.all(
-    ['full', 'hub/hub', 'hub/guest'].map((cluster) =>
+    ['full', 'hub/hub', 'hub/guest', 'discovery'].map((cluster) =>
       rights('--from', join(folder, cluster), '--wide', '--output=markdown'),
     ),
   );
@@ -83,6 +85,42 @@ test('that grow make the command fail and are shown alone', async () => {
     JSON.parse(stdout).rights.map(({ power, names }: { power: string; names: string[] }) => [power, names]),
     [['read-secrets', ['additional-pull-secret', 'other']]],
   );
+});
+
+/** Rights of an account with this one rule. */
+function rightsBy(rule: RbacRule, namespace?: string): readonly string[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const metadata = { name: 'r', ...(namespace === undefined ? {} : { namespace }) };
+  return rightsOf([
+    { apiVersion, kind, metadata, rules: [rule] },
+    {
+      apiVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { kind, name: 'r' },
+      subjects: [{ kind: 'ServiceAccount', namespace: 'a', name: 'x' }],
+    },
+  ]).map(({ power }) => power);
+}
+
+test('of whoever sets what admission makes of the objects of others are those of an administrator', () => {
+  const apiGroups = ['admissionregistration.k8s.io'];
+  const by = (resource: string, verb: string): readonly string[] =>
+    rightsBy({ apiGroups, resources: [resource], verbs: [verb], resourceNames: ['ours'] });
+  for (const resource of ['mutatingadmissionpolicies', 'mutatingwebhookconfigurations'])
+    assert.deepEqual(by(resource, 'patch'), ['become-cluster-admin', 'change-admission'], resource);
+  assert.deepEqual(by('mutatingadmissionpolicies', 'delete'), ['change-admission']);
+  assert.deepEqual(by('validatingadmissionpolicies', 'patch'), ['change-admission']);
+});
+
+test("of whoever reads HyperShift's own kubeconfig are those of an administrator of that cluster", () => {
+  const rule = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
+  const by = (name: string, namespace?: string): readonly string[] =>
+    rightsBy({ ...rule, resourceNames: [name] }, namespace);
+  for (const namespace of [undefined, 'clusters-guest'])
+    assert.deepEqual(by('admin-kubeconfig', namespace), ['administer-hosted-clusters', 'read-secrets']);
+  assert.deepEqual(by('pullwright-kubeconfig', 'clusters-guest'), ['read-secrets']);
 });
 
 test('of two clusters in one folder are not added up', async () => {

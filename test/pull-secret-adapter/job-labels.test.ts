@@ -21,6 +21,8 @@ import { suite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { goodSpec } from './scene.ts';
 
+/** Of the Deployment and of its Jobs: policies hold them to each other. */
+const IMAGE = 'registry.example.com/pullwright:0.1.0';
 const test = suite('labels of a running Job');
 const missing = missingControlPlane();
 const NAMESPACE = 'hyperfleet-system';
@@ -37,7 +39,7 @@ else {
   await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
   for (const object of adapterInstallation({
     namespace: NAMESPACE,
-    image: 'registry.example.com/pullwright:0.1.0',
+    image: IMAGE,
     api: 'https://hyperfleet.example.com',
     broker: 'rabbitmq',
     topic: 't',
@@ -65,7 +67,7 @@ else {
         pause: () => Promise.resolve(),
       }),
       kube,
-      settings: { ...DEFAULT_SETTINGS, namespace: NAMESPACE, ...settings },
+      settings: { ...DEFAULT_SETTINGS, image: IMAGE, namespace: NAMESPACE, ...settings },
       consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),
       logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
       metrics,

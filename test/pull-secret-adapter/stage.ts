@@ -19,6 +19,8 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
 
+const IMAGE = 'pullwright:test';
+
 interface Parts {
   readonly plane: ControlPlane;
   readonly rabbit: RabbitMqNode;
@@ -65,7 +67,7 @@ export class Stage {
     await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     const objects = adapterInstallation({
       namespace: NAMESPACE,
-      image: 'pullwright:test',
+      image: IMAGE,
       api: api.url,
       broker: 'rabbitmq',
       brokerSecret: 'broker',
@@ -97,6 +99,8 @@ export class Stage {
   adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): ChildProcess {
     const all = {
       '--kubeconfig': this.kubeconfig,
+      // As in the Deployment: policies hold the Jobs to it.
+      '--image': IMAGE,
       '--health-port': 'off',
       '--metrics-port': 'off',
       '--lease-duration': '3',

@@ -69,7 +69,29 @@ function accountRights(
   const direct = joined(grants.flatMap((grant) => directRights(grant, objects)));
   const tokens = tokenRights(account, direct);
   const all = [...tokens, ...direct];
-  return [...adminRights(account, all), ...all];
+  return [...adminRights(account, all), ...hostedRights(account, all), ...all];
+}
+
+/** HyperShift's kubeconfig of `system:admin`, in the namespace of each control plane. */
+const HOSTED_ADMIN = 'admin-kubeconfig';
+
+/** Whoever reads it is the administrator of that hosted cluster. Who reads all Secrets of a place is named for that. */
+function hostedRights(account: string, rights: readonly Right[]): readonly Right[] {
+  return rights
+    .filter(({ power, names }) => power === 'read-secrets' && names?.includes(HOSTED_ADMIN))
+    .map(({ namespace, verbs, by, reason }) => ({
+      account,
+      power: 'administer-hosted-clusters',
+      can: 'become administrator of hosted clusters',
+      ...(namespace === undefined ? {} : { namespace }),
+      names: [HOSTED_ADMIN],
+      resources: ['secrets'],
+      verbs,
+      by,
+      boundBy: [],
+      ...(reason === undefined ? {} : { reason }),
+      wide: true,
+    }));
 }
 
 function directRights(grant: AccountGrant, objects: readonly KubeObject[]): readonly Right[] {
@@ -238,10 +260,20 @@ const WAYS_UP: Readonly<Record<string, WayUp>> = {
   'run-pods': byAccounts,
   exec: byAccounts,
   impersonate: unnamed,
-  'change-admission': unnamed,
+  // What one policy or webhook makes of the objects of others is anything, and admission is never asked about its own objects.
+  'change-admission': (right, all) =>
+    unnamed(right, all) || (right.verbs.some(sets) && right.resources.some(isMutating)),
   escalate: ({ namespace }, all) => namespace === undefined && holds(all, 'write-roles'),
   bind: (right, all) => unnamed(right, all) && holds(all, 'write-bindings'),
 };
+
+function sets(verb: string): boolean {
+  return verb === 'create' || verb === 'update' || verb === 'patch';
+}
+
+function isMutating(resource: string): boolean {
+  return resource.startsWith('mutating');
+}
 
 function isWayUp(right: Right, all: readonly Right[]): boolean {
   // Whatever its name and paths, what it brings is read by root.

@@ -1,0 +1,173 @@
+/** A stolen token of an account that brings the agent to nodes: what it writes of the agent is what is rendered, or it is refused. */
+import assert from 'node:assert/strict';
+import { agentDaemonSet, agentRbac } from '../../charts/global-pull-secret/objects.ts';
+import { pullStatusCrd } from '../../charts/shared/pull-status.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import type { Answer } from '../control-plane/request.ts';
+import { IMAGE } from './rights-fleets.ts';
+
+type Json = { [key: string]: unknown };
+/** Of a pod template, as loosely as a thief sees it. */
+type Spec = Json & { containers: Json[]; volumes: Json[] };
+
+/** What the thief may do with the token. */
+export interface Thief {
+  apply(path: string, object: object, query?: string): Promise<Answer>;
+  /** Until the policy was taken in. */
+  refused(text: RegExp, ask: (query: string) => Promise<Answer>): Promise<void>;
+}
+
+const DAEMON_SETS = '/apis/apps/v1/namespaces/kube-system/daemonsets';
+const NAME = 'global-pull-secret-syncer';
+const ADMIN = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' };
+
+/** What would make root on nodes of the agent's DaemonSet, each as a change of its pod. */
+const STOLEN: Readonly<Record<string, readonly [RegExp, (spec: Spec, agent: Json) => void]>> = {
+  'another image': [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['image'] = 'registry.example.com/evil'),
+  ],
+  'an image that begins like ours': [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['image'] = 'registry.example.com/pullwright-evil:1'),
+  ],
+  'another program of it': [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['command'] = ['/bin/sh', '-c', 'id']),
+  ],
+  'another command of it': [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['command'] = ['/usr/bin/pullwright', 'reconcile', '--kubeconfig=/x']),
+  ],
+  'another file': [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['command'] as string[]).push('--file=/var/lib/kubelet/pki/x'),
+  ],
+  arguments: [
+    /only the agent, of the repository of/,
+    (_, agent) => (agent['args'] = ['--state-dir=/var/lib/kubelet/x']),
+  ],
+  'a second container': [
+    /brings the agent alone/,
+    (spec) => spec.containers.push({ name: 'evil', image: IMAGE }),
+  ],
+  'a container before it': [
+    /brings the agent alone/,
+    (spec) => (spec['initContainers'] = [{ name: 'evil', image: IMAGE }]),
+  ],
+  'a hook': [
+    /brings the agent alone/,
+    (_, agent) => (agent['lifecycle'] = { postStart: { exec: { command: ['id'] } } }),
+  ],
+  'a probe that runs': [
+    /brings the agent alone/,
+    (_, agent) => (agent['readinessProbe'] = { exec: { command: ['id'] } }),
+  ],
+  "the host's processes": [/brings the agent alone/, (spec) => (spec['hostPID'] = true)],
+  'another account': [
+    /brings the agent alone/,
+    (spec) => (spec['serviceAccountName'] = 'clusterrole-aggregation-controller'),
+  ],
+  'all of the host': [
+    /only its own folders/,
+    (spec) => spec.volumes.push({ name: 'host', hostPath: { path: '/' } }),
+  ],
+  'another secret': [
+    /only its own folders/,
+    (spec) => spec.volumes.push({ name: 'other', secret: { secretName: 'other' } }),
+  ],
+  'a folder where the program lies': [
+    /only its own folders/,
+    (_, agent) => (agent['volumeMounts'] as Json[]).push({ name: 'kubelet-config', mountPath: '/usr/bin' }),
+  ],
+  'a part of a folder': [
+    /only its own folders/,
+    (_, agent) => Object.assign((agent['volumeMounts'] as Json[])[0] ?? {}, { subPath: 'pods' }),
+  ],
+  'a variable': [
+    /no variables but/,
+    (_, agent) => (agent['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/var/lib/kubelet/x.so' }),
+  ],
+  'a variable of its own with a value': [
+    /no variables but/,
+    (_, agent) => (agent['env'] = [{ name: 'NODE_NAME', value: 'other' }]),
+  ],
+};
+
+/** Adds its tests to a suite. */
+export function agentThefts(test: (name: string, body: () => Promise<void>) => void, thief: Thief): void {
+  const ours = agentDaemonSet({ image: IMAGE });
+  test('brings the agent to nodes as it is rendered, whatever the tag of its image', async () => {
+    const newer = agentDaemonSet({
+      image: IMAGE.replace(/:[^:]*$/, ':9.9.9'),
+      restartSlots: 2,
+      logLevel: 'debug',
+    });
+    for (const object of [ours, newer]) {
+      const made = await thief.apply(`${DAEMON_SETS}/${NAME}`, object);
+      assert.ok(made.status === 200 || made.status === 201, made.body.message);
+    }
+  });
+
+  for (const [what, [text, change]] of Object.entries(STOLEN))
+    test(`does not give the agent ${what}`, async () => {
+      const evil = structuredClone(ours) as KubeObject & { spec: { template: { spec: Spec } } };
+      const { spec } = evil.spec.template;
+      change(spec, spec.containers[0] ?? {});
+      await thief.refused(text, (query) => thief.apply(`${DAEMON_SETS}/${NAME}`, evil, query));
+    });
+
+  const rbac = (kind: string): KubeObject => {
+    const found = agentRbac({}).find((object) => object.kind === kind);
+    assert.ok(found !== undefined);
+    return found;
+  };
+  const at = (plural: string, namespaced: boolean): string =>
+    `/apis/rbac.authorization.k8s.io/v1/${namespaced ? 'namespaces/kube-system/' : ''}${plural}/${NAME}`;
+
+  test('binds the role of the agents alone, and to nobody else', async () => {
+    const binding = rbac('RoleBinding');
+    const role = await thief.apply(at('roles', true), rbac('Role'));
+    assert.ok(role.status === 200 || role.status === 201, role.body.message);
+    const made = await thief.apply(at('rolebindings', true), binding);
+    assert.ok(made.status === 200 || made.status === 201, made.body.message);
+    const users = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'thief' }];
+    const others = [{ kind: 'ServiceAccount', name: 'default', namespace: 'kube-system' }];
+    // A role whose rights it has: RBAC alone would let it give those to anybody.
+    const own = { ...ADMIN, name: 'pullwright-pull-secret-injection' };
+    for (const change of [{ subjects: users }, { subjects: others }])
+      await thief.refused(/binds the role .* alone/, (query) =>
+        thief.apply(at('rolebindings', true), { ...binding, ...change }, query),
+      );
+    await thief.refused(/binds the role .* alone|cannot change roleRef/, (query) =>
+      thief.apply(
+        at('clusterrolebindings', false),
+        { ...rbac('ClusterRoleBinding'), roleRef: own, subjects: others },
+        query,
+      ),
+    );
+  });
+
+  test('makes no role that reads Secrets without naming them', async () => {
+    for (const rule of [
+      { apiGroups: [''], resources: ['secrets'], verbs: ['list'] },
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['a'], verbs: ['patch'] },
+    ])
+      await thief.refused(/read Secrets by name only/, (query) =>
+        thief.apply(at('clusterroles', false), { ...rbac('ClusterRole'), rules: [rule] }, query),
+      );
+  });
+
+  test('sends no kind through a webhook that converts it', async () => {
+    const crd = pullStatusCrd();
+    const clientConfig = { url: 'https://evil.example.com/' };
+    const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } };
+    await thief.refused(/without a webhook that converts/, (query) =>
+      thief.apply(
+        `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crd.metadata.name}`,
+        { ...crd, spec: { ...(crd.spec as object), conversion } },
+        query,
+      ),
+    );
+  });
+}
