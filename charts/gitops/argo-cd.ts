@@ -1,5 +1,6 @@
 /** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { SYNCED_CLUSTER_LABEL } from '../shared/metadata.ts';
 import { kubernetesObject, labels } from '../shared/objects.ts';
 
 export interface ArgoApplicationInput {
@@ -15,6 +16,8 @@ export interface ArgoApplicationInput {
   readonly paths: readonly string[];
   /** @default {{ server: 'https://kubernetes.default.svc' }} */
   readonly destination?: { readonly server?: string; readonly name?: string };
+  /** The cluster of the fleet, as the label by which all that syncs it is found. */
+  readonly cluster?: string;
 }
 
 /**
@@ -46,7 +49,10 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
     metadata: {
       name: input.name,
       namespace: input.namespace ?? 'argocd',
-      labels: labels({ name: 'pullwright', component: 'gitops' }),
+      labels: {
+        ...labels({ name: 'pullwright', component: 'gitops' }),
+        ...(input.cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: input.cluster }),
+      },
     },
     spec: {
       project: input.project ?? 'default',

@@ -34,7 +34,7 @@ export function gitopsObjects(
   const repository = { name: source, repository: input.repository, ...shared(input) };
   return [
     ...(input.source === undefined
-      ? [fluxSource({ ...repository, ...(input.revision === undefined ? {} : { branch: input.revision }) })]
+      ? [fluxSource({ ...repository, ...(input.revision === undefined ? {} : { revision: input.revision }) })]
       : []),
     ...trees.flatMap((tree) => kustomizations(input, { source, tree, destination: destinationOf(tree) })),
   ];
@@ -51,6 +51,7 @@ export function withSyncWaves(
 function application(input: GitOpsInput, tree: ClusterTree, destination: DestinationInput): KubeObject {
   return argoApplication({
     name: `pullwright-${tree.name}`,
+    cluster: tree.name,
     repository: input.repository,
     // Argo CD does not decrypt SOPS files by itself.
     paths: [...(hasBase(tree) ? [''] : []), ...overlays(tree).filter((overlay) => overlay !== SOPS)].map(
@@ -70,6 +71,7 @@ function kustomizations(
   const base = `pullwright-${at.tree.name}`;
   const { kubeConfigSecret } = at.destination;
   const common = {
+    cluster: at.tree.name,
     source: at.source,
     ...shared(input),
     ...(kubeConfigSecret === undefined ? {} : { kubeConfigSecret }),

@@ -1,5 +1,6 @@
 /** Flux: a GitRepository, and a Kustomization per folder. */
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { SYNCED_CLUSTER_LABEL } from '../shared/metadata.ts';
 import { labels } from '../shared/objects.ts';
 
 export interface FluxKustomizationInput {
@@ -18,6 +19,8 @@ export interface FluxKustomizationInput {
   readonly kubeConfigSecret?: string;
   /** Secret with the key for SOPS files in this folder. */
   readonly sopsKeySecret?: string;
+  /** The cluster of the fleet, as the label by which all that syncs it is found. */
+  readonly cluster?: string;
 }
 
 /**
@@ -61,14 +64,30 @@ export interface FluxSourceInput {
   readonly name: string;
   /** @default {'flux-system'} */
   readonly namespace?: string;
+  /** `https://`, `ssh://` or, as people write it, `git@host:path`. */
   readonly repository: string;
-  /** Branch. @default {'main'} */
-  readonly branch?: string;
+  /** Branch, full name such as `refs/tags/v1`, or commit. @default {'main'} */
+  readonly revision?: string;
   /** @default {'10m'} */
   readonly interval?: string;
 }
 
-/** A GitRepository. Credentials for it, if needed, are the Secret of the same name. */
+/**
+ * A GitRepository.
+ *
+ * @example
+ * ```ts
+ * import { fluxSource } from './flux.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const { spec } = fluxSource({ name: 'fleet', repository: 'git@git.example.com:platform/fleet.git', revision: 'refs/tags/v1' });
+ * assert.deepEqual(spec, {
+ *   interval: '10m',
+ *   url: 'ssh://git@git.example.com/platform/fleet.git',
+ *   ref: { name: 'refs/tags/v1' },
+ * });
+ * ```
+ */
 export function fluxSource(input: FluxSourceInput): KubeObject {
   return {
     apiVersion: 'source.toolkit.fluxcd.io/v1',
@@ -76,16 +95,33 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
     metadata: metadata(input),
     spec: {
       interval: input.interval ?? '10m',
-      url: input.repository,
-      ref: { branch: input.branch ?? 'main' },
+      url: sourceUrl(input.repository),
+      ref: sourceReference(input.revision ?? 'main'),
     },
   };
 }
 
-function metadata(input: { readonly name: string; readonly namespace?: string }): KubeObject['metadata'] {
+/** Flux takes URLs only, and refuses what git itself reads as host and path. */
+function sourceUrl(repository: string): string {
+  return repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/');
+}
+
+function sourceReference(revision: string): Readonly<Record<string, string>> {
+  if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
+  return revision.startsWith('refs/') ? { name: revision } : { branch: revision };
+}
+
+function metadata(input: {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly cluster?: string;
+}): KubeObject['metadata'] {
   return {
     name: input.name,
     namespace: input.namespace ?? 'flux-system',
-    labels: labels({ name: 'pullwright', component: 'gitops' }),
+    labels: {
+      ...labels({ name: 'pullwright', component: 'gitops' }),
+      ...(input.cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: input.cluster }),
+    },
   };
 }

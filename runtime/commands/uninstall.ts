@@ -7,7 +7,8 @@ import { loadConnection } from '../kube/kubeconfig.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { VERSION } from '../rules/version.ts';
 import { carryOut, type Done } from '../uninstall/carry-out.ts';
-import { findObjects } from '../uninstall/find.ts';
+import { delivererText } from '../uninstall/delivered.ts';
+import { findObjects, isStillThere } from '../uninstall/find.ts';
 import { nameOf, planUninstall, type Stage, type UninstallPlan } from '../uninstall/plan.ts';
 import type { CarryOutOptions } from '../uninstall/wait.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -98,7 +99,7 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
     return 0;
   }
   if (plan.stages.length > 0) {
-    assertNotDelivered(plan, flags);
+    if (!flags['ignore-gitops']) await assertNotDelivered(plan, client);
     if (!flags.yes) await confirm(plan, client.host, io);
   }
   const { removed, inUse } = await carryOutAll(plan, client, flags, io);
@@ -131,16 +132,19 @@ async function carryOutAll(
   return { removed: ended.removed + done.removed, inUse: done.inUse };
 }
 
-function assertNotDelivered({ delivered }: UninstallPlan, flags: Flags): void {
-  const [first] = delivered;
-  if (first === undefined || flags['ignore-gitops']) return;
-  throw new PullwrightError(
-    `Cannot uninstall: ${delivered.length} objects are delivered from git, "${nameOf(first.object)}" by ${first.by}`,
-    {
-      code: 'DeliveredFromGit',
-      hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how), or give --ignore-gitops',
-    },
-  );
+/** Marks of a tool that has been stopped say nothing: it does not take them off. */
+async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClient): Promise<void> {
+  const groups = Map.groupBy(delivered, ({ by }) => `${delivererText(by)} ${by.namespace ?? ''}`);
+  for (const [first, ...more] of groups.values()) {
+    if (first === undefined || !(await isStillThere(client, first.by))) continue;
+    throw new PullwrightError(
+      `Cannot uninstall: ${more.length + 1} objects are delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
+      {
+        code: 'DeliveredFromGit',
+        hint: 'Delete that first, without deleting what it delivered (docs/uninstall.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
+      },
+    );
+  }
 }
 
 function assertNothingCameBack({ stages }: UninstallPlan): void {
@@ -184,7 +188,8 @@ function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
     for (const removal of removals) io.stdout.write(`  ${VERBS[removal.do]} ${nameOf(removal.object)}\n`);
   }
   io.stdout.write(keptText(plan));
-  for (const { object, by } of plan.delivered) io.stdout.write(`delivered by ${by}: ${nameOf(object)}\n`);
+  for (const { object, by } of plan.delivered)
+    io.stdout.write(`delivered by ${delivererText(by)}: ${nameOf(object)}\n`);
   if (plan.stages.length === 0) io.stdout.write('nothing to remove\n');
 }
 

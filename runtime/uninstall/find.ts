@@ -7,6 +7,7 @@ import type { Collection } from '../kube/resources.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import type { Deliverer } from './delivered.ts';
 import { PART_OF } from './plan.ts';
 
 const BY_LABEL: readonly string[] = [PART_OF, OWNER_LABEL].map((label) =>
@@ -117,4 +118,29 @@ async function* listAll(client: KubeClient, query: Collection & Selector): Async
       throw error;
     }
   } while (next !== undefined);
+}
+
+const COLLECTIONS: Readonly<Record<Deliverer['tool'], Collection>> = {
+  'Argo CD Application': { apiVersion: 'argoproj.io/v1alpha1', kind: 'Application' },
+  'Flux Kustomization': { apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization' },
+};
+
+/**
+ * Whether what is marked is still synced, as far as the cluster can tell: it is not when the cluster serves the tool's kind and has no
+ * such object. A tool that runs in another cluster is taken for one that goes on.
+ *
+ * @throws ApiError when the cluster does not answer
+ */
+export async function isStillThere(client: KubeClient, deliverer: Deliverer): Promise<boolean> {
+  const { name, namespace, tool } = deliverer;
+  const collection = { ...COLLECTIONS[tool], ...(namespace === undefined ? {} : { namespace }) };
+  try {
+    const { items } = await client.list(collection, { fieldSelector: `metadata.name=${name}`, limit: 1 });
+    return items.length > 0;
+  } catch (error) {
+    if (error instanceof PullwrightError && error.code === 'KindNotServed') return true;
+    // Who may uninstall need not be allowed to look at the tool.
+    if (isApiError(error, 404) || isApiError(error, 403)) return true;
+    throw error;
+  }
 }

@@ -8,6 +8,7 @@
 import { OWNER_LABEL } from '../controller/contract.ts';
 import { CREDENTIAL_PROVIDER } from '../rules/credential-provider/platform.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
+import { type Deliverer, delivererOf } from './delivered.ts';
 
 export const STAGES = [
   'programs',
@@ -45,8 +46,8 @@ export interface UninstallPlan {
   /** In order; stages without an object are left out. */
   readonly stages: readonly Stage[];
   readonly kept: readonly Kept[];
-  /** Objects that a GitOps tool would bring back, with its name. */
-  readonly delivered: readonly { readonly object: KubeObject; readonly by: string }[];
+  /** Objects that carry the mark of a GitOps tool, with what would bring them back. */
+  readonly delivered: readonly { readonly object: KubeObject; readonly by: Deliverer }[];
 }
 
 export interface UninstallOptions {
@@ -111,7 +112,7 @@ export function planUninstall(objects: readonly KubeObject[], options: Uninstall
     kept: judged.flatMap((one) => ('kept' in one ? [one.kept] : [])),
     delivered: judged.flatMap((one) => {
       if (!('stage' in one) || one.removal.do === 'release') return [];
-      const by = deliveredBy(one.removal.object);
+      const by = delivererOf(one.removal.object);
       return by === undefined ? [] : [{ object: one.removal.object, by }];
     }),
   };
@@ -238,18 +239,6 @@ function managersToRelease({ metadata }: KubeObject): readonly string[] {
       manager?.startsWith('pullwright-') === true && operation === 'Apply' && (subresource ?? '') === '',
   );
   return [...new Set(ours.map(({ manager }) => manager ?? ''))];
-}
-
-/** Argo CD marks by a label or an annotation, Flux by labels. */
-function deliveredBy({ metadata }: KubeObject): string | undefined {
-  const { labels = {}, annotations = {} } = metadata;
-  const flux = labels['kustomize.toolkit.fluxcd.io/name'];
-  if (flux !== undefined) return `Flux Kustomization "${flux}"`;
-  const argo =
-    annotations['argocd.argoproj.io/tracking-id'] ??
-    labels['argocd.argoproj.io/instance'] ??
-    labels['app.kubernetes.io/instance'];
-  return typeof argo === 'string' ? `Argo CD Application "${argo.split(':')[0] ?? ''}"` : undefined;
 }
 
 /** Bindings before what they bind, so that nothing is in force by half; else by name, for people. */

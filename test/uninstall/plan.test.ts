@@ -259,7 +259,7 @@ table(test, rows, ({ objects, options, removed, kept = [], delivered = [] }) => 
   assert.equal(plan.kept.length, kept.length);
   for (const [index, pattern] of kept.entries()) assert.match(plan.kept[index]?.reason ?? '', pattern);
   assert.deepEqual(
-    plan.delivered.map(({ by }) => by),
+    plan.delivered.map(({ by }) => `${by.tool} "${by.name}"`),
     delivered,
   );
 });

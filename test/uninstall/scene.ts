@@ -114,16 +114,19 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
   await plane.apply({ ...MACHINE_CONFIG, metadata: { ...MACHINE_CONFIG.metadata, labels }, spec });
 }
 
-/** Pods of kube-system become ready, and go when they are deleted, as if a kubelet looked after them. */
+/** Pods become ready, and go when they are deleted, as if a kubelet looked after them. */
 export class StandIn {
   readonly #plane: ControlPlane;
+  readonly #pods: string;
   readonly #over = new AbortController();
   #work: Promise<void> = Promise.resolve();
   /** Pods whose container was told to uninstall, in the order in which they became ready. */
   readonly left: string[] = [];
 
-  constructor(plane: ControlPlane) {
+  /** @param pods path of those that it looks after */
+  constructor(plane: ControlPlane, pods = '/api/v1/namespaces/kube-system/pods') {
     this.#plane = plane;
+    this.#pods = pods;
   }
 
   start(): void {
@@ -144,15 +147,16 @@ export class StandIn {
 
   async #pass(): Promise<void> {
     const { client } = this.#plane;
-    const { body } = await client.request('GET', '/api/v1/namespaces/kube-system/pods');
+    const { body } = await client.request('GET', this.#pods);
     for (const pod of body.items ?? []) {
-      const path = `/api/v1/namespaces/kube-system/pods/${pod.metadata.name}`;
+      const path = `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}`;
       if (pod.metadata.deletionTimestamp !== undefined)
         await client.request('DELETE', path, { gracePeriodSeconds: 0 });
       else if (pod.status?.phase !== 'Running') {
         const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
         await client.request('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
-        if (pod.spec.containers[0].command.includes('--uninstall')) this.left.push(pod.metadata.name);
+        if (pod.spec.containers[0].command?.includes('--uninstall') === true)
+          this.left.push(pod.metadata.name);
       }
     }
   }

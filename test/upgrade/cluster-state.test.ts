@@ -84,7 +84,7 @@ test('the reconciler of today removes nothing, makes no Secret anew, and restart
       '+ containers[global-pull-secret-syncer].securityContext.runAsNonRoot: false',
       '+ containers[global-pull-secret-syncer].securityContext.runAsUser: 0',
       '+ containers[global-pull-secret-syncer].securityContext.runAsGroup: 0',
-      '~ containers[global-pull-secret-syncer].resources.requests.memory: "35Mi" -> "70Mi"',
+      '~ containers[global-pull-secret-syncer].resources.requests.memory: "35Mi" -> "80Mi"',
       '~ containers[global-pull-secret-syncer].readinessProbe.httpGet.port: 9447 -> 29447',
       '+ containers[global-pull-secret-syncer].ports: [{"name":"probes","containerPort":29447,"hostPort":29447,"protocol":"TCP"}]',
       '+ volumes[original-pull-secret].secret.optional: true',

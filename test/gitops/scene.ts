@@ -1,0 +1,32 @@
+/** Objects that both tools' journeys look at. */
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { pullSecret } from '../reconcile/scene.ts';
+
+/** As much of an object as names it. */
+export function named(apiVersion: string, kind: string, name: string, namespace?: string): TestObject {
+  return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
+}
+
+export const DEPLOYMENT: TestObject = named(
+  'apps/v1',
+  'Deployment',
+  'pullwright-reconciler',
+  'pullwright-system',
+);
+export const VERIFY: TestObject = named('batch/v1', 'CronJob', 'pullwright-verify', 'pullwright-system');
+export const ROLE: TestObject = named(
+  'rbac.authorization.k8s.io/v1',
+  'ClusterRole',
+  'pullwright-global-pull-secret',
+);
+/** Of the documents' fleet, and the copy that it brings to a namespace. */
+export const PROFILE: TestObject = named('pullwright.dev/v1alpha1', 'PullSecretProfile', 'team-registry');
+export const COPY: TestObject = named('v1', 'Secret', 'team-registry', 'team-a');
+
+const SOURCE = pullSecret('quay-robot', 'platform', ['quay.io']);
+
+/** The profile's source, granted to every namespace that the profile selects. */
+export const GRANTED: TestObject = {
+  ...SOURCE,
+  metadata: { ...SOURCE.metadata, annotations: { 'pullwright.dev/grant-namespaces': '*' } },
+};
