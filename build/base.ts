@@ -1,7 +1,7 @@
 /**
- * The runtime that an executable is built on: the Bun package of its architecture, at the version of the lock file.
+ * The runtime that an executable is built on: the Bun package of its platform, at the version of the lock file.
  *
- * The machine's own is in `node_modules`. npm refuses to install another architecture's there, so that one is fetched once
+ * The machine's own is in `node_modules`. npm refuses to install another platform's there, so that one is fetched once
  * into a cache folder, and taken only when the archive's checksum is the one of `package-lock.json`.
  */
 import { createHash } from 'node:crypto';
@@ -14,25 +14,39 @@ import { runTool } from './run-tool.ts';
 /** Architectures as Node names them. */
 export type Arch = 'x64' | 'arm64';
 
-const PACKAGE: Readonly<Record<Arch, string>> = {
-  x64: '@oven/bun-linux-x64',
-  arm64: '@oven/bun-linux-aarch64',
-};
+/** Systems that executables are made for, as Bun names them. */
+export type Os = 'linux' | 'darwin' | 'windows';
+
+/** One kind of machine. */
+export interface Platform {
+  readonly os: Os;
+  readonly arch: Arch;
+}
+
+const ARCH_OF_PACKAGE: Readonly<Record<Arch, string>> = { x64: 'x64', arm64: 'aarch64' };
 
 interface Locked {
   readonly version: string;
   readonly integrity: string;
 }
 
-/** Path of the Bun executable for `arch`. Needs the network at most once per version and architecture. */
-export function baseRuntime(root: string, arch: Arch): string {
-  const own = join(root, 'node_modules', PACKAGE[arch], 'bin', 'bun');
+/** Path of the Bun executable for a platform. Needs the network at most once per version and platform. */
+export function baseRuntime(root: string, arch: Arch, os: Os = 'linux'): string {
+  const name = `@oven/bun-${os}-${ARCH_OF_PACKAGE[arch]}`;
+  const program = join('bin', os === 'windows' ? 'bun.exe' : 'bun');
+  const own = join(root, 'node_modules', name, program);
   if (existsSync(own)) return own;
-  const locked = lockedPackage(root, PACKAGE[arch]);
-  const folder = join(cacheFolder(), `bun-${locked.version}-linux-${arch}`);
-  const cached = join(folder, 'package', 'bin', 'bun');
-  if (!existsSync(cached)) fetchBase(folder, PACKAGE[arch], locked);
+  const locked = lockedPackage(root, name);
+  const folder = join(cacheFolder(), `bun-${locked.version}-${os}-${arch}`);
+  const cached = join(folder, 'package', program);
+  if (!existsSync(cached)) fetchBase(folder, name, locked);
   return cached;
+}
+
+/** The platform of this machine. */
+export function ownPlatform(): Platform {
+  const os = process.platform === 'darwin' ? 'darwin' : process.platform === 'win32' ? 'windows' : 'linux';
+  return { os, arch: process.arch === 'arm64' ? 'arm64' : 'x64' };
 }
 
 function cacheFolder(): string {

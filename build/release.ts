@@ -1,5 +1,5 @@
 /**
- * `npm run release -- --key FILE --image NAME [--to FOLDER] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
+ * `npm run release -- --key FILE --image NAME [--to FOLDER] [--downloads ADDRESS] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
  * signatures and provenance. Two runs over the same commit give the same bytes, but for the signatures, which differ by nature.
  * Refuses a tree with changes, a version without a dated section in CHANGELOG.md, and to go without a key; `--snapshot` builds all
  * the same, for a trial.
@@ -18,12 +18,15 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
+import { trimEndOf } from '../runtime/rules/text/trim.ts';
 import { VERSION } from '../runtime/rules/version.ts';
-import type { Arch } from './base.ts';
+import { archive } from './archive.ts';
+import type { Arch, Platform } from './base.ts';
 import { buildCharts } from './charts-package.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins } from './image/debian.ts';
+import { PLATFORMS, writeLaptops } from './laptops.ts';
 import { buildLibrary } from './library.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { releaseProblems } from './release-problems.ts';
@@ -48,20 +51,25 @@ export interface Signing {
 export interface ReleaseOptions {
   /** Replaced. */
   readonly to: string;
-  /** Executables that are there already; those that are missing are compiled. */
-  readonly executables?: Readonly<Partial<Record<Arch, string>>>;
+  /** Executables that are there already, e.g. `linux-x64`; those that are missing are compiled. */
+  readonly executables?: Executables;
+  /** What archives are made for. @default {all} */
+  readonly platforms?: readonly Platform[];
+  /** Address of the folder that the files are fetched from. @default {DOWNLOADS} */
+  readonly downloads?: string;
   /** Without it nothing is signed. */
   readonly signing?: Signing;
   readonly say?: (line: string) => void;
 }
 
+type Executables = Readonly<Partial<Record<`${Platform['os']}-${Arch}`, string | undefined>>>;
+
+/** Where krew and Homebrew fetch archives, unless `--downloads` names a place of one's own. */
+const DOWNLOADS = `https://pullwright.dev/releases/v${VERSION}`;
+
 /** Builds every artefact and `SHA256SUMS`. Gives the names of the files, sorted. */
-export async function buildRelease({
-  to,
-  executables = {},
-  signing,
-  say = () => undefined,
-}: ReleaseOptions): Promise<readonly string[]> {
+export async function buildRelease(options: ReleaseOptions): Promise<readonly string[]> {
+  const { to, signing, say = () => undefined } = options;
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
   const work = mkdtempSync(join(tmpdir(), 'pullwright-release-'));
@@ -70,9 +78,7 @@ export async function buildRelease({
     const built = Object.fromEntries(
       ARCHS.map((arch) => {
         const file = name(`linux-${arch}`);
-        const present = executables[arch];
-        if (present === undefined) compile({ root: ROOT, arch, outfile: file });
-        else copyFileSync(present, file);
+        place({ os: 'linux', arch }, file, options.executables);
         say(file);
         return [arch, file];
       }),
@@ -85,7 +91,14 @@ export async function buildRelease({
     writeTree(join(work, 'helm/pullwright'), renderChart(readFleet(defaultFleet, 'default')));
     // Helm takes the first folder of each path away, and refuses "." for one.
     archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
-    writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
+    const manual = manPage(await commandPages());
+    writeFileSync(join(to, 'pullwright.1'), manual);
+    const { platforms = PLATFORMS, downloads = DOWNLOADS } = options;
+    const executables = { ...options.executables, 'linux-x64': built['x64'], 'linux-arm64': built['arm64'] };
+    for (const file of writeLaptops({ work, to, manual, downloads, platforms }, (platform, file) =>
+      place(platform, file, executables),
+    ))
+      say(file);
     assertBill(join(work, 'image'));
     copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
     const files = readdirSync(to)
@@ -97,6 +110,13 @@ export async function buildRelease({
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** Copies the executable that is there, or compiles it. */
+function place({ os, arch }: Platform, file: string, executables: Executables = {}): void {
+  const present = executables[`${os}-${arch}`];
+  if (present === undefined) compile({ root: ROOT, os, arch, outfile: file });
+  else copyFileSync(present, file);
 }
 
 /** @throws PullwrightError `NotReleasable`, with everything that stands in the way */
@@ -181,12 +201,6 @@ function assertBill(image: string): void {
     });
 }
 
-/** Sorted, without times and owners: the same bytes for the same files. */
-function archive(folder: string, file: string, more: readonly string[], what = '.'): void {
-  const flags = ['--sort=name', '--format=ustar', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
-  runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, what], folder);
-}
-
 /** @throws PullwrightError `NotSigned` when something that a signature needs is not said */
 function signingOf(values: Flags): Signing | undefined {
   const { key, image, builder, snapshot } = values;
@@ -208,10 +222,24 @@ function signingOf(values: Flags): Signing | undefined {
   };
 }
 
+/** @throws PullwrightError `NotAnAddress`: package managers would fail on it much later */
+function downloadsOf(text: string): string {
+  const address = URL.parse(text);
+  if (address?.protocol !== 'https:' || address.search !== '' || address.hash !== '')
+    throw new PullwrightError(
+      `Cannot use --downloads "${text}": expected the address of a folder, https://…`,
+      {
+        code: 'NotAnAddress',
+      },
+    );
+  return trimEndOf(address.href, '/');
+}
+
 interface Flags {
   readonly key?: string | undefined;
   readonly image?: string | undefined;
   readonly builder?: string | undefined;
+  readonly downloads?: string | undefined;
   readonly snapshot: boolean;
 }
 
@@ -223,6 +251,7 @@ async function main(): Promise<void> {
       key: { type: 'string' },
       image: { type: 'string' },
       builder: { type: 'string' },
+      downloads: { type: 'string' },
     },
   });
   if (!values.snapshot) assertReleasable();
@@ -231,6 +260,7 @@ async function main(): Promise<void> {
   const files = await buildRelease({
     to,
     ...(signing === undefined ? {} : { signing }),
+    ...(values.downloads === undefined ? {} : { downloads: downloadsOf(values.downloads) }),
     say: (line) => process.stderr.write(`${line}\n`),
   });
   process.stdout.write(`${files.map((file) => join(to, file)).join('\n')}\n`);

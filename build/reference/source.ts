@@ -106,7 +106,7 @@ export function propertyOf(node: AnyNode, name: string): AnyNode | undefined {
   return found?.type === 'Property' ? found.value : undefined;
 }
 
-/** SourceTexts that an expression can have, as far as the sources say; what is computed stands as `{name}` or `…`. */
+/** Texts that an expression can have, as far as the sources say; what is computed stands as `{name}` or `…`. */
 export class SourceTexts {
   readonly #shared = new Map<string, ProgramSource>();
   readonly #functions = new Map<string, ProgramSource>();

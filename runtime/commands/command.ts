@@ -2,6 +2,9 @@
 import type { CommandSpec } from './flags/help.ts';
 import type { Permissions } from './permissions.ts';
 
+/** What to type before a subcommand. */
+export type ProgramName = 'pullwright' | 'kubectl pullwright';
+
 /** Where a command reads and writes. Given by `main.ts`, so that tests can look. */
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream;
@@ -13,6 +16,10 @@ export interface CommandIo {
   readonly exitNow?: (code: ExitCode) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** What to type before a subcommand. @default {'pullwright'} */
+  readonly program?: ProgramName;
+  /** Where this runs. @default {process.platform} */
+  readonly platform?: NodeJS.Platform;
   /** Aborted on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }

@@ -1,28 +1,26 @@
 /** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
 import { UsageError } from '../rules/errors.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
+import { type CompletionEntry, followersOf, POWERSHELL } from './completion-powershell.ts';
 import { type CommandTable, defineCommand } from './define.ts';
-import type { Flag, Flags } from './flags/flag.ts';
+import type { Completion, Flag, Flags } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { NOTHING } from './permissions.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish', 'kubectl'] as const;
+const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'kubectl'] as const;
 type Shell = (typeof SHELLS)[number];
-
-/** A subcommand, as completion sees it. */
-interface CompletionEntry {
-  readonly name: string;
-  readonly summary: string;
-  readonly flags: Flags;
-}
 
 const TABLE = {
   name: 'completion',
-  summary: 'Print a completion script for bash, zsh, fish or kubectl',
+  summary: 'Print a completion script for bash, zsh, fish, PowerShell or kubectl',
   about: [
     'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are asked of kubectl. That for kubectl is a program of its own, which kubectl 1.26 and newer ask about "kubectl pullwright": save it as kubectl_complete-pullwright in a folder of PATH, and make it executable.',
+    'In PowerShell, "pullwright completion powershell | Out-String | Invoke-Expression" in $PROFILE. Its script asks the program: with words behind "powershell", it prints what may follow them.',
   ],
-  args: [{ name: SHELLS.join('|'), help: 'the shell' }],
+  args: [
+    { name: SHELLS.join('|'), help: 'the shell' },
+    { name: '[-- WORD...]', help: 'of PowerShell: the words of a command line before the one to complete' },
+  ],
   flags: {},
   examples: ['pullwright completion bash > /etc/bash_completion.d/pullwright'],
   permissions: NOTHING,
@@ -32,7 +30,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const shell = SHELLS.find((name) => name === args[0]);
-  if (shell === undefined || args.length !== 1)
+  if (shell === undefined || (args.length !== 1 && shell !== 'powershell'))
     throw new UsageError(
       `Cannot print a completion script for "${args.join(' ')}": expected one of ${SHELLS.join(', ')}`,
     );
@@ -40,16 +38,17 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
   const { COMMANDS } = await import('./table.ts');
   const entries: CompletionEntry[] = [];
   for (const [name, entry] of Object.entries(COMMANDS)) {
-    const { flags } = await (await entry.load()).spec();
-    entries.push({ name, summary: entry.summary, flags });
+    const { flags, args: [first] = [] } = await (await entry.load()).spec();
+    entries.push({ name, summary: entry.summary, flags, offers: first?.completes ?? 'files' });
   }
-  io.stdout.write(completionScript(shell, entries));
+  io.stdout.write(args.length === 1 ? completionScript(shell, entries) : followersOf(entries, args.slice(1)));
   return 0;
 }
 
 function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
   if (shell === 'fish') return fish(entries);
   if (shell === 'kubectl') return kubectl(entries);
+  if (shell === 'powershell') return POWERSHELL;
   return shell === 'bash'
     ? bash(entries)
     : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;
@@ -91,6 +90,15 @@ function valueCases(
   );
 }
 
+/** Commands whose first argument is the name of something in the cluster, and what lists it. */
+function argumentCases(entries: readonly CompletionEntry[]): readonly { name: string; ask: string }[] {
+  return entries.flatMap(({ name, offers }) => (isAsked(offers) ? [{ name, ask: ASKS[offers] }] : []));
+}
+
+function isAsked(completion: Completion): completion is keyof typeof ASKS {
+  return Object.hasOwn(ASKS, completion);
+}
+
 /** Words of commands, flags and choices hold no character that a shell reads. */
 function bash(entries: readonly CompletionEntry[]): string {
   const cases = entries.map((entry) => `    ${entry.name}) words="${allFlags(entry).join(' ')}" ;;`);
@@ -109,7 +117,14 @@ function bash(entries: readonly CompletionEntry[]): string {
     '  case "${COMP_WORDS[1]} $previous" in',
     ...valueCases(entries, bashValue),
     '  esac',
-    '  if [[ "$current" != -* ]]; then COMPREPLY=($(compgen -f -- "$current")); return; fi',
+    '  if [[ "$current" != -* ]]; then',
+    '    case "${COMP_WORDS[1]}" in',
+    ...argumentCases(entries).map(
+      ({ name, ask }) => `    ${name}) COMPREPLY=($(compgen -W "$(${ask})" -- "$current")); return ;;`,
+    ),
+    '    esac',
+    '    COMPREPLY=($(compgen -f -- "$current")); return',
+    '  fi',
     '  case "${COMP_WORDS[1]}" in',
     ...cases,
     '  esac',
@@ -151,7 +166,12 @@ function kubectl(entries: readonly CompletionEntry[]): string {
       return completes === 'nothing' ? 'echo :4; exit' : `${ASKS[completes]}; echo :4; exit`;
     }),
     'esac',
-    'case $last in -*) ;; *) echo :0; exit ;; esac',
+    'case $last in -*) ;; *)',
+    '  case $1 in',
+    ...argumentCases(entries).map(({ name, ask }) => `  ${name}) ${ask}; echo :4; exit ;;`),
+    '  esac',
+    '  echo :0; exit ;;',
+    'esac',
     'case $1 in',
     ...entries
       .filter(({ flags }) => Object.keys(flags).length > 0)
@@ -164,8 +184,13 @@ function kubectl(entries: readonly CompletionEntry[]): string {
 
 function fish(entries: readonly CompletionEntry[]): string {
   return entries
-    .flatMap(({ name, summary, flags }) => [
+    .flatMap(({ name, summary, flags, offers }) => [
       `complete -c pullwright -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
+      ...(isAsked(offers)
+        ? [
+            `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -f -a ${quoted(`(${ASKS[offers]})`)}`,
+          ]
+        : []),
       ...Object.entries(flags).map(
         ([flag, about]) =>
           `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -l ${flag}${fishFlag(about)}`,

@@ -3,14 +3,16 @@ import { writeSync } from 'node:fs';
 import { VERSION } from '../rules/version.ts';
 import type { CommandIo, ExitCode } from './command.ts';
 import { forPeople } from './people.ts';
-import { isBrokenPipe, runCommand } from './run-command.ts';
-import { COMMANDS } from './table.ts';
+import { programName, speakingAs } from './program-name.ts';
+import { asksForHelp, isBrokenPipe, runCommand } from './run-command.ts';
+import { COMMANDS, type TableEntry } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
-  const io = forPeople(given);
   const [name, ...rest] = joined(args);
-  if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], io);
+  if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], given);
+  const isHelp = name === 'help' || asksForHelp(args);
+  const io = forPeople(speakingAs(given, (word) => Object.hasOwn(COMMANDS, word), isHelp));
   if (name === undefined || ['--help', '-h', 'help'].includes(name)) {
     // Nobody asked for it: it is no result.
     const stream = name === undefined ? io.stderr : io.stdout;
@@ -21,10 +23,19 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
     io.stdout.write(`pullwright ${VERSION}\n`);
     return 0;
   }
+  return runNamed(name, rest, io);
+}
+
+async function runNamed(name: string, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry !== undefined) return runCommand(await entry.load(), rest, io);
-  io.stderr.write(`${(await import('./overview.ts')).unknownCommand(name)}\n`);
-  return 2;
+  if (entry === undefined) {
+    io.stderr.write(`${(await import('./overview.ts')).unknownCommand(name)}\n`);
+    return 2;
+  }
+  const problem = asksForHelp(args) ? undefined : wrongPlatform({ name, entry, args }, io.platform);
+  if (problem === undefined) return runCommand(await entry.load(), args, io);
+  io.stderr.write(`${problem}\n`);
+  return 1;
 }
 
 /** `adapter status X` is `adapter-status X`: a command about another one may be written in two words. */
@@ -33,6 +44,26 @@ function joined([first, second, ...rest]: readonly string[]): readonly string[] 
   const both = `${first}-${second}`;
   const isCommand = Object.hasOwn(COMMANDS, first) && Object.hasOwn(COMMANDS, both);
   return isCommand ? [both, ...rest] : [first, second, ...rest];
+}
+
+/** What runs on a node says so on a laptop, instead of failing at the first file or socket that is not there. */
+function wrongPlatform(
+  { name, entry: { needsLinux }, args }: NamedRun,
+  platform: NodeJS.Platform = process.platform,
+): string | undefined {
+  if (
+    needsLinux === undefined ||
+    platform === 'linux' ||
+    args.some((arg) => needsLinux.unless?.includes(arg))
+  )
+    return undefined;
+  return `Cannot run "pullwright ${name}" on ${platform === 'win32' ? 'Windows' : platform}: ${needsLinux.because}, expected Linux. ${needsLinux.instead}`;
+}
+
+interface NamedRun {
+  readonly name: string;
+  readonly entry: TableEntry;
+  readonly args: readonly string[];
 }
 
 /** Streams are made when they are first asked for: each costs a millisecond or more of start-up. */
@@ -49,6 +80,7 @@ function processIo(): CommandIo {
     get stderr() {
       return process.stderr;
     },
+    program: programName(process.argv0),
     writeNow: writeWhole,
     exitNow: (code) => process.exit(code),
     env: process.env,

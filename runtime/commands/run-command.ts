@@ -8,8 +8,7 @@ export async function runCommand(
   args: readonly string[],
   io: CommandIo,
 ): Promise<ExitCode> {
-  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
-  if (own.includes('--help') || own.includes('-h')) {
+  if (asksForHelp(args)) {
     const { helpText } = await import('./flags/help.ts');
     io.stdout.write(`${helpText(await command.spec())}\n`);
     return 0;
@@ -19,6 +18,12 @@ export async function runCommand(
   } catch (error) {
     return await reportFailure(error, command, io);
   }
+}
+
+/** Whether `--help` is among the flags; behind `--` it is an argument. */
+export function asksForHelp(args: readonly string[]): boolean {
+  const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
+  return own.includes('--help') || own.includes('-h');
 }
 
 async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {

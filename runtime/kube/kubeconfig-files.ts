@@ -7,7 +7,7 @@
  * twice, and takes the current context of the last file.
  */
 import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { posix, win32 } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { UsageError } from '../rules/errors.ts';
 
@@ -17,6 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * The files to read, in order; undefined for the credentials of the pod.
  *
  * @param isThere asked for the files that need not be there
+ * @param platform what separates paths, and which variables name the home folder
  * @throws UsageError when there is no cluster to be found
  * @example
  * ```ts
@@ -26,6 +27,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * assert.deepEqual(kubeconfigFiles('a', { KUBECONFIG: 'b' }), ['a']);
  * assert.deepEqual(kubeconfigFiles(undefined, { KUBECONFIG: 'b:c' }, (path) => path !== 'b'), ['c']);
  * assert.deepEqual(kubeconfigFiles(undefined, { HOME: '/root' }, () => true), ['/root/.kube/config']);
+ * const me = { USERPROFILE: 'C:\\Users\\me' };
+ * assert.deepEqual(kubeconfigFiles(undefined, me, () => true, 'win32'), ['C:\\Users\\me\\.kube\\config']);
  * assert.equal(kubeconfigFiles(undefined, { KUBERNETES_SERVICE_HOST: '10.0.0.1' }, () => false), undefined);
  * ```
  */
@@ -33,20 +36,32 @@ export function kubeconfigFiles(
   file: string | undefined,
   env: Environment,
   isThere: (path: string) => boolean = existsSync,
+  platform: NodeJS.Platform = process.platform,
 ): readonly string[] | undefined {
   if (file !== undefined) return [file];
-  const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  const path = platform === 'win32' ? win32 : posix;
+  const named = (env['KUBECONFIG'] ?? '').split(path.delimiter).filter((one) => one !== '');
   if (named.length > 0) {
     const there = named.filter(isThere);
     // What is wrong with the first is said when it is read.
     return there.length > 0 ? there : named.slice(0, 1);
   }
-  const own = join(env['HOME'] ?? '', '.kube', 'config');
-  if (env['HOME'] && isThere(own)) return [own];
+  const own = homeFolders(env, platform)
+    .map((home) => path.join(home, '.kube', 'config'))
+    .find(isThere);
+  if (own !== undefined) return [own];
   if (env['KUBERNETES_SERVICE_HOST'] !== undefined) return undefined;
   throw new UsageError(
     'Cannot find a cluster: expected --kubeconfig FILE, KUBECONFIG, ~/.kube/config, or to run in a pod',
   );
+}
+
+/** Source of the rule: client-go's homedir.HomeDir, which on Windows takes the first that has a kubeconfig. */
+function homeFolders(env: Environment, platform: NodeJS.Platform): readonly string[] {
+  const { HOME = '', HOMEDRIVE = '', HOMEPATH = '', USERPROFILE = '' } = env;
+  const drive = HOMEDRIVE === '' || HOMEPATH === '' ? '' : `${HOMEDRIVE}${HOMEPATH}`;
+  const homes = platform === 'win32' ? [HOME, drive, USERPROFILE] : [HOME];
+  return homes.filter((home) => home !== '');
 }
 
 /** Adds to `first` what it does not name. */

@@ -3,7 +3,7 @@
  * answer again although the API server refused it, tells the plugin nothing, and looks for it in the working folder.
  */
 import type { RequestOptions } from 'node:https';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { PullwrightError } from '../rules/errors.ts';
 import { redact } from '../rules/redacted.ts';
@@ -38,11 +38,12 @@ export function pluginCredentials(load: () => KubeConfig, file: string): Connect
   };
 }
 
-/** Source of the rule: client-go's exec plugin: relative commands with a slash, and `KUBERNETES_EXEC_INFO`. */
+/** Source of the rule: client-go's exec plugin: relative commands that are no mere name, and `KUBERNETES_EXEC_INFO`. */
 function prepared(config: KubeConfig, file: string): KubeConfig {
   const exec = config.getCurrentUser()?.exec as ExecConfig | undefined;
   if (!exec) return config;
-  if (exec.command?.includes('/')) exec.command = resolve(dirname(file), exec.command);
+  if (exec.command && basename(exec.command) !== exec.command)
+    exec.command = resolve(dirname(file), exec.command);
   const cluster = config.getCurrentCluster();
   const info = {
     apiVersion: exec.apiVersion,

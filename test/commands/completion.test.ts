@@ -1,5 +1,6 @@
 /** The completion script, asked as a shell asks it. */
 import assert from 'node:assert/strict';
+import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, suite, table } from '../support/suite.ts';
 
@@ -70,6 +71,12 @@ const rows: readonly Row[] = [
     wanted: ['web-1'],
   },
   {
+    name: 'a pod as an argument',
+    reason: 'doctor takes it without a flag',
+    words: ['pullwright', 'doctor', '-n', 'shop', 'd'],
+    wanted: ['db-1'],
+  },
+  {
     name: 'a pod without a namespace',
     reason: 'that of the context',
     words: ['pullwright', 'explain', '--pod', ''],
@@ -125,6 +132,91 @@ test('zsh and fish get a script of their own', async () => {
   );
 });
 
+interface FollowerRow extends Case {
+  /** Before the word that is completed. */
+  readonly words: readonly string[];
+  readonly has: readonly string[];
+  readonly last: string;
+}
+
+const followers: readonly FollowerRow[] = [
+  { name: 'nothing yet', reason: 'commands', words: [], has: ['explain', 'status'], last: ':' },
+  {
+    name: 'a command',
+    reason: 'its flags; others stay away',
+    words: ['status'],
+    has: ['--from', '--output'],
+    last: ':',
+  },
+  {
+    name: 'a command with pods',
+    reason: 'flags, or a pod of the context',
+    words: ['doctor'],
+    has: ['--namespace', '--all'],
+    last: ':kubectl get pods -o name',
+  },
+  {
+    name: 'a command with pods and a namespace',
+    reason: 'pods of that namespace',
+    words: ['doctor', '-n', 'shop'],
+    has: ['--all'],
+    last: ':kubectl get pods --namespace=shop -o name',
+  },
+  {
+    name: 'a namespace that is none',
+    reason: 'the script cuts at spaces: nothing of it reaches kubectl',
+    words: ['doctor', '-n', 'a --raw /api'],
+    has: ['--all'],
+    last: ':kubectl get pods -o name',
+  },
+  {
+    name: 'a choice',
+    reason: 'by its letter too',
+    words: ['status', '-o'],
+    has: ['text', 'json'],
+    last: ':',
+  },
+  {
+    name: 'a context',
+    reason: 'kubectl knows them',
+    words: ['status', '--context'],
+    has: [],
+    last: ':kubectl config get-contexts -o name',
+  },
+  { name: 'a file', reason: 'PowerShell knows them', words: ['status', '--from'], has: [], last: ':' },
+  { name: 'no command', reason: 'nothing is known of it', words: ['nothing'], has: [], last: ':' },
+];
+
+table(test, followers, async ({ words, has, last }) => {
+  // As the script asks; PowerShell itself is not there to run it.
+  const ran = await runInProcess(['completion', 'powershell', '--', 'pullwright', ...words]);
+  assert.equal(ran.code, 0, ran.stderr);
+  const lines = ran.stdout.trimEnd().split('\n');
+  assert.equal(lines.at(-1), last);
+  for (const word of has) assert.ok(lines.includes(word), `${word} in ${lines.join(' ')}`);
+  if (has.length === 0) assert.equal(lines.length, 1);
+});
+
+test('the script of PowerShell asks with the request line that the program answers', async () => {
+  const { stdout } = await runInProcess(['completion', 'powershell']);
+  assert.match(
+    stdout,
+    /^Register-ArgumentCompleter -Native -CommandName 'pullwright', 'kubectl-pullwright'/m,
+  );
+  assert.match(stdout, /& \$program completion powershell -- @words /);
+  for (const [open, close] of ['{}', '()', '[]'])
+    assert.equal(stdout.split(open ?? '').length, stdout.split(close ?? '').length, `${open} and ${close}`);
+});
+
+test('only PowerShell has words behind it', async () => {
+  const ran = await runInProcess(['completion', 'bash', '--', 'pullwright']);
+  assert.equal(ran.code, 2);
+  assert.match(
+    ran.stderr,
+    /^Cannot print a completion script for "bash pullwright": expected one of bash, zsh, fish, /,
+  );
+});
+
 test('kubectl asks a program of its own', async () => {
   const script = (await completion('kubectl')).stdout;
   const answer = async (...words: readonly string[]): Promise<readonly string[]> =>
@@ -135,6 +227,17 @@ test('kubectl asks a program of its own', async () => {
   assert.deepEqual((await answer('ex')).at(-1), ':4');
   const flags = await answer('status', '--f');
   assert.ok(flags.includes('--from') && !flags.includes('--hosted-cluster'), flags.join(' '));
+  const pods = await runProcess([
+    'sh',
+    '-c',
+    `kubectl() { echo "pod/$3"; }\n${script}`,
+    'plugin',
+    'doctor',
+    '-n',
+    'shop',
+    'w',
+  ]);
+  assert.deepEqual(pods.stdout.trim().split('\n'), ['--namespace=shop', ':4']);
   assert.deepEqual(await answer('validate', 'a'), [':0']);
   assert.deepEqual(await answer('status', '--output', ''), ['text', 'wide', 'name', 'json', 'yaml', ':4']);
   assert.deepEqual(await answer('status', '--from', ''), [':0']);
@@ -155,7 +258,7 @@ test('kubectl asks a program of its own', async () => {
 test('another shell is refused by name', async () => {
   const ran = await completion('tcsh');
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, kubectl/);
+  assert.match(ran.stderr, /"tcsh": expected one of bash, zsh, fish, powershell, kubectl/);
 });
 
 test.run();

@@ -16,7 +16,7 @@ const template = {
   spec: { containers: [{ name: 'c', image: 'quay.io/team/web' }] },
 };
 const workload = (kind: string, name: string, spec: object): object => ({
-  apiVersion: kind === 'CronJob' ? 'batch/v1' : 'apps/v1',
+  apiVersion: kind.endsWith('Job') ? 'batch/v1' : 'apps/v1',
   kind,
   metadata: { name, namespace: 'shop' },
   spec,
@@ -52,6 +52,8 @@ const objects = (granted: boolean): readonly object[] => [
     : []),
   workload('Deployment', 'web', { template }),
   workload('CronJob', 'nightly', { jobTemplate: { spec: { template } } }),
+  workload('StatefulSet', 'db', { template }),
+  workload('Job', 'once', { template }),
   workload('StatefulSet', 'other', { template: { ...template, metadata: { labels: { app: 'other' } } } }),
   workload('Deployment', 'out', {
     template: { ...template, metadata: { labels: { app: 'web', 'pullwright.dev/inject': 'false' } } },
@@ -71,6 +73,8 @@ test('this Deployment will pull this image with that credential', async () => {
   const file = join(folder, '..', `${folder.split('/').at(-1)}.tests`);
   const expectations = [
     ['deploy/web', '{ secret: reg, username: robot }'],
+    ['sts/db', '{ secret: reg, username: robot }'],
+    ['job/once', '{ secret: reg, username: robot }'],
     ['cronjob/nightly', '{ secret: reg, username: robot }'],
     ['sts/other', 'denied'],
     ['deploy/out', 'denied'],
@@ -80,14 +84,16 @@ test('this Deployment will pull this image with that credential', async () => {
   writeFileSync(file, `tests:\n${expectations.join('')}`);
   const ran = await run('test', file);
   rmSync(file);
-  assert.match(ran.stdout, /4 passed, 0 failed/, ran.stdout + ran.stderr);
+  assert.match(ran.stdout, /6 passed, 0 failed/, ran.stdout + ran.stderr);
 });
 
 test('explain names the profile, and says what is missing without consent', async () => {
   write(true);
-  const ran = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
-  assert.equal(ran.code, 0, ran.stderr);
-  assert.match(ran.stdout, /Secret\/shop\/reg/);
+  for (const template of ['deploy/web', 'sts/db', 'job/once', 'cronjob/nightly']) {
+    const ran = await run('explain', '--pod', template, '-n', 'shop');
+    assert.equal(ran.code, 0, `${template}: ${ran.stderr}`);
+    assert.match(ran.stdout, /Secret\/shop\/reg/, template);
+  }
   write(false);
   const without = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
   assert.match(
@@ -103,6 +109,8 @@ test('reconcile --from shows the pods of templates, which no diff shows', async 
   const section = /pods of templates pull with\n([\s\S]*?)\n\n/.exec(ran.stdout)?.[1];
   assert.deepEqual(section?.split('\n'), [
     '  Deployment/shop/web: reg (PullSecretProfile/team)',
+    '  StatefulSet/shop/db: reg (PullSecretProfile/team)',
+    '  Job/shop/once: reg (PullSecretProfile/team)',
     '  CronJob/shop/nightly: reg (PullSecretProfile/team)',
   ]);
   const config = join(folder, '..', `${folder.split('/').at(-1)}.config`);
@@ -134,8 +142,10 @@ test('the example of a repository holds, and fails without the profile', async (
 
 test('doctor says what was seen', async () => {
   write(true);
-  const web = await run('doctor', 'deploy/web', '-n', 'shop');
-  assert.match(web.stdout, /ok +injection +a pod of this template lists 1 Secret, 1 of them by profiles/);
+  for (const template of ['deploy/web', 'sts/db', 'job/once', 'cronjob/nightly']) {
+    const { stdout } = await run('doctor', template, '-n', 'shop');
+    assert.match(stdout, /ok +injection +a pod of this template lists 1 Secret, 1 of them by profiles/);
+  }
   const other = await run('doctor', 'sts/other', '-n', 'shop');
   assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);
 });

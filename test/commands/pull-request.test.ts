@@ -216,14 +216,16 @@ test('the hooks of pre-commit take every changed file, and judge those that they
   assert.equal((await validate('tests/stand-ins/secrets.yaml')).code, 1);
   const synth = await runInProcess(
     [...entry('pullwright-synth'), '--fleet', 'fleet.yaml', '--to', 'manifests'],
-    folder,
+    { cwd: folder },
   );
   assert.equal(synth.code, 1);
   assert.match(synth.stdout, /changed stage\/kustomization\.yaml/);
 });
 
 test('SARIF and JUnit of synth tell what --check found, and nothing else', async () => {
-  const ran = await runInProcess(['synth', '--fleet', 'fleet.yaml', '--to', 'out', '-o', 'sarif'], folder);
+  const ran = await runInProcess(['synth', '--fleet', 'fleet.yaml', '--to', 'out', '-o', 'sarif'], {
+    cwd: folder,
+  });
   assert.equal(ran.code, 2);
   assert.match(ran.stderr, /expected --check/);
 });

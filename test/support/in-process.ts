@@ -1,5 +1,6 @@
 /** The program within this process, for suites of many short runs: what `main.ts` does, without the start of a runtime. */
 import { Readable } from 'node:stream';
+import type { CommandIo } from '../../runtime/commands/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 
 /** What a run said. */
@@ -9,10 +10,10 @@ export interface InProcessRun {
   readonly stderr: string;
 }
 
-/** Runs `args` as `pullwright` would, with no terminal and an empty environment. */
+/** Runs `args` as `pullwright` would, with no terminal and an empty environment, or in the surroundings that are given. */
 export async function runInProcess(
   args: readonly string[],
-  cwd: string = process.cwd(),
+  given: Partial<CommandIo> = {},
 ): Promise<InProcessRun> {
   const seen = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') => ({
@@ -25,8 +26,9 @@ export async function runInProcess(
     stdout: stream('stdout'),
     stderr: stream('stderr'),
     env: { NO_COLOR: '1' },
-    cwd,
+    cwd: process.cwd(),
     signal: new AbortController().signal,
+    ...given,
   });
   return { code, ...seen };
 }

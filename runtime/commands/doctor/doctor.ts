@@ -26,7 +26,13 @@ const TABLE = {
     'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
     'With --all every pod that fails to pull is examined, and pods that fail for the same cause are one line: how many, in which namespaces, and what fixes it.',
   ],
-  args: [{ name: 'POD', help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME' }],
+  args: [
+    {
+      name: 'POD',
+      help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME',
+      completes: 'pods',
+    },
+  ],
   flags: {
     namespace: namespaceFlag,
     all: toggle({ help: 'every pod of the namespace that fails to pull, grouped by cause, in place of one' }),

@@ -1,6 +1,6 @@
 /** `--help` out of the table of flags. */
 import { wrapped } from '../../rules/text/wrap.ts';
-import type { Flag, Flags } from './flag.ts';
+import type { Completion, Flag, Flags } from './flag.ts';
 
 /** What a command says about itself. */
 export interface CommandSpec<F extends Flags = Flags> {
@@ -28,6 +28,8 @@ export interface Argument {
   /** `POD`, `[DIR...]`, `GCP_PROJECT_ID` */
   readonly name: string;
   readonly help: string;
+  /** What a shell offers for it. @default {'files'} */
+  readonly completes?: Completion;
 }
 
 const WIDTH = 120;

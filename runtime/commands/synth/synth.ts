@@ -25,9 +25,9 @@ const TABLE = {
     to: folder({
       help: 'where to write, or - to print everything; without it, $CDK8S_OUTDIR, else dist/manifests',
     }),
-    format: choice(['manifests', 'helm'], {
+    format: choice(['manifests', 'helm', 'olm'], {
       default: 'manifests',
-      help: 'helm: a chart for stand-alone clusters, whose values say what the fleet says; with --to',
+      help: 'helm: a chart for stand-alone clusters, whose values say what the fleet says; olm: a bundle for the Operator Lifecycle Manager, of one stand-alone cluster; both with --to',
     }),
     check: toggle({
       help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',
@@ -58,13 +58,10 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   }
   const { output } = values;
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
-  const isChart = values.format === 'helm';
   assertUsage(values, to);
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
   await tellWarnings(fleet, name, io);
-  const { tree, clusters } = isChart
-    ? { tree: charts.renderChart(fleet), clusters: [] }
-    : charts.renderFleet(fleet);
+  const { tree, clusters } = rendered(charts, fleet, values.format);
   if (to === '-') return print(tree, io);
   warnOfSops(fleet, clusters, io);
   const folder = resolve(io.cwd, to);
@@ -80,14 +77,25 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   return 0;
 }
 
+function rendered(
+  charts: Charts,
+  fleet: Fleet,
+  format: 'manifests' | 'helm' | 'olm',
+): { readonly tree: ManifestTree; readonly clusters: readonly RenderedCluster[] } {
+  if (format === 'manifests') return charts.renderFleet(fleet);
+  return { tree: format === 'helm' ? charts.renderChart(fleet) : charts.renderBundle(fleet), clusters: [] };
+}
+
 /** @throws UsageError when flags do not go together */
 function assertUsage(values: Given<typeof TABLE.flags>['flags'], to: string): void {
   const { output, check } = values;
   if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
   if (!check && (output === 'sarif' || output === 'junit'))
     throw new UsageError(`Cannot print ${output}: it tells what --check found, expected --check`);
-  if (values.format === 'helm' && (values.to === undefined || to === '-'))
-    throw new UsageError('Cannot write a chart: expected --to with a folder of its own');
+  if (values.format !== 'manifests' && (values.to === undefined || to === '-'))
+    throw new UsageError(
+      `Cannot write a ${values.format === 'helm' ? 'chart' : 'bundle'}: expected --to with a folder of its own`,
+    );
 }
 
 async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {

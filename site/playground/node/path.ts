@@ -1,5 +1,7 @@
 /** Paths with slashes, in place of `node:path`. */
 
+export const sep = '/';
+
 export function normalize(path: string): string {
   const parts: string[] = [];
   for (const part of path.split('/')) {
