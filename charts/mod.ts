@@ -23,6 +23,7 @@ export type { ClusterInput, GitOpsInput } from './fleet-schema.ts';
 export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gitops/chart.ts';
 export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secret/chart.ts';
 export { renderChart } from './helm/chart.ts';
+export { renderBundle } from './olm/bundle.ts';
 export { type ManifestTree, pathOf, renderTree, yamlOf } from './output.ts';
 export { compareTree, type TreeDifference, writeTree } from './output-files.ts';
 export { PullSecretAdapter } from './pull-secret-adapter/chart.ts';
