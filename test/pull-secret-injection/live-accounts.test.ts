@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 300 s
 /** ServiceAccounts on a real control plane: lists that are kept, accounts that are left out, and what the policies refuse to us. */
 import assert from 'node:assert/strict';
 import { accountGuardPolicy } from '../../charts/pull-secret-injection/account-guard.ts';
@@ -139,6 +139,61 @@ else {
     assert.ok('pod' in made, JSON.stringify(made));
     const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
     assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
+  });
+
+  test('pods get the revision that a SidecarSet is pinned to, all or those outside its selector, and none of a missing one', async () => {
+    await plane.apply(namespaceObject('kruise-system'));
+    const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
+    await plane.apply({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: {
+        name: 'pinned-1',
+        namespace: 'kruise-system',
+        labels: { 'kruise.io/sidecarset-name': 'pinned' },
+      },
+      revision: 1,
+      data: { spec: { imagePullSecrets: [{ name: 'old-pull' }], containers } },
+    });
+    const pinned = (revision: object | undefined, updateStrategy: object = {}): TestObject => ({
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name: 'pinned' },
+      spec: {
+        selector: { matchLabels: { app: 'pinned' } },
+        namespace: 'shop',
+        imagePullSecrets: [{ name: 'new-pull' }],
+        containers,
+        ...(revision === undefined ? {} : { injectionStrategy: { revision } }),
+        updateStrategy,
+      },
+    });
+    const given = async (track: string): Promise<unknown> => {
+      const labels = { app: 'pinned', track };
+      const made = await postPod(plane, {
+        name: `pin-${Date.now()}-${track}`,
+        namespace: 'shop',
+        labels,
+      });
+      if (!('pod' in made)) return made.refused;
+      const names = (made.pod['spec'].imagePullSecrets ?? []) as readonly { name: string }[];
+      return names.map(({ name }) => name).filter((name) => name.endsWith('-pull'));
+    };
+    const old = { revisionName: 'pinned-1' };
+    const some = { ...old, policy: 'Partial' };
+    const rows: readonly (readonly [set: TestObject, stable: string[], next: string[]])[] = [
+      [pinned(old), ['old-pull'], ['old-pull']],
+      [pinned(undefined), ['new-pull'], ['new-pull']],
+      [pinned(some, { partition: '100%' }), ['old-pull'], ['old-pull']],
+      [pinned(some, { selector: { matchLabels: { track: 'next' } } }), ['old-pull'], ['new-pull']],
+      [pinned({ revisionName: 'never' }), [], []],
+    ];
+    for (const [set, stable, next] of rows) {
+      await plane.remove(set);
+      await plane.apply(set);
+      await soon(async () => assert.deepEqual([await given('stable'), await given('next')], [stable, next]));
+    }
+    await plane.remove(pinned(undefined));
   });
 
   test('with the option gone from the fleet the names are taken off, others stay, and none can be added', async () => {

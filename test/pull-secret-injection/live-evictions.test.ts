@@ -1,7 +1,8 @@
-// deadline: 240 s
+// deadline: 360 s
 /** Pods that cannot pull, on a real control plane: reported, evicted when both sides opted in, and left where nothing would help. */
 import assert from 'node:assert/strict';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
@@ -21,36 +22,52 @@ if (missing !== undefined) test.skip('all of it', missing);
 else {
   const plane = await startPlane();
   await applySource(plane);
-  const reconciler = startReconciler(plane, await reconcilerUser(plane), { evict: true });
-  const soon = waiter(reconciler);
+  let reconciler = startReconciler(plane, await reconcilerUser(plane), { evict: true });
+  let soon = waiter(reconciler);
   const podsIn = async (namespace: string): Promise<readonly TestObject[]> =>
     (await plane.client.request('GET', `/api/v1/namespaces/${namespace}/pods`)).body
       .items as readonly TestObject[];
-  /** One pod of a ReplicaSet in a namespace that no profile selects yet, waiting for its image. Gives its name. */
-  const stuckPod = async (namespace: string): Promise<string> => {
+  /** One pod of a ReplicaSet in a namespace that no profile selects yet. Gives its name. */
+  const madePod = async (namespace: string, workload = 'web', account?: string): Promise<string> => {
     await readyNamespace(plane, namespace);
+    const own = { name: '', namespace: '', ...(account === undefined ? {} : { account }) };
     await plane.apply({
       apiVersion: 'apps/v1',
       kind: 'ReplicaSet',
-      metadata: { name: 'web', namespace },
+      metadata: { name: workload, namespace },
       spec: {
         replicas: 1,
-        selector: { matchLabels: { a: 'b' } },
-        template: { metadata: { labels: { a: 'b' } }, spec: podObject({ name: '', namespace: '' })['spec'] },
+        selector: { matchLabels: { a: workload } },
+        template: { metadata: { labels: { a: workload } }, spec: podObject(own)['spec'] },
       },
     });
-    await soon(async () => assert.equal((await podsIn(namespace)).length, 1));
-    const { name } = (await podsIn(namespace))[0]?.metadata ?? { name: '' };
+    const named = async (): Promise<readonly TestObject[]> =>
+      (await podsIn(namespace)).filter(({ metadata }) => metadata['labels']?.a === workload);
+    await eventually(async () => assert.equal((await named()).length, 1), { withinMs: 30_000 });
+    return (await named())[0]?.metadata.name ?? '';
+  };
+  /** The pod waits for its image from now on. */
+  const stick = async (namespace: string, name: string): Promise<void> => {
     const waiting = { name: 'c', image: 'x', imageID: '', ready: false, restartCount: 0 };
     const stuck = { ...waiting, state: { waiting: { reason: 'ImagePullBackOff' } } };
-    await plane.client.request(
+    const { status } = await plane.client.request(
       'PATCH',
       `/api/v1/namespaces/${namespace}/pods/${name}/status`,
       { status: { phase: 'Pending', containerStatuses: [stuck] } },
       'application/merge-patch+json',
     );
+    assert.equal(status, 200);
+  };
+  const stuckPod = async (namespace: string): Promise<string> => {
+    const name = await madePod(namespace);
+    await stick(namespace, name);
     return name;
   };
+  /** Names of the pods that are there, and which of them are asked to go. */
+  const standing = async (namespace: string): Promise<readonly (readonly [string, boolean])[]> =>
+    (await podsIn(namespace))
+      .map(({ metadata }) => [metadata.name, metadata['deletionTimestamp'] !== undefined] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
   const reportIn = (namespace: string): TestObject => ({
     apiVersion: 'pullwright.dev/v1alpha1',
     kind: 'PullStatus',
@@ -94,6 +111,65 @@ else {
     );
     await soon(() => isReported('refusing'));
   });
+
+  test('beside a pod that is evicted, one whose account takes no injected names is left where it is', async () => {
+    await readyNamespace(plane, 'strict');
+    const annotations = { 'kubernetes.io/enforce-mountable-secrets': 'true' };
+    const metadata = { name: 'strict', namespace: 'strict', annotations };
+    await plane.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+    const left = await madePod('strict', 'left', 'strict');
+    const gone = await madePod('strict', 'gone');
+    for (const name of [left, gone]) await stick('strict', name);
+    await plane.apply(namespaceObject('strict', { team: 'a' }));
+    // One pass decides about both.
+    await soon(async () => {
+      const names = (await standing('strict')).map(([name]) => name);
+      assert.ok(!names.includes(gone), names.join());
+    });
+    assert.deepEqual(
+      (await standing('strict')).find(([name]) => name === left),
+      [left, false],
+    );
+  });
+
+  for (const [what, admission] of [
+    ['nothing is to inject', 'none'],
+    ['the webhook is not there', 'webhook'],
+  ] as const)
+    test(`nobody is evicted where ${what}`, async () => {
+      const namespace = `by-${admission}`;
+      const first = await madePod(namespace, 'first');
+      const second = await madePod(namespace, 'second');
+      await stick(namespace, first);
+      await reconciler.stop();
+      await plane.apply(namespaceObject(namespace, { team: 'a' }));
+      reconciler = startReconciler(plane, await reconcilerUser(plane, { admission }), {
+        evict: true,
+        admission,
+      });
+      soon = waiter(reconciler);
+      const copy: TestObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace } };
+      await soon(async () => assert.notEqual(await plane.get(copy), undefined));
+      await soon(() => isReported(namespace));
+      // A pass that comes later sees the copy, and both pods stuck.
+      await stick(namespace, second);
+      await soon(async () => {
+        const verdicts = (await plane.get(reportIn(namespace)))?.['status']?.verdicts ?? [];
+        const reasons = verdicts.map(({ reason }: { reason: string }) => reason);
+        assert.deepEqual(reasons, ['StuckUninjected', 'StuckUninjected']);
+      });
+      await soon(async () => {
+        const conditions = (await plane.get(teamProfile()))?.['status']?.conditions ?? [];
+        const found = conditions.find(({ type }: { type: string }) => type === 'Injecting');
+        assert.notEqual(found?.status, 'True');
+      });
+      // What is under way ends first.
+      await reconciler.stop();
+      assert.deepEqual(await standing(namespace), [
+        [first, false],
+        [second, false],
+      ]);
+    });
 
   test.lastly('the reconciler stops in order', async () => {
     await reconciler.stop();

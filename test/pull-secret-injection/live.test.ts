@@ -87,6 +87,22 @@ else {
     );
   });
 
+  test('a namespace opts out, at first or later; those of the cluster are left alone unless they are named', async () => {
+    const inside = (namespace: string): TestObject => ({ ...copy, metadata: { name: 'reg', namespace } });
+    const out = { team: 'a', 'pullwright.dev/distribute': 'false' };
+    await plane.apply(namespaceObject('out', out));
+    await plane.apply(namespaceObject('kube-system', { team: 'a' }));
+    await plane.apply(namespaceObject('later', { team: 'a' }));
+    // It came last, and each of the others has a key of its own that came before.
+    await soon(async () => assert.deepEqual(await hostsIn(inside('later')), ['quay.io']));
+    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(inside(name)), undefined, name);
+    await plane.apply(namespaceObject('later', out));
+    await soon(async () => assert.equal(await plane.get(inside('later')), undefined));
+    for (const name of ['out', 'kube-system']) assert.equal(await plane.get(inside(name)), undefined, name);
+    for (const name of ['out', 'later']) await plane.remove(namespaceObject(name));
+    await plane.apply(namespaceObject('kube-system'));
+  });
+
   test('a rotation changes the copy in place; what was edited is put back', async () => {
     const before = await plane.get(copy);
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));

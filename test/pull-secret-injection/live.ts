@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import { pullSecretClaimCrd } from '../../charts/pull-secret-injection/claim-crd.ts';
 import { collisionPolicy } from '../../charts/pull-secret-injection/collision.ts';
@@ -83,13 +83,23 @@ export function startReconciler(
   plane: ControlPlane,
   user: User,
   options: Partial<InjectionOptions> = {},
-  [file = '', ...first]: readonly string[] = SOURCES,
+  command: readonly string[] = SOURCES,
 ): RunningReconciler {
-  const config = join(plane.folder, 'reconcile.yaml');
+  return startCommand(user.kubeconfig, options, command, plane.folder);
+}
+
+/** As {@link startReconciler}, against the API server of `kubeconfig`; what is written lies beside it. */
+export function startCommand(
+  kubeconfig: string,
+  options: Partial<InjectionOptions>,
+  [file = '', ...first]: readonly string[],
+  folder: string = dirname(kubeconfig),
+): RunningReconciler {
+  const config = join(folder, 'reconcile.yaml');
   const off = Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, false]));
   writeFileSync(config, JSON.stringify({ systems: { ...off, 'pull-secret-injection': options } }));
   // A file, as a container's log is one: a pipe would be as slow as whoever reads it.
-  const logPath = join(plane.folder, `reconcile-${Date.now()}.log`);
+  const logPath = join(folder, `reconcile-${Date.now()}.log`);
   const log = openSync(logPath, 'a');
   const child = spawn(
     file,
@@ -97,7 +107,7 @@ export function startReconciler(
       ...first,
       'reconcile',
       '--kubeconfig',
-      user.kubeconfig,
+      kubeconfig,
       '--config',
       config,
       '--health-port',
