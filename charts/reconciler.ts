@@ -7,7 +7,8 @@ import { type ReconcilerSettings, reconcilerObjects } from './shared/reconciler.
 import type { Delivery } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
-export interface ReconcilerProps extends ReconcilerSettings {
+/** A stand-alone cluster is one: there is nothing to divide. */
+export interface ReconcilerProps extends Omit<ReconcilerSettings, 'shards'> {
   /** Image of the pods, with tag or digest. */
   readonly image: string;
   /** Systems that it looks after, with their sections. */

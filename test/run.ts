@@ -11,6 +11,7 @@ import { glob } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { installPackages } from '../site/build.ts';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
+import { argoPrograms, fluxProgram, missingArgo, missingFlux } from './gitops/build.ts';
 import { helmProgram, missingHelm } from './helm/build.ts';
 import { missingNode, nodeBinaries } from './node/machine/build.ts';
 import { executable } from './support/executable.ts';
@@ -132,6 +133,17 @@ function readArguments(args: readonly string[]): Asked | number {
   }
 }
 
+/** Programs of others, each by the word that a test which needs it holds. */
+const TOOLS: readonly {
+  readonly word: string;
+  readonly missing: () => string | undefined;
+  readonly build: (progress: (line: string) => void) => Promise<unknown>;
+}[] = [
+  { word: 'missingHelm', missing: missingHelm, build: helmProgram },
+  { word: 'missingFlux', missing: missingFlux, build: fluxProgram },
+  { word: 'missingArgo', missing: missingArgo, build: argoPrograms },
+];
+
 /** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
 async function prepare(files: readonly string[]): Promise<void> {
   const texts = files.map((file) => readFileSync(`${root}${file}`, 'utf8'));
@@ -146,7 +158,8 @@ async function prepare(files: readonly string[]): Promise<void> {
     );
   else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
     builds.push(() => controlPlaneBinaries(progress));
-  if (uses('helmProgram') && missingHelm() === undefined) builds.push(() => helmProgram(progress));
+  for (const { word, missing, build } of TOOLS)
+    if (uses(word) && missing() === undefined) builds.push(() => build(progress));
   // Two files that install into one folder at the same time would take each other's packages away.
   if (uses('/site/build.ts')) builds.push(async () => installPackages());
   for (const { reason } of (await Promise.allSettled(builds.map((build) => build()))).filter(isRejected))

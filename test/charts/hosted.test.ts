@@ -136,6 +136,15 @@ const BAD: readonly Bad[] = [
     says: /system:admin/,
   },
   {
+    name: 'all Secrets beside control planes',
+    reason: 'the kubeconfigs of the administrators of hosted clusters lie there',
+    input: {
+      image: 'registry.example.com/pullwright:0.1.0',
+      clusters: [{ name: 'hub', kind: 'management', systems: { verify: { namespaceSecrets: true } } }],
+    },
+    says: /clusters\[0\]\.systems\.verify\.namespaceSecrets: lists all Secrets, and beside control planes lie the kubeconfigs of their administrators: expected secretNames/,
+  },
+  {
     name: 'options that differ between two hosted clusters',
     reason: 'the second would silently get those of the first',
     input: fleet({}, {}, { systems: { 'pull-secret-injection': { evict: true } } }),
@@ -147,6 +156,34 @@ table(test, BAD, ({ input, says }) => {
     () => readFleet(input),
     (error) => error instanceof FleetError && says.test(error.message),
   );
+});
+
+test('a reconciler that is the administrator of hosted clusters is pointed out, until the fleet says so', () => {
+  const said = (...input: Parameters<typeof fleet>): readonly string[] =>
+    readFleet(fleet(...input)).warnings.map(({ path, text }) => `${path.join('.')}: ${text}`);
+  const [warning = '', ...more] = said({}, {});
+  assert.match(
+    warning,
+    /^clusters\.0\.reconciler\.kubeconfigSecret: without it the reconciler comes to hosted clusters with Secret admin-kubeconfig, as system:admin/,
+  );
+  assert.deepEqual(more, []);
+  for (const kubeconfigSecret of ['admin-kubeconfig', 'pullwright-kubeconfig'])
+    assert.deepEqual(said({ reconciler: { kubeconfigSecret } }, {}), []);
+});
+
+test('verify beside the credential provider is told what it takes to be complete', () => {
+  const said = (verify: object): readonly string[] =>
+    readFleet({
+      image: 'registry.example.com/pullwright:0.1.0',
+      clusters: [{ name: 'a', systems: { 'credential-provider': {}, verify } }],
+    }).warnings.map(({ path, text }) => `${path.join('.')}: ${text}`);
+  const [warning = ''] = said({});
+  assert.match(
+    warning,
+    /^clusters\.0\.systems\.verify\.namespaceSecrets: .*reports Incomplete: write namespaceSecrets: true/,
+  );
+  assert.deepEqual(said({ namespaceSecrets: true }), []);
+  assert.deepEqual(said({ secretNames: ['registry'] }), []);
 });
 
 test('options that are equal, said or not, are no mistake; nor are those of another management cluster', () => {
