@@ -21,10 +21,11 @@ const REFUSAL_MS = 1000;
 export function pluginCredentials(load: () => KubeConfig, file: string): Connection['credentials'] {
   let config = prepared(load(), file);
   let pending: Promise<Credentials> | undefined;
-  let renewedAt = 0;
+  let renewedAt = Number.NEGATIVE_INFINITY;
   return async (refused) => {
-    if (refused && Date.now() - renewedAt > REFUSAL_MS) {
-      renewedAt = Date.now();
+    // By a clock that nobody sets back.
+    if (refused && performance.now() - renewedAt > REFUSAL_MS) {
+      renewedAt = performance.now();
       config = prepared(load(), file);
       pending = undefined;
     }

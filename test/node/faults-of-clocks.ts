@@ -41,6 +41,8 @@ export function clockSteps(step: (name: string, body: TestBody) => void, scene: 
       LD_PRELOAD: library,
       FAKETIME_TIMESTAMP_FILE: `${CLOCK}/offset`,
       FAKETIME_CACHE_DURATION: '1',
+      // What timers go by: nobody sets it, and set back by a day it would hold every wait up for a day.
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
     };
     const folders = [dirname(library), CLOCK];
     const patch = {
