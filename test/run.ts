@@ -9,9 +9,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { basePins, packageSources, pinnedPackage } from '../build/image/debian.ts';
 import { installPackages } from '../site/build.ts';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
-import { argoPrograms, fluxProgram, missingArgo, missingFlux } from './gitops/build.ts';
+import { argoPrograms, fluxDefinition, fluxProgram, missingArgo, missingFlux } from './gitops/build.ts';
 import { helmProgram, missingHelm } from './helm/build.ts';
 import { missingNode, nodeBinaries } from './node/machine/build.ts';
 import { executable } from './support/executable.ts';
@@ -140,7 +141,15 @@ const TOOLS: readonly {
   readonly build: (progress: (line: string) => void) => Promise<unknown>;
 }[] = [
   { word: 'missingHelm', missing: missingHelm, build: helmProgram },
-  { word: 'missingFlux', missing: missingFlux, build: fluxProgram },
+  {
+    word: 'missingFlux',
+    missing: missingFlux,
+    build: async (progress) => {
+      await fluxProgram(progress);
+      // Inside a test machine there is no network to fetch it from.
+      fluxDefinition();
+    },
+  },
   { word: 'missingArgo', missing: missingArgo, build: argoPrograms },
 ];
 
@@ -155,6 +164,7 @@ async function prepare(files: readonly string[]): Promise<void> {
       () => nodeBinaries(progress),
       () => executable('x64'),
       () => executable('arm64'),
+      async () => fetchBase(),
     );
   else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
     builds.push(() => controlPlaneBinaries(progress));
@@ -164,6 +174,13 @@ async function prepare(files: readonly string[]): Promise<void> {
   if (uses('/site/build.ts')) builds.push(async () => installPackages());
   for (const { reason } of (await Promise.allSettled(builds.map((build) => build()))).filter(isRejected))
     progress(reason instanceof Error ? reason.message : 'a build failed');
+}
+
+/** Of our image, whose packages nobody can fetch inside a machine. */
+function fetchBase(): void {
+  const { packages, snapshot } = basePins();
+  const sources = packageSources();
+  for (const pin of packages) pinnedPackage(pin, snapshot, sources);
 }
 
 function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
