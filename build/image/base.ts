@@ -32,18 +32,25 @@ const LOADER: Readonly<Record<Arch, string>> = {
 export const NONROOT = 65532;
 
 /**
- * Puts the base into `rootfs`. Packages are fetched once and kept in the user's cache folder, by checksum.
+ * Paths of the packages of the base. They are fetched once and kept in the user's cache folder, by checksum.
  *
  * @throws PullwrightError when a package is not to be had, or is not the pinned one
+ */
+export function basePackages(arch: Arch): readonly string[] {
+  const pins = basePins();
+  const sources = packageSources();
+  return packagesOf(pins, DEBIAN_ARCH[arch]).map((pin) => pinnedPackage(pin, pins.snapshot, sources));
+}
+
+/**
+ * Puts the base into `rootfs`.
+ *
+ * @throws PullwrightError as {@link basePackages}
  */
 export function layBase(rootfs: string, arch: Arch): void {
   const unpacked = mkdtempSync(join(dirname(rootfs), '.base-'));
   try {
-    const pins = basePins();
-    for (const pin of packagesOf(pins, DEBIAN_ARCH[arch])) {
-      const deb = pinnedPackage(pin, pins.snapshot, packageSources());
-      runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
-    }
+    for (const deb of basePackages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
     for (const name of LIBRARIES) {
       const path = `lib/${TRIPLET[arch]}/${name}`;
       copyLibrary(unpacked, rootfs, { path, to: path });
