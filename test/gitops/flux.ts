@@ -11,6 +11,12 @@ import { SourceStandIn, sourceDefinitions } from './source.ts';
 
 const NAMESPACE = 'flux-system';
 
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly message: string;
+}
+
 export class Flux {
   readonly #plane: ControlPlane;
   readonly #sources: SourceStandIn;
@@ -70,9 +76,12 @@ export class Flux {
 
   /** `True`, `False` or `Unknown`: the condition `Ready` of a Kustomization. */
   async ready(name: string): Promise<string | undefined> {
-    const conditions: readonly { type: string; status: string }[] =
-      (await this.#status(name))?.conditions ?? [];
-    return conditions.find(({ type }) => type === 'Ready')?.status;
+    return (await this.#readyCondition(name))?.status;
+  }
+
+  /** What that condition says. */
+  async message(name: string): Promise<string> {
+    return (await this.#readyCondition(name))?.message ?? '';
   }
 
   /** What of the repository a Kustomization has brought and found healthy. */
@@ -91,6 +100,11 @@ export class Flux {
       'wide',
     );
     return `${stdout}\n${this.#controller.logTail().slice(-6000)}`;
+  }
+
+  async #readyCondition(name: string): Promise<Condition | undefined> {
+    const conditions: readonly Condition[] = (await this.#status(name))?.conditions ?? [];
+    return conditions.find(({ type }) => type === 'Ready');
   }
 
   async #status(name: string): Promise<TestObject['status']> {

@@ -23,14 +23,21 @@ export class Repository {
     this.#kubeconfig = kubeconfig;
   }
 
-  /** @param folder is removed by somebody else */
-  static async create(folder: string, kubeconfig: string): Promise<Repository> {
+  /**
+   * @param folder is removed by somebody else
+   * @param program the beginning of a command line: what `pullwright` is in the shell
+   */
+  static async create(
+    folder: string,
+    kubeconfig: string,
+    program: string = `"${process.execPath}" "${root}main.ts"`,
+  ): Promise<Repository> {
     const repository = new Repository(folder, kubeconfig);
     const home = repository.#home;
     mkdirSync(join(home, 'bin'), { recursive: true });
     symlinkSync((await controlPlaneBinaries()).kubectl, join(home, 'bin/kubectl'));
     const pullwright = join(home, 'bin/pullwright');
-    writeFileSync(pullwright, `#!/bin/sh\nexec "${process.execPath}" "${root}main.ts" "$@"\n`);
+    writeFileSync(pullwright, `#!/bin/sh\nexec ${program} "$@"\n`);
     chmodSync(pullwright, 0o755);
     writeFileSync(
       join(home, '.gitconfig'),

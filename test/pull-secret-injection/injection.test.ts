@@ -173,7 +173,11 @@ test('pods that were created without the names are reported until they are gone'
     status?.verdicts?.map(({ subject, reason }) => [subject, reason]),
     [['pod/old', 'Uninjected']],
   );
-  assert.equal(ready(status), 'False PodsUninjected');
+  assert.equal(ready(status), 'True PodsUninjected', 'a pod that runs is nobody’s trouble');
+  const stuck = { ...old, status: BACK_OFF };
+  const after = seen.after([stuck]).status('PullStatus', 'podlist-shop', 'shop');
+  assert.equal(ready(after), 'False PodsUninjected');
+  assert.match(JSON.stringify(after), /1 pods lack .*, 1 of them cannot pull; recreate them/);
   assert.equal(seen.after([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
 });
 

@@ -7,7 +7,7 @@ import type { Apply, Outcome, Sample, World } from '../../controller/contract.ts
 import { reportPullStatus } from '../../controller/pull-status.ts';
 import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
 import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
-import { readiness } from '../../rules/kubernetes/conditions.ts';
+import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
@@ -30,11 +30,10 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   if (created.length === 0) return { apply: previews };
   const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
   const stuck = created.filter((one) => one.stuck).length;
-  const message = `${created.length} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; recreate them`;
   const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
-    conditions: readiness('stalled', { reason: 'PodsUninjected', message }),
+    conditions: summary(created.length, stuck),
     verdicts: created.map(verdictOf),
   });
   const sample = (state: 'stuck' | 'running', value: number): Sample =>
@@ -45,6 +44,17 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
     actions,
     metrics: [sample('stuck', stuck), sample('running', created.length - stuck)],
   };
+}
+
+/** A pod that runs is nobody's trouble: every profile finds pods that were there before it, our own agents among them. */
+function summary(pods: number, stuck: number): readonly ConditionInput[] {
+  const reason = 'PodsUninjected';
+  if (stuck === 0) {
+    const message = `${pods} pods lack pull secrets that their profiles add; none of them is kept from pulling, and new pods get them`;
+    return readiness('ready', { reason, message });
+  }
+  const message = `${pods} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; recreate them`;
+  return readiness('stalled', { reason, message });
 }
 
 function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
