@@ -4,27 +4,31 @@ import type { ClusterTop } from './fleet-schema.ts';
 import type { ReconcilerSettings } from './shared/reconciler.ts';
 import { REPLICAS } from './shared/reconciler-shards.ts';
 
-/** Shards where there is one cluster alone, and fewer of them than replicas. Total: a value may be anything. */
+/** Shards where there is one cluster alone, and fewer of them than replicas, each where it stands. Total: a value may be anything. */
 export function shardMistakes(
   clusters: readonly ClusterTop[],
   defaults: ReconcilerSettings | undefined,
 ): readonly FleetProblem[] {
-  return clusters.flatMap((cluster, index) => {
-    const text = mistakeOf(cluster, { ...defaults, ...cluster.reconciler });
-    return text === undefined ? [] : [{ path: ['clusters', index, 'reconciler', 'shards'], text }];
+  return clusters.flatMap(({ kind = 'standalone', reconciler }, index) => {
+    const path = ['clusters', index, 'reconciler', 'shards'];
+    if (kind !== 'management')
+      return reconciler?.shards === undefined
+        ? []
+        : [{ path, text: `only for kind "management": a ${kind} cluster is one, and one replica leads it` }];
+    const text = tooFew({ ...defaults, ...reconciler });
+    if (text === undefined) return [];
+    const isDefault = reconciler?.shards === undefined && reconciler?.replicas === undefined;
+    return [{ path: isDefault ? ['defaults', 'reconciler', 'shards'] : path, text }];
   });
 }
 
-function mistakeOf(
-  { kind = 'standalone', reconciler }: ClusterTop,
-  all: ReconcilerSettings,
-): string | undefined {
-  if (kind !== 'management')
-    return reconciler?.shards === undefined
-      ? undefined
-      : `only for kind "management": a ${kind} cluster is one, and one replica leads it`;
+function tooFew(all: ReconcilerSettings): string | undefined {
   const { shards = 1, replicas = REPLICAS }: { readonly shards?: unknown; readonly replicas?: unknown } = all;
-  if (typeof shards !== 'number' || typeof replicas !== 'number' || shards <= 1 || shards >= replicas)
-    return undefined;
+  // What is no number of shards is said by the schema.
+  if (!isCount(shards) || !isCount(replicas) || shards === 1 || shards >= replicas) return undefined;
   return `invalid value ${shards}: must be at least ${replicas}, the number of replicas, so that each has one; or 1, so that one replica looks after all`;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0;
 }

@@ -106,21 +106,22 @@ export class ClusterGuard {
   }
 
   /**
-   * Where other replicas look after clusters too: writes down that `name` has the cluster `mark`, before anything is written there.
+   * As {@link claim}, before anything is written there. Where other replicas look after clusters too, what they hold together decides
+   * between two names, and nothing that this one alone has seen: else each of the two could be refused for the other.
    *
    * @throws ClusterTaken
    * @throws PullwrightError when it cannot be written down
    */
-  async hold(name: string, mark: string, subject: string): Promise<void> {
-    if (this.#sharing === undefined) return;
+  async take(name: string, mark: string, subject: string): Promise<readonly string[]> {
+    if (this.#sharing === undefined) return this.claim(name, mark, subject);
+    const open = this.claims.opened()[mark];
+    // The shared memory may be lost; whoever writes there goes on.
+    if (mark === this.#own || (open !== undefined && open !== name)) this.claim(name, mark, subject);
     const { claims, isThere } = this.#sharing;
-    const holder = await claims.hold(name, mark, isThere).catch((error: unknown) => {
-      this.claims.withdraw(name, mark);
-      throw error;
-    });
-    if (holder === name) return;
-    this.claims.withdraw(name, mark);
-    throw new ClusterTaken({ name, subject, mark, holder });
+    const holder = await claims.hold(name, mark, isThere);
+    this.claims.remember({ [mark]: holder });
+    if (holder !== name) throw new ClusterTaken({ name, subject, mark, holder });
+    return this.claim(name, mark, subject);
   }
 
   /** Reads again what is remembered; gives who looks after what belongs to another one. */

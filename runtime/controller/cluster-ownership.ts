@@ -65,11 +65,6 @@ export class Claims {
     for (const [other, first] of this.#first) if (first === name && other !== mark) this.#first.delete(other);
   }
 
-  /** `name` may not have the cluster `mark` after all: another process has it. */
-  withdraw(name: string, mark: string): void {
-    if (this.#first.get(mark) === name) this.#first.delete(mark);
-  }
-
   /** `name` looks after no cluster any more. */
   close(name: string): void {
     this.#open.delete(name);

@@ -264,8 +264,9 @@ export class Discovery {
     await this.#guard.prepare();
     const mark = await this.#guard.markOf(scope.name, cluster, isClone);
     if (signal.aborted) return undefined;
-    const leaving = this.#guard.claim(scope.name, mark, this.#options.hosted.subject(scope));
-    await this.#guard.hold(scope.name, mark, this.#options.hosted.subject(scope));
+    const leaving = await this.#guard.take(scope.name, mark, this.#options.hosted.subject(scope));
+    // From here on others are refused for this one: it must not be read as refused for them meanwhile.
+    this.#refusals.over(scope.name);
     for (const other of leaving) await this.#drop(other);
     return signal.aborted ? undefined : mark;
   }

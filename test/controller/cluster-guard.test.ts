@@ -4,6 +4,7 @@ import type { Cluster } from '../../runtime/controller/cluster.ts';
 import { ClusterGuard, ClusterTaken } from '../../runtime/controller/cluster-guard.ts';
 import type { Remembered } from '../../runtime/controller/cluster-ownership.ts';
 import type { ClaimMemory } from '../../runtime/controller/cluster-ownership-memory.ts';
+import type { SharedClaims } from '../../runtime/controller/shared-claims.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
 import { createLogger } from '../../runtime/telemetry/logger.ts';
 import { suite } from '../support/suite.ts';
@@ -27,7 +28,11 @@ interface Scene {
   readonly written: readonly Remembered[];
 }
 
-async function scene(management: Cluster, remembered: Remembered = {}): Promise<Scene> {
+async function scene(
+  management: Cluster,
+  remembered: Remembered = {},
+  hold?: SharedClaims['hold'],
+): Promise<Scene> {
   const log: string[] = [];
   const written: Remembered[] = [];
   const memory: ClaimMemory = {
@@ -38,7 +43,9 @@ async function scene(management: Cluster, remembered: Remembered = {}): Promise<
     },
   };
   const logger = createLogger({ write: (line) => log.push(line), level: () => 'info' });
-  const guard = new ClusterGuard({ management, memory, log: logger });
+  const claims = { hold } as SharedClaims;
+  const sharing = hold === undefined ? undefined : { claims, isThere: () => true };
+  const guard = new ClusterGuard({ management, memory, log: logger, sharing });
   for (const name of ['clusters/a', 'clusters/b']) guard.claims.enter(name);
   await guard.prepare();
   return { guard, log, written };
@@ -46,7 +53,7 @@ async function scene(management: Cluster, remembered: Remembered = {}): Promise<
 
 async function claim(guard: ClusterGuard, name: string, cluster: Cluster, isClone = false): Promise<string> {
   const mark = await guard.markOf(name, cluster, isClone);
-  guard.claim(name, mark, `Secret/${name}`);
+  await guard.take(name, mark, `Secret/${name}`);
   guard.claims.open(name, mark);
   return mark;
 }
@@ -110,6 +117,40 @@ test('it is remembered once per change, by the one that leads', async () => {
   await claim(standby.guard, 'clusters/a', clusterWith('u-1'));
   await standby.guard.save();
   assert.deepEqual(standby.written, []);
+});
+
+/** Holders by mark, as replicas share them; each answer comes after all questions of the same instant were put. */
+function heldBy(data: Record<string, string>): SharedClaims['hold'] {
+  return async (name, mark) => {
+    await Promise.resolve();
+    data[mark] ??= name;
+    return data[mark];
+  };
+}
+
+for (const order of [
+  ['clusters/a', 'clusters/b'],
+  ['clusters/b', 'clusters/a'],
+])
+  test(`two names of one cluster are never refused for each other: ${order.join(', then ')}`, async () => {
+    for (const held of [{}, { 'u-1': 'clusters/a' }, { 'u-1': 'clusters/b' }]) {
+      const { guard } = await scene(clusterWith('u-hub'), {}, heldBy(held));
+      const looks = await Promise.allSettled(order.map((name) => claim(guard, name, clusterWith('u-1'))));
+      const refusals = looks.flatMap((look) => (look.status === 'rejected' ? [look.reason as unknown] : []));
+      assert.equal(refusals.length, 1, 'one of them has it');
+      const [refusal] = refusals;
+      assert.ok(refusal instanceof ClusterTaken);
+      assert.deepEqual(guard.claims.opened(), { 'u-1': refusal.holder }, 'who is named has it');
+    }
+  });
+
+test('where the shared memory was lost, who writes there goes on', async () => {
+  const held: Record<string, string> = {};
+  const { guard } = await scene(clusterWith('u-hub'), {}, heldBy(held));
+  await claim(guard, 'clusters/a', clusterWith('u-1'));
+  delete held['u-1'];
+  await assert.rejects(claim(guard, 'clusters/b', clusterWith('u-1')), /"clusters\/a"/);
+  assert.deepEqual([held, guard.claims.opened()], [{}, { 'u-1': 'clusters/a' }]);
 });
 
 test.run();
