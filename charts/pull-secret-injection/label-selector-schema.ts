@@ -12,6 +12,20 @@ const value = z
   .max(63)
   .regex(/^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/);
 
+/**
+ * Without strict field validation (`--validate=false`, most clients) the API server drops what a schema does not know, and of
+ * `{matchlabels: …}` would stay `{}`, which selects everything. So unknown fields are kept here, and refused by what must be there.
+ */
+const NOTHING_UNKNOWN = {
+  'x-kubernetes-preserve-unknown-fields': true,
+  anyOf: [
+    { maxProperties: 0 },
+    { maxProperties: 1, required: ['matchLabels'] },
+    { maxProperties: 1, required: ['matchExpressions'] },
+    { maxProperties: 2, required: ['matchLabels', 'matchExpressions'] },
+  ],
+};
+
 /** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
 export function labelSelectorSchema(): z.ZodType {
   return z.strictObject({
@@ -48,5 +62,5 @@ export function labelSelectorSchema(): z.ZodType {
       .meta({ 'x-kubernetes-list-type': 'atomic' })
       .describe('Further demands on labels, which must all hold')
       .optional(),
-  });
+  }).meta(NOTHING_UNKNOWN);
 }

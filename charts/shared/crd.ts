@@ -166,7 +166,7 @@ const NOT_STRUCTURAL = ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'propertyNames
 function structural(node: unknown, path: string): Schema {
   const { additionalProperties, properties, items, ...rest } = node as Record<string, unknown>;
   for (const word of NOT_STRUCTURAL) {
-    if (word in rest)
+    if (word in rest && !(word === 'anyOf' && saysWhichFields(rest[word])))
       throw new TypeError(
         `Cannot build a structural schema: ${path} uses "${word}", expected one type per field`,
       );
@@ -177,6 +177,13 @@ function structural(node: unknown, path: string): Schema {
     ...(items === undefined ? {} : { items: structural(items, `${path}[]`) }),
     ...openness(additionalProperties, path),
   };
+}
+
+/** Alternatives over which fields there are, beside one type of each: a structural schema may have them. */
+function saysWhichFields(alternatives: unknown): boolean {
+  return (alternatives as readonly object[]).every((one) =>
+    Object.keys(one).every((word) => word === 'required' || word === 'maxProperties'),
+  );
 }
 
 function structuralFields(fields: Schema, path: string): Schema {

@@ -3,11 +3,14 @@ import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
+/** Kinds of ours of which a field that the API server dropped must not go unseen. */
+const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);
+
 /** Kinds whose status another operator may write in our place: who does is how we see it. */
 const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProviderConfig']);
 
 /**
- * Leaves out kubectl's copy of the object, the managed fields of status writers (but for kinds whose status others manage),
+ * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
  * and of a Node the list of its images and volumes (most of its bytes).
  *
  * @example
@@ -20,14 +23,17 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
  * ```
  */
 export function leanObject(object: KubeObject): KubeObject {
-  const { annotations, managedFields, ...rest } = object.metadata;
+  const { managedFields, ...rest } = object.metadata;
+  const { annotations } = rest;
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);
   const fields = managedFields
     ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
     .map(withSharedFields);
   const metadata = {
     ...rest,
-    ...(annotations === undefined ? {} : { annotations: without(annotations, LAST_APPLIED) }),
+    ...(annotations === undefined || LAST_APPLIED_KEPT.has(object.kind)
+      ? {}
+      : { annotations: without(annotations, LAST_APPLIED) }),
     ...(fields === undefined ? {} : { managedFields: fields }),
   };
   if (object.kind !== 'Node') return { ...object, metadata };

@@ -43,7 +43,7 @@ for (const [field, most] of [
   ['shards', 32],
 ] as const)
   for (const [value, says] of NUMBERS)
-    test(`${field}: ${String(JSON.stringify(value))} (${typeof value})`, () => {
+    test(`${field}: ${JSON.stringify(value)} (${typeof value})`, () => {
       assert.deepEqual(problemsOf(management({ [field]: value })), [`${PATH}.${field}: ${says(most)}`]);
       assert.deepEqual(
         problemsOf({}, { [field]: value }),

@@ -1,5 +1,6 @@
 /** What the reconciler makes of the profiles and SidecarSets in a world. Reading each object is done once per object. */
 import type { World } from '../../controller/contract.ts';
+import { LAST_APPLIED } from '../../rules/injection/own-kind.ts';
 import {
   compareProfiles,
   PROFILE_API_VERSION,
@@ -45,8 +46,8 @@ const readSets = new WeakMap<KubeObject, { readonly set: SidecarSet; readonly di
 export function profileOf(object: KubeObject): ReadProfile {
   const known = readProfiles.get(object);
   if (known !== undefined) return known;
-  const { name } = object.metadata;
-  const text = JSON.stringify([object.spec ?? null, object.metadata.creationTimestamp]);
+  const { name, annotations, creationTimestamp } = object.metadata;
+  const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
   const before = readByName.get(name);
   const read = before?.text === text ? before.read : readProfile(object);
   readProfiles.set(object, read);

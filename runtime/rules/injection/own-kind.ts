@@ -7,6 +7,7 @@
 import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { type Shape, shapeProblems } from '../kubernetes/shape.ts';
+import { recordOf } from '../record.ts';
 
 /** Bounds of a selector; the definitions state the same ones, so that rules over it stay cheap. */
 export const MAX_SELECTOR_LABELS = 16;
@@ -55,6 +56,40 @@ export function ownObjectProblems(object: KubeObject, spec: Shape): readonly str
     fields: { apiVersion: 'string', kind: 'string', metadata: METADATA, spec, status: 'any' },
   };
   return shapeProblems(object, shape, '');
+}
+
+/** What `kubectl apply` sent, as it writes it down itself. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * Unknown fields of the spec that kubectl applied and the API server dropped, as it does without strict field validation or by an
+ * older definition: what is left may mean more than what was meant.
+ *
+ * @example
+ * ```ts
+ * import { droppedFieldProblems, LAST_APPLIED } from './own-kind.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const annotations = { [LAST_APPLIED]: '{"spec":{"suspended":true}}' };
+ * const object = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile', metadata: { name: 'a', annotations }, spec: {} };
+ * assert.match(droppedFieldProblems(object, { fields: { suspend: 'boolean' } })[0] ?? '', /^spec\.suspended: unknown field/);
+ * ```
+ */
+export function droppedFieldProblems({ metadata }: KubeObject, spec: Shape): readonly string[] {
+  const text: unknown = metadata.annotations?.[LAST_APPLIED];
+  if (typeof text !== 'string') return [];
+  return shapeProblems(recordOf(parsed(text))['spec'], spec, 'spec').map(
+    (problem) =>
+      `${problem}: kubectl applied it without validation and the API server dropped it; correct it and apply the object again`,
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a selector asks for, and what is wrong with it; with problems it asks for nothing that may be acted upon. */

@@ -8,7 +8,7 @@ import type { LabelRequirement } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
 import { recordOf } from '../record.ts';
-import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
+import { droppedFieldProblems, ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
 import { COPIES_SHAPE, type ProfileCopies, readCopies } from './profile-copies.ts';
 
 export const PROFILE_API_VERSION = 'pullwright.dev/v1alpha1';
@@ -117,7 +117,10 @@ type Raw = Readonly<Record<string, unknown>>;
  * ```
  */
 export function readProfile(object: KubeObject): ReadProfile {
-  const problems: string[] = [...ownObjectProblems(object, PROFILE_SHAPE)];
+  const problems: string[] = [
+    ...ownObjectProblems(object, PROFILE_SHAPE),
+    ...droppedFieldProblems(object, PROFILE_SHAPE),
+  ];
   // What has the wrong shape would be told twice, and a wrong type must not look like a field that was left out.
   if (problems.length > 0) return { ok: false, problems };
   const spec = recordOf(object.spec);

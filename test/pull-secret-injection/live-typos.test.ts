@@ -1,0 +1,248 @@
+// deadline: 240 s
+/** Slips in a profile, by an author with an account of its own and kubectl: refused, or stored and not acted upon; tenants keep their copies. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
+import { sectionProblems } from '../../charts/pull-secret-injection/section.ts';
+import { judgeManifests } from '../../runtime/commands/validate/manifests.ts';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
+
+const test = suite('slips in a profile, in a cluster');
+const missing = missingControlPlane();
+
+type Spec = Readonly<Record<string, unknown>>;
+const GOOD = teamProfile()['spec'] as Spec;
+const { selector: _selector, ...WITHOUT_SELECTOR } = GOOD;
+const { namespaceSelector: _namespaces, ...WITHOUT_NAMESPACES } = GOOD;
+
+interface Slip {
+  readonly spec: Spec;
+  /** What kubectl says as it is used. */
+  readonly strict: RegExp;
+  /** What it says with `--validate=false`; absent: it is stored without what is unknown. */
+  readonly loose?: RegExp;
+  /** What our readers say, in `validate`, in `synth`, and in the profile's status where it is stored. */
+  readonly reader: RegExp;
+}
+
+const SLIPS: Readonly<Record<string, Slip>> = {
+  'matchlabels of namespaces': {
+    spec: { ...GOOD, namespaceSelector: { matchlabels: { team: 'a' } } },
+    strict: /"spec\.namespaceSelector" must validate at least one schema/,
+    loose: /"spec\.namespaceSelector" must validate at least one schema/,
+    reader: /^spec\.namespaceSelector\.matchlabels: unknown field/,
+  },
+  'matchExpression of pods beside matchLabels': {
+    spec: { ...GOOD, selector: { matchLabels: { app: 'web' }, matchExpression: [] } },
+    strict: /"spec\.selector" must validate at least one schema/,
+    loose: /"spec\.selector" must validate at least one schema/,
+    reader: /^spec\.selector\.matchExpression: unknown field/,
+  },
+  'podSelector in place of selector': {
+    spec: { ...WITHOUT_SELECTOR, podSelector: {} },
+    strict: /unknown field "spec\.podSelector"/,
+    loose: /spec\.selector is required/,
+    reader: /^spec\.podSelector: unknown field/,
+  },
+  'no selector of pods': {
+    spec: WITHOUT_SELECTOR,
+    strict: /spec\.selector is required/,
+    loose: /spec\.selector is required/,
+    reader: /^spec\.selector: required value/,
+  },
+  'no selector of namespaces': {
+    spec: WITHOUT_NAMESPACES,
+    strict: /spec\.namespaceSelector: Required value/,
+    loose: /spec\.namespaceSelector: Required value/,
+    reader: /^spec\.namespaceSelector: required value/,
+  },
+  'suspend in quotes': {
+    spec: { ...GOOD, suspend: 'true' },
+    strict: /spec\.suspend.* must be of type boolean/,
+    loose: /spec\.suspend.* must be of type boolean/,
+    reader: /^spec\.suspend: invalid value "true": must be a boolean/,
+  },
+  'Distribute without sources': {
+    spec: { ...GOOD, mode: 'Distribute', secrets: [{ name: 'reg' }] },
+    strict: /mode Distribute needs sources for every secret/,
+    loose: /mode Distribute needs sources for every secret/,
+    reader: /^spec\.secrets\[0\]\.sources: must name a source: spec\.mode is Distribute/,
+  },
+  'source in place of sources': {
+    spec: { ...GOOD, secrets: [{ name: 'reg', source: { namespace: 'platform', name: 'quay' } }] },
+    strict: /unknown field "spec\.secrets\[0\]\.source"/,
+    reader: /^spec\.secrets\[0\]\.source: unknown field/,
+  },
+  'offers in place of offer': {
+    spec: { ...GOOD, offers: 'OnRequest' },
+    strict: /unknown field "spec\.offers"/,
+    reader: /^spec\.offers: unknown field/,
+  },
+  'suspended in place of suspend': {
+    spec: { ...GOOD, suspended: true, namespaceSelector: {} },
+    strict: /unknown field "spec\.suspended"/,
+    reader: /^spec\.suspended: unknown field/,
+  },
+};
+
+for (const [name, { spec, reader }] of Object.entries(SLIPS))
+  test(`validate and synth say of ${name} the same`, () => {
+    const object = profileObject('team', spec);
+    const judged = judgeManifests([{ object, file: 'a.yaml', line: 1 }]).filter(
+      ({ severity }) => severity === 'error',
+    );
+    const synth = sectionProblems({ profiles: [{ name: 'team', spec }] }, { kind: 'standalone' });
+    const texts = synth.map(({ text }) => text);
+    assert.match(texts.join('\n'), reader);
+    assert.deepEqual(
+      judged.map(({ path, message }) => `${path}: ${message}`),
+      texts,
+    );
+  });
+
+if (missing !== undefined) test.skip('in a cluster', missing);
+else {
+  const plane = await startPlane();
+  await applySource(plane, 'red, blue');
+  for (const name of ['red', 'blue']) await readyNamespace(plane, name, { team: 'a' });
+  await readyNamespace(plane, 'outside');
+  const profiles = { apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] };
+  const secrets = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
+  const author = await plane.user({
+    name: 'author',
+    by: 'token',
+    cluster: [profiles],
+    namespaces: { platform: [{ ...secrets, resourceNames: ['quay'] }] },
+  });
+  const tenants = await Promise.all(
+    ['red', 'blue'].map((name) => plane.user({ name, by: 'token', namespaces: { [name]: [secrets] } })),
+  );
+  const reconciler = startReconciler(plane, await reconcilerUser(plane));
+  const soon = waiter(reconciler);
+  const file = join(plane.folder, 'profile.json');
+  const write = async (verb: string, spec: Spec, ...flags: readonly string[]): Promise<string> => {
+    writeFileSync(file, JSON.stringify(profileObject('team', spec)));
+    const ran = await plane.kubectl(verb, `--kubeconfig=${author.kubeconfig}`, '-f', file, ...flags);
+    return ran.code === 0 ? '' : ran.stderr;
+  };
+  const apply = (spec: Spec, ...flags: readonly string[]): Promise<string> => write('apply', spec, ...flags);
+  /** Version of each tenant's copy, as the tenant reads it. */
+  const copies = (): Promise<readonly unknown[]> =>
+    Promise.all(
+      tenants.map(async ({ client }, at) => {
+        const path = `/api/v1/namespaces/${['red', 'blue'][at]}/secrets/reg`;
+        const { status, body } = await client.request('GET', path);
+        return status === 200 ? body.metadata.resourceVersion : status;
+      }),
+    );
+  const elsewhere = (): Promise<readonly unknown[]> =>
+    Promise.all(
+      ['platform', 'outside', 'default'].map((namespace) =>
+        plane.get({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace } }),
+      ),
+    );
+  const good = async (): Promise<readonly unknown[]> => {
+    assert.equal(await apply(GOOD), '');
+    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'True Current'));
+    return copies();
+  };
+  /** What the author reads in the profile. */
+  const readyMessage = async (): Promise<string> => {
+    const path = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/team';
+    const conditions = (await author.client.request('GET', path)).body.status.conditions as readonly {
+      readonly type: string;
+      readonly message: string;
+    }[];
+    return conditions.find(({ type }) => type === 'Ready')?.message ?? '';
+  };
+  const isHeld = async (reader: RegExp, before: readonly unknown[]): Promise<void> => {
+    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'False Invalid'));
+    assert.match(await readyMessage(), reader);
+    assert.deepEqual(await copies(), before, 'the copies stay as they are');
+    assert.deepEqual(await elsewhere(), [undefined, undefined, undefined], 'nobody gets one by a slip');
+  };
+
+  for (const [name, { spec, strict, loose, reader }] of Object.entries(SLIPS))
+    test(`${name}: ${loose === undefined ? 'without validation it is stored, and not acted upon' : 'refused either way'}`, async () => {
+      const before = await good();
+      assert.equal(before.includes(404), false);
+      assert.match(await apply(spec), strict);
+      const said = await apply(spec, '--validate=false');
+      if (loose === undefined) {
+        assert.equal(said, '');
+        return isHeld(reader, before);
+      }
+      assert.match(said, loose);
+      assert.deepEqual(await copies(), before);
+    });
+
+  test('what an older definition let in is not acted upon: copies stay, and are not rotated', async () => {
+    const before = await good();
+    const crd: TestObject = pullSecretProfileCrd();
+    const older = structuredClone(crd);
+    delete older['spec'].versions[0].schema.openAPIV3Schema.properties.spec.properties.namespaceSelector
+      .anyOf;
+    await installCrd(plane.client, older);
+    const path = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/team';
+    const body = {
+      metadata: { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': null } },
+      spec: { namespaceSelector: { matchLabels: null, matchNames: ['red'] } },
+    };
+    await eventually(async () => {
+      const { status } = await author.client.request('PATCH', path, body, 'application/merge-patch+json');
+      assert.equal(status, 200);
+    });
+    await installCrd(plane.client, crd);
+    await isHeld(/^spec\.namespaceSelector\.matchNames: unknown field/, before);
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'more.example'], 'red, blue'));
+    // Told after the Secret, so that a copy would have been written by then.
+    await plane.apply(
+      profileObject('marker', {
+        ...GOOD,
+        secrets: [{ name: 'marker', sources: [{ namespace: 'platform', name: 'quay' }] }],
+      }),
+    );
+    await soon(async () => assert.equal(await conditionOf(plane, 'marker', 'Ready'), 'True Current'));
+    assert.deepEqual(await copies(), before);
+    await plane.remove(profileObject('marker', {}));
+  });
+
+  test('corrected, it goes on', async () => {
+    const before = await copies();
+    // `apply` would leave the field that it has not applied.
+    assert.equal(await write('replace', GOOD), '');
+    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'True Current'));
+    const after = await copies();
+    assert.ok(
+      after.every((version, at) => version !== 404 && version !== before[at]),
+      'rotated',
+    );
+    await soon(async () => {
+      const made = await createPod(plane, { name: `web-${Date.now()}`, namespace: 'red' });
+      assert.deepEqual(made, { names: ['reg'] });
+    });
+  });
+
+  test.lastly('ends', async () => {
+    await reconciler.stop();
+    assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
+    await plane.stop();
+  });
+}
+
+test.run();
