@@ -28,39 +28,41 @@ const NOTHING_UNKNOWN = {
 
 /** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
 export function labelSelectorSchema(): z.ZodType {
-  return z.strictObject({
-    matchLabels: z
-      .record(z.string().max(317), value)
-      .meta({ maxProperties: MAX_SELECTOR_LABELS })
-      .describe('Labels that an object must have, all of them')
-      .optional(),
-    matchExpressions: z
-      .array(
-        z
-          .strictObject({
-            key: key.describe('Key of a label'),
-            operator: z
-              .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-              .describe('What must be the case with the label of this key'),
-            values: z
-              .array(value)
-              .max(MAX_SELECTOR_VALUES)
-              .meta({ 'x-kubernetes-list-type': 'atomic' })
-              .describe('Values of the label, for In and NotIn')
-              .optional(),
-          })
-          .meta({
-            'x-kubernetes-validations': [
-              {
-                rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-                message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
-              },
-            ],
-          }),
-      )
-      .max(MAX_SELECTOR_EXPRESSIONS)
-      .meta({ 'x-kubernetes-list-type': 'atomic' })
-      .describe('Further demands on labels, which must all hold')
-      .optional(),
-  }).meta(NOTHING_UNKNOWN);
+  return z
+    .strictObject({
+      matchLabels: z
+        .record(z.string().max(317), value)
+        .meta({ maxProperties: MAX_SELECTOR_LABELS })
+        .describe('Labels that an object must have, all of them')
+        .optional(),
+      matchExpressions: z
+        .array(
+          z
+            .strictObject({
+              key: key.describe('Key of a label'),
+              operator: z
+                .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+                .describe('What must be the case with the label of this key'),
+              values: z
+                .array(value)
+                .max(MAX_SELECTOR_VALUES)
+                .meta({ 'x-kubernetes-list-type': 'atomic' })
+                .describe('Values of the label, for In and NotIn')
+                .optional(),
+            })
+            .meta({
+              'x-kubernetes-validations': [
+                {
+                  rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+                  message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
+                },
+              ],
+            }),
+        )
+        .max(MAX_SELECTOR_EXPRESSIONS)
+        .meta({ 'x-kubernetes-list-type': 'atomic' })
+        .describe('Further demands on labels, which must all hold')
+        .optional(),
+    })
+    .meta(NOTHING_UNKNOWN);
 }
