@@ -9,6 +9,7 @@ import { commandPages, manPage, markdownReference } from './cli.ts';
 import { exitCodesPage } from './exit-codes.ts';
 import { fleetPage, kindsPage } from './kinds.ts';
 import { allMetrics, metricsPage } from './metrics.ts';
+import { outputPage, outputSchemaFiles } from './output.ts';
 import { permissionsPage } from './permissions.ts';
 import { conditionsPage, errorsPage, eventsPage } from './reasons.ts';
 import { allSaid } from './said.ts';
@@ -34,12 +35,14 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['errors.md', errorsPage(said)],
     ['metrics.md', metricsPage(await allMetrics(sources))],
     ['alerts.md', alertsPage(allAlerts())],
+    ['output.md', outputPage(commands)],
+    ...outputSchemaFiles(),
   ]);
 }
 
 /** Writes them. */
 export async function writeReference(): Promise<void> {
-  mkdirSync(REFERENCE, { recursive: true });
+  mkdirSync(join(REFERENCE, 'output'), { recursive: true });
   for (const [name, text] of await referencePages()) writeFileSync(join(REFERENCE, name), text);
 }
 

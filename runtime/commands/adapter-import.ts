@@ -1,4 +1,5 @@
 /** `pullwright adapter import`: the configuration of HyperFleet's own adapter and Sentinel, as a section of a fleet. */
+
 import { readFile } from 'node:fs/promises';
 import { schema } from '../../charts/pull-secret-adapter/chart.ts';
 import { errnoOf } from '../host/file-errors.ts';
@@ -6,6 +7,7 @@ import { parseYaml, toYaml } from '../kube/yaml.ts';
 import { type ImportedNote, importSection } from '../pull-secret-adapter/import-section.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { isRecord } from '../rules/record.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import { onOneLine } from '../rules/text/printable.ts';
 import { yamlMistake } from '../rules/text/yaml-mistake.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
@@ -56,9 +58,15 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const section = account === undefined ? imported : { ...imported, jobGoogleServiceAccount: account };
   const notes = [...own, ...missing(section)];
   io.stdout.write(
-    flags.output === 'json' ? `${JSON.stringify({ section, notes }, null, 2)}\n` : asYaml(section, notes),
+    flags.output === 'json' ? jsonText<AdapterImportOutput>({ section, notes }) : asYaml(section, notes),
   );
   return notes.some(({ outcome }) => outcome === 'changed' || outcome === 'dropped') ? 1 : 0;
+}
+
+/** What is printed as JSON. */
+export interface AdapterImportOutput {
+  readonly section: Readonly<Record<string, unknown>>;
+  readonly notes: readonly ImportedNote[];
 }
 
 /** @throws PullwrightError for a file that cannot be read; what it says is not repeated, since it may hold a password */

@@ -1,4 +1,5 @@
 /** `pullwright adapter status CLUSTER`: what is known of one cluster's pull secret, in one view. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from '../kube/client.ts';
 import { toYaml } from '../kube/yaml.ts';
@@ -14,6 +15,7 @@ import { recordName } from '../pull-secret-adapter/names.ts';
 import { readPlace } from '../pull-secret-adapter/places.ts';
 import { describeError, PullwrightError, UsageError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import { textTable } from '../rules/text/table.ts';
 import { VERSION } from '../rules/version.ts';
 import { ADAPTER_FLAGS } from './adapter-flags.ts';
@@ -108,7 +110,7 @@ async function show(cluster: string, looking: Looking): Promise<boolean> {
   }
   if (flags.watch && io.stdout.isTTY === true) io.stdout.write(control('\u001b[H\u001b[2J'));
   const forms: Readonly<Record<typeof flags.output, () => string>> = {
-    json: () => `${JSON.stringify(view, null, 2)}\n`,
+    json: () => jsonText<ClusterView>(view),
     yaml: () => toYaml(view, { lineWidth: 0 }),
     text: () => viewText(view, flags.api !== undefined),
   };

@@ -1,8 +1,11 @@
 /** `pullwright adapter`: the pull secret adapter for GCP; offline with `--event`. */
+
 import { hostname } from 'node:os';
 import { toYaml } from '../kube/yaml.ts';
+import type { OfflineEventResult } from '../pull-secret-adapter/adapter/offline.ts';
 import type { AdapterSettings } from '../pull-secret-adapter/adapter/settings.ts';
 import { UsageError } from '../rules/errors.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import { VERSION } from '../rules/version.ts';
 import { ADAPTER_FLAGS, settingsOf, tenantsOf } from './adapter-flags.ts';
 import { apiOf, BROKER_FLAGS, consumerOf } from './broker-flags.ts';
@@ -69,11 +72,9 @@ async function offline(flags: Values, settings: AdapterSettings, io: CommandIo):
   }
   const { runOfflineEvent } = await import('../pull-secret-adapter/adapter/offline.ts');
   const result = await runOfflineEvent(event, folder, settings, new Date());
+  const text = jsonText<OfflineEventResult>(result);
   // Through JSON, where what is redacted shows as such.
-  const plain: unknown = JSON.parse(JSON.stringify(result));
-  io.stdout.write(
-    flags.output === 'json' ? `${JSON.stringify(plain, undefined, 2)}\n` : toYaml(plain, { lineWidth: 0 }),
-  );
+  io.stdout.write(flags.output === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 }));
   return 0;
 }
 

@@ -1,10 +1,12 @@
 /** `pullwright import`: a dump of what other tools do with pull secrets, as a fleet file. */
+
 import { type Folder, folderOf, readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import { importObjects } from '../rules/import/import.ts';
 import type { Imported } from '../rules/import/types.ts';
 import { GRANT_ANNOTATION } from '../rules/injection/profile-grant.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { outputFlag } from './flags/common.ts';
@@ -71,7 +73,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       disposition: 'terminal',
       hint: 'Known are HyperShift, Kruise, reflector, replicator, imps, Kyverno, Gatekeeper, External Secrets, registry-creds and imagepullsecret-patcher',
     });
-  io.stdout.write(values.output === 'json' ? `${JSON.stringify(imported, null, 2)}\n` : asYaml(imported));
+  io.stdout.write(values.output === 'json' ? jsonText<Imported>(imported) : asYaml(imported));
   return problems.length > 0 || notes.some(({ outcome }) => outcome === 'dropped') ? 1 : 0;
 }
 

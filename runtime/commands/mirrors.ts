@@ -1,8 +1,10 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
+
 import { parse as parseToml } from 'smol-toml';
 import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
 import { type ProbeResult, probeAll } from '../registry/probe.ts';
+import type { InUse } from '../registry-overrides/in-use-changes.ts';
 import {
   fullImage,
   MIRROR_KINDS,
@@ -21,7 +23,9 @@ import { UsageError } from '../rules/errors.ts';
 import type { SecretObject } from '../rules/kubernetes/object.ts';
 import { shortNameCandidates } from '../rules/mirrors/short-name-aliases.ts';
 import type { ClusterObjects } from '../rules/node-registries/clusters.ts';
+import type { Disruption } from '../rules/node-registries/disruption.ts';
 import { parseOverridesFlag } from '../rules/registry-overrides/registry-overrides.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { GLOBAL_SECRET, PLATFORM_SECRET } from './explain/node-file.ts';
@@ -158,7 +162,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
     values.output === 'text'
       ? `change ${supposed.summary}\n${inUseText(inUse)}`
       : values.output === 'json'
-        ? `${JSON.stringify(document, null, 2)}\n`
+        ? jsonText<InUseOutput>(document)
         : toYaml(document),
   );
   return supposed.disruption !== undefined && isHarmless(inUse) ? 0 : 1;
@@ -248,6 +252,26 @@ async function supposedBy(path: string | undefined, { cluster }: MirrorInput): P
   );
 }
 
+/** What a change would do, as JSON. */
+export interface SupposedChange extends Partial<Disruption> {
+  readonly summary: string;
+}
+
+/** What is printed as JSON of images. */
+export interface MirrorsOutput {
+  readonly cluster: string;
+  /** With `--what-if`. */
+  readonly change?: SupposedChange;
+  readonly reports: readonly MirrorReport[];
+}
+
+/** What is printed as JSON with `--in-use`. */
+export interface InUseOutput {
+  readonly cluster: string;
+  readonly change: SupposedChange;
+  readonly inUse: InUse;
+}
+
 interface Answer {
   readonly cluster: string;
   readonly supposed: WhatIf | undefined;
@@ -261,5 +285,5 @@ function render({ cluster, supposed, reports }: Answer, output: string, columns:
   }
   const change = supposed && { summary: supposed.summary, ...supposed.disruption };
   const document = { cluster, ...(change === undefined ? {} : { change }), reports };
-  return output === 'json' ? `${JSON.stringify(document, null, 2)}\n` : toYaml(document);
+  return output === 'json' ? jsonText<MirrorsOutput>(document) : toYaml(document);
 }

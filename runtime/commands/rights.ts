@@ -1,4 +1,5 @@
 /** `pullwright rights`: what each account can reach, by which rule, and which policy binds it. */
+
 import { readFile } from 'node:fs/promises';
 import { readFolder } from '../controller/folder.ts';
 import { toYaml } from '../kube/yaml.ts';
@@ -8,6 +9,7 @@ import { grantsOf } from '../rules/rights/grants.ts';
 import { type Right, rightsOf } from '../rules/rights/rights.ts';
 import { grownRights } from '../rules/rights/rights-growth.ts';
 import { rightsMarkdown, rightsText } from '../rules/rights/rights-text.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
@@ -71,6 +73,11 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 type Values = Given<typeof TABLE.flags>['flags'];
 
+/** What is printed as JSON; `--baseline` reads it again. */
+export interface RightsOutput {
+  readonly rights: readonly Right[];
+}
+
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const asked = new Set((values.account ?? []).map(accountOf));
   const { objects, problems } = await read(values, io);
@@ -104,7 +111,7 @@ function expectAccount(account: string, known: ReadonlySet<string>, rights: read
 }
 
 function render(rights: readonly Right[], { output }: Values, io: CommandIo): string {
-  if (output === 'json') return `${JSON.stringify({ rights }, null, 2)}\n`;
+  if (output === 'json') return jsonText<RightsOutput>({ rights });
   if (output === 'yaml') return toYaml({ rights });
   return output === 'markdown' ? rightsMarkdown(rights) : rightsText(rights, columnsOf(io));
 }

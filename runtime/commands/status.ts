@@ -1,4 +1,5 @@
 /** `pullwright status`: what is in order and what is not, in one table. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectStore } from '../controller/store.ts';
 import { toYaml } from '../kube/yaml.ts';
@@ -21,6 +22,7 @@ import {
   pullStatusName,
 } from '../rules/kubernetes/pull-status.ts';
 import { shardRows, shardsOfDeployment } from '../rules/kubernetes/shard-status.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
 import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
@@ -191,7 +193,7 @@ function print(rows: readonly StatusRow[], { output, all, isKnown, redraw }: Pri
   if (!isKnown && (output === 'text' || output === 'wide')) return;
   const shown = all ? rows : foldReady(rows, MANY);
   const forms: Readonly<Record<typeof output, () => string>> = {
-    json: () => `${JSON.stringify(rows, null, 2)}\n`,
+    json: () => jsonText<readonly StatusRow[]>(rows),
     yaml: () => toYaml(rows, { lineWidth: 0 }),
     name: () => rows.map(({ object }) => `${object}\n`).join(''),
     wide: () => renderStatus(shown, undefined),

@@ -8,8 +8,9 @@ import { parseImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { type Expectation, judgeExpectation, readExpectations } from '../rules/diagnose/expectations.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
 import type { FileFinding } from '../rules/text/findings.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import { junitXml } from '../rules/text/junit.ts';
-import { sarifLog } from '../rules/text/sarif.ts';
+import { type SarifLog, sarifLog } from '../rules/text/sarif.ts';
 import { clusterFlag } from './choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -45,7 +46,8 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-interface Outcome {
+/** Of one expectation. */
+export interface TestOutcome {
   readonly file: string;
   readonly name: string;
   /** Why it does not hold; absent when it does. */
@@ -57,7 +59,7 @@ async function run(
   io: CommandIo,
 ): Promise<ExitCode> {
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
-  const outcomes: Outcome[] = [];
+  const outcomes: TestOutcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
   io.stdout.write(RENDERERS[values.output](outcomes));
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
@@ -67,7 +69,7 @@ async function judgeFile(
   file: string,
   { from, cluster }: { readonly from: readonly string[] | undefined; readonly cluster: string | undefined },
   io: CommandIo,
-): Promise<readonly Outcome[]> {
+): Promise<readonly TestOutcome[]> {
   const read = readExpectations(await parsed(file));
   if (!read.ok) throw invalid(file, read.problems.map((problem) => `\n  ${problem}`).join(''));
   const dirs = from ?? read.from.map((dir) => resolve(dirname(file), dir));
@@ -128,7 +130,7 @@ function invalid(file: string, why: string): PullwrightError {
 }
 
 const RENDERERS: Readonly<
-  Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly Outcome[]) => string>
+  Record<'text' | 'json' | 'yaml' | 'junit' | 'sarif', (outcomes: readonly TestOutcome[]) => string>
 > = {
   text: (outcomes) => {
     const lines = outcomes.map(({ name, failure }) =>
@@ -137,17 +139,17 @@ const RENDERERS: Readonly<
     const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
     return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
   },
-  json: (outcomes) => `${JSON.stringify(outcomes, null, 2)}\n`,
+  json: (outcomes) => jsonText<readonly TestOutcome[]>(outcomes),
   yaml: (outcomes) => toYaml(outcomes, { lineWidth: 0 }),
   junit: (outcomes) =>
     junitXml(
       'pull credentials',
       outcomes.map(({ file, ...rest }) => ({ classname: file, ...rest })),
     ),
-  sarif: (outcomes) => `${JSON.stringify(sarifLog(outcomes.flatMap(findingOf)), null, 2)}\n`,
+  sarif: (outcomes) => jsonText<SarifLog>(sarifLog(outcomes.flatMap(findingOf))),
 };
 
-function findingOf({ file, name, failure }: Outcome): readonly FileFinding[] {
+function findingOf({ file, name, failure }: TestOutcome): readonly FileFinding[] {
   if (failure === undefined) return [];
   return [{ severity: 'error', code: 'ExpectationFailed', file, subject: name, message: failure }];
 }

@@ -1,15 +1,24 @@
 /** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
+
 import { createInterface } from 'node:readline';
 import { systemClock } from '../host/clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
 import { loadConnection } from '../kube/kubeconfig.ts';
 import { PullwrightError, UsageError } from '../rules/errors.ts';
+import { jsonText } from '../rules/text/json-text.ts';
 import { VERSION } from '../rules/version.ts';
 import { carryOut, type Done } from '../uninstall/carry-out.ts';
 import { delivererText } from '../uninstall/delivered.ts';
 import { findObjects, isStillThere } from '../uninstall/find.ts';
-import { nameOf, planUninstall, type Stage, type UninstallPlan } from '../uninstall/plan.ts';
+import {
+  nameOf,
+  planUninstall,
+  type Stage,
+  type StageName,
+  type UninstallPlan,
+  type UninstallRemoval,
+} from '../uninstall/plan.ts';
 import type { CarryOutOptions } from '../uninstall/wait.ts';
 import type { Command, CommandIo, ExitCode } from './command.ts';
 import { type CommandTable, defineCommand } from './define.ts';
@@ -62,6 +71,26 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
+/** What is printed as JSON when it is done. */
+export interface UninstallOutput {
+  readonly removed: number;
+  readonly kept: readonly KeptRow[];
+}
+
+/** What is printed as JSON with `--dry-run`. */
+export interface UninstallPlanOutput {
+  readonly stages: readonly {
+    readonly name: StageName;
+    readonly removals: readonly { readonly object: string; readonly do: UninstallRemoval['do'] }[];
+  }[];
+  readonly kept: readonly KeptRow[];
+}
+
+interface KeptRow {
+  readonly object: string;
+  readonly reason: string;
+}
+
 interface Flags {
   readonly 'dry-run': boolean;
   readonly yes: boolean;
@@ -105,8 +134,7 @@ async function uninstall(client: KubeClient, flags: Flags, io: CommandIo): Promi
   const { removed, inUse } = await carryOutAll(plan, client, flags, io);
   const left = planUninstall(await findObjects(client), { ...flags.options, inUse });
   assertNothingCameBack(left);
-  if (flags.isJson)
-    io.stdout.write(`${JSON.stringify({ removed, kept: left.kept.map(keptRow) }, null, 2)}\n`);
+  if (flags.isJson) io.stdout.write(jsonText<UninstallOutput>({ removed, kept: left.kept.map(keptRow) }));
   else io.stdout.write(`${keptText(left)}${removed} removed, ${left.kept.length} kept\n`);
   return 0;
 }
@@ -180,7 +208,7 @@ function print(plan: UninstallPlan, { isJson }: Flags, io: CommandIo): void {
       name,
       removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
     }));
-    io.stdout.write(`${JSON.stringify({ stages, kept: plan.kept.map(keptRow) }, null, 2)}\n`);
+    io.stdout.write(jsonText<UninstallPlanOutput>({ stages, kept: plan.kept.map(keptRow) }));
     return;
   }
   for (const { name, removals } of plan.stages) {
@@ -199,6 +227,6 @@ function keptText({ kept }: UninstallPlan): string {
   return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${reason}\n`).join('');
 }
 
-function keptRow({ object, reason }: UninstallPlan['kept'][number]): { object: string; reason: string } {
+function keptRow({ object, reason }: UninstallPlan['kept'][number]): KeptRow {
   return { object: nameOf(object), reason };
 }

@@ -1,9 +1,11 @@
 /** `docs/reference` is what the program says of itself, and nothing that it can say is left out. */
 import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { DEFINITIONS, fieldsOfKind, fleetFields } from '../../build/reference/kinds.ts';
 import { REFERENCE, referencePages, writeReference } from '../../build/reference/main.ts';
+import { outputFields } from '../../build/reference/output.ts';
+import { OUTPUTS } from '../../runtime/commands/output/outputs.ts';
 import { suite } from '../support/suite.ts';
 
 const test = suite('references');
@@ -12,7 +14,11 @@ if (process.env['UPDATE_GOLDEN'] === '1') await writeReference();
 const pages = await referencePages();
 
 test('the folder holds the pages that the program makes, and no other', () => {
-  assert.deepEqual(readdirSync(REFERENCE).sort(), [...pages.keys()].sort());
+  const files = readdirSync(REFERENCE, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  const names = files.map(({ parentPath, name }) => relative(REFERENCE, join(parentPath, name)));
+  assert.deepEqual(names.sort(), [...pages.keys()].sort());
   for (const [name, text] of pages)
     assert.ok(
       readFileSync(join(REFERENCE, name), 'utf8') === text,
@@ -87,6 +93,17 @@ test('every field of the fleet file is described', () => {
     .filter(({ description }) => description === '')
     .map(({ path }) => path);
   assert.deepEqual([...new Set(bare)], []);
+});
+
+test('every field of what commands print as JSON is described', () => {
+  const bare = Object.entries(OUTPUTS).flatMap(([command, forms]) =>
+    forms.flatMap((form) =>
+      outputFields(form)
+        .filter(({ description }) => description === '')
+        .map(({ path }) => `${command}: ${path}`),
+    ),
+  );
+  assert.deepEqual(bare, []);
 });
 
 test.run();

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
+import { assertPrinted } from './output-schema.ts';
 
 /** What a run said. */
 export interface InProcessRun {
@@ -10,7 +11,10 @@ export interface InProcessRun {
   readonly stderr: string;
 }
 
-/** Runs `args` as `pullwright` would, with no terminal and an empty environment, or in the surroundings that are given. */
+/**
+ * Runs `args` as `pullwright` would, with no terminal and an empty environment, or in the surroundings that are given. What it prints as JSON
+ * is held against its schema.
+ */
 export async function runInProcess(
   args: readonly string[],
   given: Partial<CommandIo> = {},
@@ -30,5 +34,6 @@ export async function runInProcess(
     signal: new AbortController().signal,
     ...given,
   });
+  await assertPrinted(args, { code, stdout: seen.stdout });
   return { code, ...seen };
 }

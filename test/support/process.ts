@@ -1,5 +1,6 @@
 /** Runs a program to its end, with a deadline, and collects what it prints. The whole process group is killed at the deadline. */
 import { spawn } from 'node:child_process';
+import { assertPrintedBy } from './output-schema.ts';
 
 export interface ProcessOptions {
   readonly cwd?: string;
@@ -28,7 +29,10 @@ export function killRunning(): void {
   for (const group of running) killIfThere(-group, 'SIGKILL');
 }
 
-/** Runs `[program, ...args]`. Rejects only when the program cannot be started. */
+/**
+ * Runs `[program, ...args]`. Rejects when the program cannot be started, and when it is ours and prints JSON that is not as its schema
+ * says.
+ */
 export async function runProcess(
   [program = '', ...args]: readonly string[],
   options: ProcessOptions = {},
@@ -69,9 +73,12 @@ export async function runProcess(
     if (pid !== undefined) running.delete(pid);
   });
   const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');
+  const printed = text(stdout);
+  // What was killed may have printed a part.
+  if (!timedOut) await assertPrintedBy([program, ...args], { code, stdout: printed });
   return {
     code,
-    stdout: text(stdout),
+    stdout: printed,
     stderr: text(stderr),
     timedOut,
     seconds: (performance.now() - started) / 1000,

@@ -1,16 +1,18 @@
 /** `pullwright check`: whether a cluster can take what a fleet renders, and whether it has it. */
+
 import type { Fleet, FleetCluster } from '../../../charts/mod.ts';
 import { readFolder } from '../../controller/folder.ts';
 import { withIdentity } from '../../controller/identity.ts';
 import { ObjectStore } from '../../controller/store.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { checkAfter, checkBefore, worstLevel } from '../../rules/check/check.ts';
-import type { AskedRight, CheckInput, CheckLine } from '../../rules/check/types.ts';
+import type { AskedRight, CheckInput, CheckLevel, CheckLine } from '../../rules/check/types.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import { readSelector } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recordOf } from '../../rules/record.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
@@ -145,11 +147,18 @@ function unreadLines(problems: readonly string[]): readonly CheckLine[] {
   }));
 }
 
+/** What is printed as JSON. */
+export interface CheckOutput {
+  /** The worst of the lines. */
+  readonly level: CheckLevel;
+  readonly lines: readonly CheckLine[];
+}
+
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 
 const FORMS: Readonly<Record<Values['output'], (lines: readonly CheckLine[], paint: Paint) => string>> = {
   text: asText,
-  json: (lines) => `${JSON.stringify({ level: worstLevel(lines), lines }, null, 2)}\n`,
+  json: (lines) => jsonText<CheckOutput>({ level: worstLevel(lines), lines }),
   yaml: (lines) => toYaml({ level: worstLevel(lines), lines }, { lineWidth: 0 }),
 };
 

@@ -1,4 +1,5 @@
 /** `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together. */
+
 import { parse as parseToml } from 'smol-toml';
 import { toYaml } from '../../kube/yaml.ts';
 import { doctorChain } from '../../rules/diagnose/doctor.ts';
@@ -11,6 +12,7 @@ import {
   podsByCause,
   renderCauses,
 } from '../../rules/report/failing-pods.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { needFolderForCluster } from '../choose-cluster.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 import { readFolders, withDefaultAccount } from '../explain/folders.ts';
@@ -84,9 +86,13 @@ function examined(
   });
 }
 
-interface Answer {
+/** What is printed as JSON with `--all`. */
+export interface DoctorAllOutput {
   readonly causes: readonly PodCause[];
   readonly unread: readonly string[];
+}
+
+interface Answer extends DoctorAllOutput {
   readonly namespace: string | undefined;
   readonly io: CommandIo;
 }
@@ -94,7 +100,7 @@ interface Answer {
 const FORMS: Readonly<Record<AllFlags['output'], (answer: Answer) => string>> = {
   text: ({ causes, namespace, io, unread }) =>
     renderCauses(causes, { namespace, paint: paintFor(io), complete: unread.length === 0 }),
-  json: ({ causes, unread }) => `${JSON.stringify({ causes, unread }, null, 2)}\n`,
+  json: ({ causes, unread }) => jsonText<DoctorAllOutput>({ causes, unread }),
   yaml: ({ causes }) =>
     fixesOf(causes)
       .map((object) => toYaml(object, { lineWidth: 0 }))

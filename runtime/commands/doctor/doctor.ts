@@ -1,9 +1,11 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
+
 import { toYaml } from '../../kube/yaml.ts';
 import { doctorChain, firstBroken } from '../../rules/diagnose/doctor.ts';
 import type { DoctorInput, Link } from '../../rules/diagnose/doctor-types.ts';
 import type { Paint } from '../../rules/diagnose/explain-text.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -113,6 +115,14 @@ interface Looked extends SourceObjects {
   readonly hosted: boolean;
 }
 
+/** What is printed as JSON of one pod. */
+export interface DoctorOutput {
+  /** `Pod/web/shop-1` */
+  readonly pod: string;
+  readonly links: readonly Link[];
+  readonly unread: readonly string[];
+}
+
 interface Finding {
   readonly input: DoctorInput;
   readonly links: readonly Link[];
@@ -121,7 +131,7 @@ interface Finding {
 
 const RENDERERS: Readonly<Record<'text' | 'json' | 'yaml', (finding: Finding) => string>> = {
   text: asText,
-  json: ({ input, links }) => `${JSON.stringify({ pod: input.pod, links, unread: input.unread }, null, 2)}\n`,
+  json: ({ input, links }) => jsonText<DoctorOutput>({ pod: input.pod, links, unread: input.unread }),
   yaml: ({ input, links }) => fixOf(input, links),
 };
 

@@ -1,4 +1,5 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
+
 import { readFile } from 'node:fs/promises';
 import { toYaml } from '../../kube/yaml.ts';
 import { imageHint } from '../../rules/auth-lookup/image-name.ts';
@@ -8,6 +9,7 @@ import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { explanationMermaid, explanationText, type Paint } from '../../rules/diagnose/explain-text.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -178,6 +180,12 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
   return { name: path, format: 'config.json', text: redact(text) };
 }
 
+/** What is printed as JSON of one image. */
+export interface ExplainOutput extends Explanation {
+  /** Where sources stand, by their names. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
 interface Look {
   readonly paint: Paint;
   readonly places: ReadonlyMap<string, string>;
@@ -187,8 +195,9 @@ interface Look {
 function rendered(explanations: readonly Explanation[], output: Values['output'], look: Look): string {
   const { paint, places, columns } = look;
   const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
-  const whole: unknown = located.length === 1 ? located[0] : located;
-  if (output === 'json') return `${JSON.stringify(whole, null, 2)}\n`;
+  const [first] = located;
+  const whole = located.length === 1 && first !== undefined ? first : located;
+  if (output === 'json') return jsonText<ExplainOutput | readonly ExplainOutput[]>(whole);
   // Through JSON, where what is redacted shows as such.
   if (output === 'yaml') return toYaml(JSON.parse(JSON.stringify(whole)), { lineWidth: 0 });
   if (output === 'mermaid') return explanations.map(explanationMermaid).join('\n');

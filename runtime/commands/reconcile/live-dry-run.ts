@@ -5,7 +5,7 @@ import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError } from '../../rules/errors.ts';
 import type { ExitCode } from '../command.ts';
 import { type LiveRun, runReadiness, startWatching } from './live-run.ts';
-import { type RunReport, renderRunReport, reportOf } from './report.ts';
+import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
 
 /** A cluster that does not answer within this time has failed. */
 const PATIENCE_MS = 30_000;
@@ -53,8 +53,7 @@ function reportFor(run: LiveRun, scope: Scope): RunReport {
 
 function print(run: LiveRun, reports: readonly RunReport[]): void {
   const { output, verbose } = run.settings;
-  const data = reports.length === 1 ? reports[0] : reports;
-  if (output === 'json') run.io.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
-  else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(JSON.stringify(data))));
+  if (output === 'json') run.io.stdout.write(reportsJson(reports));
+  else if (output === 'yaml') run.io.stdout.write(toYaml(JSON.parse(reportsJson(reports))));
   else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
 }

@@ -1,4 +1,5 @@
 /** The report as a page of the reconciler, where a port is given for it. */
+
 import { join } from 'node:path';
 import { toYaml } from '../../kube/yaml.ts';
 import { Gate } from '../../reports/gate.ts';
@@ -8,6 +9,7 @@ import { reportHtml } from '../../rules/report/html.ts';
 import { makeReport } from '../../rules/report/report.ts';
 import type { Report } from '../../rules/report/types.ts';
 import { tenantView } from '../../rules/report-page/tenant-view.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { gatherBounded } from '../report/gather.ts';
 import type { LiveRun } from './live-run.ts';
 import type { ReportSettings } from './live-settings.ts';
@@ -38,7 +40,7 @@ export async function startReport(
     },
     render: (report, form, namespace) => {
       const shown: Report = namespace === undefined ? report : tenantView(report, namespace);
-      return form === 'html' ? reportHtml(shown) : `${JSON.stringify(shown, null, 2)}\n`;
+      return form === 'html' ? reportHtml(shown) : jsonText<Report>(shown);
     },
   });
   const server = await serveReport({

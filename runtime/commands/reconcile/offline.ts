@@ -18,7 +18,7 @@ import { parseFacts } from './offline-facts.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
 import { writeObjects } from './offline-write.ts';
 import type { ReconcileFlags } from './reconcile-flags.ts';
-import { type RunReport, renderRunReport, reportOf } from './report.ts';
+import { type RunReport, renderRunReport, reportOf, reportsJson } from './report.ts';
 import { runSummary } from './summary.ts';
 import { TEMPLATE_KINDS, templatePulls } from './templates.ts';
 
@@ -109,9 +109,8 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
 }
 
 function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string {
-  const data = reports.length === 1 ? reports[0] : reports;
-  if (flags.output === 'json') return `${JSON.stringify(data, null, 2)}\n`;
-  if (flags.output === 'yaml') return toYaml(JSON.parse(JSON.stringify(data)), { lineWidth: 0 });
+  if (flags.output === 'json') return reportsJson(reports);
+  if (flags.output === 'yaml') return toYaml(JSON.parse(reportsJson(reports)), { lineWidth: 0 });
   const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
   const text = reports.map((report) => renderRunReport(report, options)).join('\n');
   return reports.length === 1 ? text : `${text}\n${runSummary({ reports, flags, program: programName() })}`;

@@ -9,6 +9,7 @@ import { describeObject } from '../../rules/kubernetes/object.ts';
 import { isRecord } from '../../rules/record.ts';
 import { Redacted } from '../../rules/redacted.ts';
 import { capped } from '../../rules/text/capped.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { describeSecretValue } from './secret-summary.ts';
 import { type TemplatePull, templateLine } from './templates.ts';
 
@@ -48,6 +49,13 @@ export interface RunReport {
     readonly key: Key;
   })[];
   readonly counts: Readonly<Record<ObjectResult['verb'], number>>;
+}
+
+/** As JSON: of one cluster its report, of several a list. */
+export function reportsJson(reports: readonly RunReport[]): string {
+  const [first] = reports;
+  const printed = reports.length === 1 && first !== undefined ? first : reports;
+  return jsonText<RunReport | readonly RunReport[]>(printed);
 }
 
 /** Turns a run into a report. */

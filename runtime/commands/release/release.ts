@@ -1,5 +1,7 @@
 /** `pullwright release IMAGE`: a release image, found through the mirrors, its components, and whether they are where they are asked for. */
+
 import { parse as parseToml } from 'smol-toml';
+import { toYaml } from '../../kube/yaml.ts';
 import { RegistryClient } from '../../registry/client.ts';
 import { probeAll } from '../../registry/probe.ts';
 import { planeResolver } from '../../registry-overrides/planes.ts';
@@ -28,6 +30,7 @@ import { INPUT_API, INPUT_FLAGS, readMirrorInput } from '../mirror-input.ts';
 import { ACCESS_FLAGS, credentialsFrom, readAuthFile, registryTransport } from '../registry-access.ts';
 import { hostedSecrets, ownPullSecret, RELEASE_KINDS, signatureJudge } from './inputs.ts';
 import {
+  type ComponentOutput,
   differenceText,
   formatted,
   type ReleaseAnswer,
@@ -124,7 +127,7 @@ function shown(answer: ReleaseAnswer, { 'image-for': name, output }: Values): st
   if (name !== undefined) return oneImage(answer.found.release, name, output);
   if (output !== 'imageset') return releaseText(answer, output);
   const set = answer.check?.imageSet;
-  return set === undefined ? '' : formatted(set, 'yaml');
+  return set === undefined ? '' : toYaml(set);
 }
 
 function checkUsage(values: Values, other: string | undefined): void {
@@ -234,7 +237,7 @@ function oneImage(release: Release, name: string, output: string): string {
       disposition: 'terminal',
     });
   }
-  return output === 'text' ? `${image}\n` : formatted({ component: name, image }, output);
+  return output === 'text' ? `${image}\n` : formatted<ComponentOutput>({ component: name, image }, output);
 }
 
 function referenceOf(text: string): ImageReference {

@@ -1,10 +1,12 @@
 /** What `release` prints. */
+
 import { toYaml } from '../../kube/yaml.ts';
 import type { SignatureVerdict } from '../../registry/release-signature.ts';
 import type { CheckedPlace } from '../../registry-overrides/release-check.ts';
 import type { ReleaseDifference } from '../../registry-overrides/release-difference.ts';
 import type { Release } from '../../registry-overrides/release-image.ts';
-import type { FoundRelease } from '../../registry-overrides/release-lookup.ts';
+import type { FoundRelease, PlaceFailure } from '../../registry-overrides/release-lookup.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 
 export interface ReleaseCheckReport {
   readonly components: number;
@@ -20,9 +22,27 @@ export interface ReleaseAnswer {
   readonly check?: ReleaseCheckReport;
 }
 
+/** What is printed as JSON of a release. */
+export interface ReleaseOutput {
+  readonly version: string;
+  readonly from: string;
+  readonly skipped: readonly PlaceFailure[];
+  readonly digest: string;
+  readonly architecture: string;
+  readonly signature: SignatureVerdict;
+  readonly components: Readonly<Record<string, string>>;
+  readonly check?: ReleaseCheckReport;
+}
+
+/** What is printed as JSON with `--image-for`. */
+export interface ComponentOutput {
+  readonly component: string;
+  readonly image: string;
+}
+
 /** `value` as JSON or YAML. */
-export function formatted(value: unknown, output: string): string {
-  return output === 'json' ? `${JSON.stringify(value, null, 2)}\n` : toYaml(value);
+export function formatted<Printed = never>(value: NoInfer<Printed>, output: string): string {
+  return output === 'json' ? jsonText<Printed>(value) : toYaml(value);
 }
 
 /** The release, or what a check of it found. */
@@ -31,7 +51,7 @@ export function releaseText({ found, signature, check }: ReleaseAnswer, output: 
   const { version, digest, architecture } = release;
   const components = Object.fromEntries(release.components);
   if (output !== 'text')
-    return formatted(
+    return formatted<ReleaseOutput>(
       {
         version,
         from,
@@ -74,7 +94,7 @@ function checkLines({ components, places, gaps, imageSet }: ReleaseCheckReport):
 
 /** What another release changes. */
 export function differenceText(found: ReleaseDifference, output: string): string {
-  if (output !== 'text') return formatted(found, output);
+  if (output !== 'text') return formatted<ReleaseDifference>(found, output);
   const { added, removed, changed, unchanged } = found;
   return [
     `from  ${found.from}`,

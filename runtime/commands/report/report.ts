@@ -1,4 +1,5 @@
 /** `pullwright report`: one page that shows what is wrong in a fleet, where, and what to do. */
+
 import { readFile, writeFile } from 'node:fs/promises';
 import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
@@ -7,6 +8,7 @@ import { reportMarkdown } from '../../rules/report/markdown.ts';
 import { makeReport } from '../../rules/report/report.ts';
 import { reportText } from '../../rules/report/text.ts';
 import type { Report } from '../../rules/report/types.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
@@ -77,7 +79,7 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
 function printed(report: Report, form: 'text' | 'json' | 'yaml' | 'markdown', io: CommandIo): string {
   switch (form) {
     case 'json':
-      return `${JSON.stringify(report, null, 2)}\n`;
+      return jsonText<Report>(report);
     case 'yaml':
       return toYaml(report, { lineWidth: 0, aliasDuplicateObjects: false });
     case 'markdown':

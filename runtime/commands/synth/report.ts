@@ -1,8 +1,10 @@
 /** What `synth` prints: short for people, whole for programs. */
+
 import type { RenderedCluster, TreeDifference } from '../../../charts/mod.ts';
 import type { FileFinding } from '../../rules/text/findings.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { junitXml } from '../../rules/text/junit.ts';
-import { sarifLog } from '../../rules/text/sarif.ts';
+import { type SarifLog, sarifLog } from '../../rules/text/sarif.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
 
 export interface SynthResult {
@@ -13,6 +15,11 @@ export interface SynthResult {
   readonly difference: TreeDifference;
   /** Files that a person has to provide and that are not there. */
   readonly missing: readonly string[];
+}
+
+/** What is printed as JSON. */
+export interface SynthOutput extends Omit<SynthResult, 'clusters'> {
+  readonly clusters: readonly (Omit<RenderedCluster, 'objects'> & { readonly objects: number })[];
 }
 
 /** After writing. */
@@ -86,7 +93,7 @@ function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFindin
 }
 
 function sarifOf(result: SynthResult): string {
-  return `${JSON.stringify(sarifLog(findingsOf(result)), null, 2)}\n`;
+  return jsonText<SarifLog>(sarifLog(findingsOf(result)));
 }
 
 function junitOf(result: SynthResult): string {
@@ -140,5 +147,5 @@ function printJson(result: SynthResult, io: CommandIo): void {
     objects: objects.length,
     kept,
   }));
-  io.stdout.write(`${JSON.stringify({ ...result, clusters }, null, 2)}\n`);
+  io.stdout.write(jsonText<SynthOutput>({ ...result, clusters }));
 }

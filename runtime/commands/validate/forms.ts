@@ -1,16 +1,22 @@
 /** What `pullwright validate` prints. */
+
 import { toYaml } from '../../kube/yaml.ts';
 import { capped } from '../../rules/text/capped.ts';
 import { type FileFinding, findingText } from '../../rules/text/findings.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { type JunitCase, junitXml } from '../../rules/text/junit.ts';
-import { sarifLog } from '../../rules/text/sarif.ts';
+import { type SarifLog, sarifLog } from '../../rules/text/sarif.ts';
 import type { FileProblem } from './manifests.ts';
 
-/** What was judged, and what is wrong. */
-export interface Judgement {
+/** What is printed as JSON. */
+export interface ValidateOutput {
   /** Number of things that were judged. */
   readonly judged: number;
   readonly problems: readonly FileProblem[];
+}
+
+/** What was judged, and what is wrong. */
+export interface Judgement extends ValidateOutput {
   /** Those that hold them. */
   readonly files: readonly string[];
   /** Whether warnings fail too. */
@@ -25,11 +31,11 @@ export function inForm(
 ): string {
   switch (form) {
     case 'json':
-      return `${JSON.stringify({ judged, problems }, null, 2)}\n`;
+      return jsonText<ValidateOutput>({ judged, problems });
     case 'yaml':
       return toYaml({ judged, problems }, { lineWidth: 0 });
     case 'sarif':
-      return `${JSON.stringify(sarifLog(problems.map(findingOf)), null, 2)}\n`;
+      return jsonText<SarifLog>(sarifLog(problems.map(findingOf)));
     case 'junit':
       return junitXml('pull secrets', casesOf(problems, files, strict));
     default:

@@ -1,8 +1,16 @@
 /** `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there. */
+
 import { toYaml } from '../../kube/yaml.ts';
-import { endingSoon, verifyReport, wantsAttention } from '../../rules/diagnose/verify-report.ts';
+import {
+  type CredentialPlace,
+  endingSoon,
+  type VerifyReport,
+  verifyReport,
+  wantsAttention,
+} from '../../rules/diagnose/verify-report.ts';
 import { verifyText } from '../../rules/diagnose/verify-text.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import { clusterFlag, needFolderForCluster } from '../choose-cluster.ts';
 import type { Command, CommandIo, ExitCode } from '../command.ts';
 import { type CommandTable, defineCommand } from '../define.ts';
@@ -159,8 +167,14 @@ function cronJobOf(text: string): { readonly namespace: string; readonly name: s
   return { namespace: found[1] ?? '', name: found[2] ?? '' };
 }
 
+/** What is printed as JSON. */
+export interface VerifyOutput extends VerifyReport {
+  /** Credentials that end within the days of `--warn-days`. */
+  readonly endingSoon: readonly CredentialPlace[];
+}
+
 /** Through JSON, where what is redacted shows as such. */
-function asData(output: 'json' | 'yaml', data: unknown): string {
-  const text = JSON.stringify(data, null, 2);
-  return output === 'json' ? `${text}\n` : toYaml(JSON.parse(text), { lineWidth: 0 });
+function asData(output: 'json' | 'yaml', data: VerifyOutput): string {
+  const text = jsonText<VerifyOutput>(data);
+  return output === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 });
 }

@@ -1,5 +1,7 @@
 /** The report of `install-provider` as text, JSON or YAML. */
+
 import { toYaml } from '../../kube/yaml.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import type { HostChange } from './changes.ts';
 import type { InstallerReport } from './preview.ts';
 
@@ -16,7 +18,7 @@ import type { InstallerReport } from './preview.ts';
  * ```
  */
 export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
-  if (output === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
+  if (output === 'json') return jsonText<InstallerReport>(report);
   if (output === 'yaml') return toYaml(report);
   const { reason, message, would, resumes, entries = [] } = report;
   return [

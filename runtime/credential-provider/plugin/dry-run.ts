@@ -3,6 +3,7 @@
 import { readConfFiles } from '../../host/conf-files.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact, reveal } from '../../rules/redacted.ts';
+import { jsonText } from '../../rules/text/json-text.ts';
 import type { ApiAnswer, ApiClient } from './api-client.ts';
 import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './log.ts';
@@ -48,7 +49,7 @@ export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo)
     log,
   );
   const report = reportOf(decision, options);
-  io.stdout.write(output === 'json' ? `${JSON.stringify(report, null, 2)}\n` : textOf(report));
+  io.stdout.write(output === 'json' ? jsonText<DryRunReport>(report) : textOf(report));
   if (decision.failure === undefined) return 0;
   throw decision.failure;
 }
@@ -108,7 +109,8 @@ function answer(body: unknown): Promise<ApiAnswer> {
   return Promise.resolve({ code: 200, body });
 }
 
-interface Report {
+/** What `--dry-run --output json` prints. */
+export interface DryRunReport {
   readonly image: string;
   readonly namespace: string | undefined;
   readonly sources: readonly {
@@ -122,7 +124,10 @@ interface Report {
   readonly content: unknown;
 }
 
-function reportOf({ request, puller, sources, choice, file }: PullAnswer, options: ProviderOptions): Report {
+function reportOf(
+  { request, puller, sources, choice, file }: PullAnswer,
+  options: ProviderOptions,
+): DryRunReport {
   const secretOf = new Map(choice?.entries.map(({ key, secret }) => [key, secret]));
   const isWritten = request !== undefined && puller !== undefined && file !== undefined;
   return {
@@ -146,7 +151,7 @@ function redactedContent(text: string): unknown {
   ) as unknown;
 }
 
-function textOf({ image, namespace, sources, file, content }: Report): string {
+function textOf({ image, namespace, sources, file, content }: DryRunReport): string {
   const width = Math.max(0, ...sources.map(({ repository }) => repository.length));
   const lines = sources.map(
     ({ repository, kind, key, secret }) =>

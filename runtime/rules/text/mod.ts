@@ -3,6 +3,7 @@
  *
  * - `capped.ts`: Long lists for people: the beginning, and how many more there are
  * - `findings.ts`: What is wrong in files, for the tools of a pull request
+ * - `json-text.ts`: JSON for people and for programs that read what is printed: indented by two, with a line end
  * - `junit.ts`: Results as JUnit XML, which every CI system reads
  * - `near-word.ts`: What somebody who mistyped a word may have meant
  * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units

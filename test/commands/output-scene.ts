@@ -1,0 +1,222 @@
+/** What commands are run on for the test of their JSON: a cluster in a folder, and servers that stand in for an API server and a registry. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { ociLayout } from '../registry/docker-registry.ts';
+import { makeCertificates } from '../support/certificates.ts';
+
+const work = mkdtempSync(join(tmpdir(), 'pullwright-output-'));
+const servers: Server[] = [];
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
+/** A file below the folder of the test. */
+export function put(name: string, ...documents: readonly object[]): string {
+  const path = join(work, name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, documents.map((one) => `${JSON.stringify(one)}\n`).join('---\n'));
+  return path;
+}
+
+/** A path below it where nothing is. */
+export function nowhere(name: string): string {
+  return join(work, name);
+}
+
+const pullSecret = (namespace: string, name: string, ...keys: readonly string[]): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  type: 'kubernetes.io/dockerconfigjson',
+  metadata: { name, namespace },
+  data: { '.dockerconfigjson': Buffer.from(dockerConfig(...keys)).toString('base64') },
+});
+
+function dockerConfig(...keys: readonly string[]): string {
+  const auth = Buffer.from('output:test').toString('base64');
+  return JSON.stringify({ auths: Object.fromEntries(keys.map((key) => [key, { auth }])) });
+}
+
+const mirrorSet = (...mirrors: readonly string[]): object => ({
+  apiVersion: 'config.openshift.io/v1',
+  kind: 'ImageDigestMirrorSet',
+  metadata: { name: 'm' },
+  spec: { imageDigestMirrors: [{ source: 'quay.io/shop', mirrors }] },
+});
+
+/** A workload whose pod fails, its Secrets, a mirror set, and what another tool copies. */
+export const CLUSTER: string = dirname(
+  put(
+    'cluster/objects.yaml',
+    pullSecret('shop', 'pull', 'quay.io/shop', 'quay.io/other'),
+    pullSecret('openshift-config', 'pull-secret', 'quay.io', 'm.io'),
+    mirrorSet('m.io/shop'),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'shop' },
+      spec: {
+        template: {
+          spec: {
+            imagePullSecrets: [{ name: 'pull' }, { name: 'gone' }],
+            containers: [{ name: 'a', image: `quay.io/shop/web@${DIGEST}` }],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web-1', namespace: 'shop' },
+      spec: {
+        imagePullSecrets: [{ name: 'gone' }],
+        containers: [{ name: 'a', image: `quay.io/shop/web@${DIGEST}` }],
+      },
+      status: {
+        phase: 'Pending',
+        containerStatuses: [
+          {
+            name: 'a',
+            ready: false,
+            state: { waiting: { reason: 'ErrImagePull', message: 'image "quay.io/shop/web": unauthorized' } },
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/dockerconfigjson',
+      metadata: {
+        name: 'copied',
+        namespace: 'shop',
+        annotations: { 'reflector.v1.k8s.emberstack.com/reflection-allowed': 'true' },
+      },
+      data: { '.dockerconfigjson': Buffer.from(dockerConfig('r.io')).toString('base64') },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: {
+        name: 'reconciler',
+        namespace: 'pullwright-system',
+        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+      },
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'reader' },
+      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'reader' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reader' },
+      subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'web' }],
+    },
+  ),
+);
+
+/** A change of its mirror set. */
+export const CHANGE: string = put('change.yaml', mirrorSet('n.io/shop', 'm.io/shop'));
+
+/** A folder that holds nothing of use. */
+export const EMPTY: string = dirname(
+  put('empty/object.yaml', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } }),
+);
+
+/** A node's file and the Secret that is mounted beside it. */
+export function nodeFiles(): readonly string[] {
+  const original = join(work, 'node/original');
+  mkdirSync(dirname(original), { recursive: true });
+  writeFileSync(original, dockerConfig('quay.io'));
+  return [
+    `--original=${original}`,
+    `--global=${nowhere('none')}`,
+    `--file=${join(work, 'node/config.json')}`,
+  ];
+}
+
+/** A kubeconfig of a server that has nothing: lists are empty, and objects are not there. */
+export async function emptyCluster(): Promise<string> {
+  const { ca, cert, key } = makeCertificates();
+  const port = await listening(
+    (handle) => createSecureServer({ cert, key }, handle),
+    (path) => (/-/.test(basename(path)) ? undefined : { items: [], metadata: {} }),
+  );
+  const authority = Buffer.from(ca).toString('base64');
+  return put('kubeconfig.json', {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    clusters: [
+      {
+        name: 'a',
+        cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': authority },
+      },
+    ],
+    users: [{ name: 'a', user: { token: 'none' } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  });
+}
+
+/** A registry that has two releases, by their tags; its host and port. */
+export async function registryWith(...versions: readonly string[]): Promise<string> {
+  const layouts = new Map(versions.map((version) => [version, releaseOf(version)]));
+  const port = await listening(createServer, (path) => {
+    const name = basename(path);
+    const digest = layouts.get(name)?.digest ?? name;
+    const file = [...layouts.values()]
+      .map(({ folder }) => join(folder, 'blobs/sha256', digest.replace('sha256:', '')))
+      .find((one) => existsSync(one));
+    return path === '/v2/' ? {} : file === undefined ? undefined : readFileSync(file);
+  });
+  return `127.0.0.1:${port}`;
+}
+
+function releaseOf(version: string): ReturnType<typeof ociLayout> {
+  const name = `quay.io/ocp/cli@sha256:${createHash('sha256').update(version).digest('hex')}`;
+  const tags = [{ name: 'cli', from: { kind: 'DockerImage', name } }];
+  return ociLayout(
+    join(work, version),
+    {
+      'release-manifests/image-references': JSON.stringify({
+        kind: 'ImageStream',
+        metadata: { name: version },
+        spec: { tags },
+      }),
+    },
+    { labels: { 'io.openshift.release': version } },
+  );
+}
+
+/** Answers each path with what `answer` gives, and with 404 where it gives nothing; the port. */
+async function listening(
+  open: (handle: RequestListener) => Server,
+  answer: (path: string) => object | undefined,
+): Promise<number> {
+  const server = open((request, response) => {
+    const found = answer(new URL(request.url ?? '/', 'http://a').pathname);
+    const isManifest = request.url?.includes('/manifests/') === true;
+    response.writeHead(found === undefined ? 404 : 200, {
+      'content-type': isManifest ? 'application/vnd.oci.image.manifest.v1+json' : 'application/json',
+    });
+    response.end(found instanceof Buffer ? found : JSON.stringify(found ?? { kind: 'Status', code: 404 }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** Stops the servers, and removes the folder. */
+export function tidy(): void {
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  rmSync(work, { recursive: true, force: true });
+}
