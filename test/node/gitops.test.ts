@@ -117,10 +117,12 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
         await scene.waits(owner, 'rotated');
         await scene.doctorSays(owner, 'rotated', /registry/);
         await scene.secret(owner, next);
-        await scene.runs(owner, 'rotated');
         if (owner === 'tenant') await scene.within(async () => assert.notEqual(await nodeReport(), before));
+        else await scene.runs(owner, 'rotated');
+        // What says so must not say it before a pod that nothing has refused yet could pull.
         await scene.inOrder();
         await scene.pullsAtOnce(owner, 'after');
+        await scene.runs(owner, 'rotated');
       }
     });
     assert.equal(repository.revision, applied);
