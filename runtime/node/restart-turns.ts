@@ -1,6 +1,6 @@
 /**
- * Books the turn of a node at the restart, in one Lease that the fleet shares: its `renewTime` is the next free turn. The rule
- * is runtime/rules/rollout/turns.ts. A booking holds nothing, so that a node that dies before its turn keeps nobody waiting.
+ * Books the turn of a node at the restart, in one Lease that the fleet shares: its `renewTime` is the next free turn, its
+ * `acquireTime` that of the node which booked last. The rule is runtime/rules/rollout/turns.ts. A booking holds nothing, so that a node that dies before its turn keeps nobody waiting.
  *
  * Who cannot reach the API server waits for a share of a window that its name decides: a broken control plane must not keep
  * credentials from the nodes.
@@ -102,11 +102,15 @@ export class BookedTurns implements Slots {
         code: 'NoLease',
         hint: 'Apply the manifests that came with this version',
       });
-    const before = (lease.spec ?? {}) as { readonly renewTime?: string };
-    const free = Date.parse(before.renewTime ?? '');
-    const next = Number.isNaN(free) ? undefined : free;
-    const turn = bookTurn({ now: clock.now(), next, nodes });
-    const spec = { ...before, holderIdentity: nodeName, renewTime: microTime(turn.next) };
+    const before = (lease.spec ?? {}) as BookedLease;
+    const own = before.holderIdentity === nodeName ? instantOf(before.acquireTime) : undefined;
+    const turn = bookTurn({ now: clock.now(), next: instantOf(before.renewTime), nodes, own });
+    const spec = {
+      ...before,
+      holderIdentity: nodeName,
+      acquireTime: microTime(turn.at),
+      renewTime: microTime(turn.next),
+    };
     try {
       await client.replace({ ...lease, spec }, MANAGER);
       return turn.at;
@@ -115,6 +119,18 @@ export class BookedTurns implements Slots {
       throw error;
     }
   }
+}
+
+/** Who booked last, that turn, and the next free one. */
+interface BookedLease {
+  readonly holderIdentity?: string;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+}
+
+function instantOf(time: string | undefined): number | undefined {
+  const ms = Date.parse(time ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 function microTime(ms: number): string {

@@ -23,16 +23,25 @@ for (const [nodes, atOnce, ms] of WINDOWS)
 
 const NOW = 1_700_000_000_000;
 const DAY = 86_400_000;
-const BOOKED: readonly (readonly [name: string, next: number | undefined, nodes: number, at: number])[] = [
+const BOOKED: readonly (readonly [
+  name: string,
+  next: number | undefined,
+  nodes: number,
+  at: number,
+  own?: number,
+])[] = [
   ['nobody has asked yet: at once', undefined, 100, NOW],
   ['the last turn is long past: at once', NOW - DAY, 100, NOW],
   ['others are first: their turns are kept', NOW + 5000, 100, NOW + 5000],
-  ['one node, twice in a row: the second waits for the first restart', NOW + 4000, 1, NOW + 4000],
+  ['another node is restarting: the next turn is waited for', NOW + 4000, 2, NOW + 4000],
+  ['twice in a row, nobody in between: its own restart is over', NOW + 4000, 1, NOW, NOW - 2000],
+  ['the same in a fleet', NOW + 500, 100, NOW, NOW - 100],
+  ['its own turn has not come, as after a kill: it is kept', NOW + 9000, 2, NOW + 9000, NOW + 3000],
   ['booked by a clock that is a day ahead: not believed', NOW + DAY, 100, NOW],
 ];
-for (const [name, next, nodes, at] of BOOKED)
+for (const [name, next, nodes, at, own] of BOOKED)
   test(name, () => {
-    const turn = bookTurn({ now: NOW, next, nodes });
+    const turn = bookTurn({ now: NOW, next, nodes, own });
     assert.equal(turn.at, at);
     assert.ok(turn.next > turn.at);
   });
@@ -57,6 +66,34 @@ test('1 to 1000 nodes that ask in any order: the budget holds at every instant, 
     }
     assert.ok((begins.at(-1) ?? 0) - NOW <= 80_000, `${nodes} nodes take ${(begins.at(-1) ?? 0) - NOW} ms`);
     if (nodes <= 100) assert.ok((begins.at(-1) ?? 0) - NOW <= 65_000);
+  }
+});
+
+test('nodes that ask again and again: never more of them restart at once than the budget', () => {
+  const random = randomFrom(20_261_123);
+  for (const nodes of [1, 2, 10, 35, 100]) {
+    const begun = new Map<number, number>();
+    let again = 0;
+    let [now, next, last, own]: [number, number | undefined, number, number] = [NOW, undefined, -1, 0];
+    for (let asks = 0; asks < 2000; asks += 1) {
+      now += Math.floor((random() * 8000) / restartBudget(nodes));
+      const node = random() < 0.5 ? last : Math.floor(random() * nodes);
+      // A node asks again when its restart is over, which seldom takes as long as is allowed for.
+      const begin = begun.get(node);
+      if (node < 0 || (begin !== undefined && begin + RESTART_MS / 20 > now)) continue;
+      const turn = bookTurn({ now, next, nodes, own: node === last ? own : undefined });
+      if (next !== undefined && turn.at < next) again += 1;
+      const busy = [...begun].filter(
+        ([other, at]) => other !== node && at <= turn.at && turn.at - at < RESTART_MS,
+      );
+      assert.ok(
+        busy.length < restartBudget(nodes),
+        `${nodes} nodes, ask ${asks}: ${busy.length} restart already`,
+      );
+      begun.set(node, turn.at);
+      [next, last, own] = [turn.next, node, turn.at];
+    }
+    assert.ok(again > 10, `${nodes} nodes: ${again} asks were not kept waiting`);
   }
 });
 

@@ -42,16 +42,30 @@ export interface Turn {
 /**
  * The turn of a node that asks at `now`, when the next free one is `next` (undefined: nobody has asked yet). A turn that is
  * further away than all nodes together can have pushed it was booked by a clock that differs, and is not believed.
+ *
+ * @param asked `own`: the turn of this node, where it was the last to book. Once that has come the restart of it is over, since
+ *   the node asks again, and there is nobody to wait for
+ *
+ * @example
+ * ```ts
+ * import { bookTurn } from './turns.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.deepEqual(bookTurn({ now: 3000, next: 6000, nodes: 1 }), { at: 6000, next: 12_000 });
+ * assert.deepEqual(bookTurn({ now: 3000, next: 6000, nodes: 1, own: 0 }), { at: 3000, next: 9000 });
+ * ```
  */
 export function bookTurn(asked: {
   readonly now: number;
   readonly next: number | undefined;
   readonly nodes: number;
+  readonly own?: number | undefined;
 }): Turn {
-  const { now, nodes } = asked;
+  const { now, nodes, own } = asked;
   const next = asked.next ?? now;
   const apart = turnMs(nodes);
   const believed = next - now <= restartWindowMs(nodes) + apart;
-  const at = believed ? Math.max(now, next) : now;
+  const again = own !== undefined && own <= now;
+  const at = believed && !again ? Math.max(now, next) : now;
   return { at, next: at + apart };
 }
