@@ -282,5 +282,17 @@ test('each file of a schema names itself and closes its objects', () => {
   }
 });
 
+test('each file of a schema, read again, takes what its command printed, and not one field more', () => {
+  const files = new Map(outputSchemaFiles());
+  for (const [name, value] of seen) {
+    const [command = ''] = name.split(' ');
+    const schema = z.fromJSONSchema(JSON.parse(files.get(`output/${command}.schema.json`) ?? ''));
+    assert.deepEqual(schema.safeParse(value).error?.issues ?? [], [], name);
+    const [one = value] = Array.isArray(value) ? (value as readonly unknown[]) : [];
+    const more = { ...(one as object), surprise: 1 };
+    assert.ok(!schema.safeParse(Array.isArray(value) ? [more] : more).success, name);
+  }
+});
+
 test.lastly('servers and folders are gone', tidy);
 test.run();
