@@ -67,7 +67,8 @@ const WHOLE: readonly (Collection & Selector)[] = [
     kind: 'PrometheusRule',
     fieldSelector: 'metadata.name=pullwright-credential-provider',
   },
-  // Of these only the fields that we applied are ours.
+  // Of these only what we added is ours.
+  { apiVersion: 'v1', kind: 'ServiceAccount' },
   { apiVersion: 'v1', kind: 'Node' },
   { apiVersion: 'apps/v1', kind: 'Deployment' },
 ];

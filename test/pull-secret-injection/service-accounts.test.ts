@@ -5,6 +5,7 @@ import type { InjectionOptions } from '../../runtime/pull-secret-injection/optio
 import { readProfile } from '../../runtime/rules/injection/profile.ts';
 import { accountListFor } from '../../runtime/rules/injection/service-account-pull-secrets.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { planUninstall } from '../../runtime/uninstall/plan.ts';
 import { suite } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, type Scene, scene, source } from './scene.ts';
 
@@ -218,6 +219,21 @@ test('a stored profile that is read strictly now, without a selector, keeps its 
     status?.conditions.find(({ type }) => type === 'Ready')?.message ?? '',
     /^spec\.selector: required value: must be a label selector; \{\} selects all/,
   );
+});
+
+test('uninstall names an account that lists names of profiles, and leaves it', () => {
+  const account = (name: string, added: string): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { namespace: 'shop', name, annotations: { 'pullwright.dev/added-pull-secrets': added } },
+  });
+  const { stages, kept } = planUninstall([account('default', 'reg, hub'), account('other', '')]);
+  assert.deepEqual(stages, []);
+  assert.deepEqual(
+    kept.map(({ object }) => object.metadata.name),
+    ['default'],
+  );
+  assert.match(kept[0]?.reason ?? '', /imagePullSecrets \(reg, hub\): take them out of the list/);
 });
 
 test.run();

@@ -128,7 +128,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
         : lackingIn(store, world, template, namespace)),
     ],
     givers: giversOf(store, template, namespace),
-    troubles: troublesIn(store, namespace, nodeOf(spec)),
+    troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
     ...(complaint === undefined ? {} : { complaint }),
     ...(facts === undefined ? {} : { node: facts }),

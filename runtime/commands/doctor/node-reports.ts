@@ -48,17 +48,16 @@ function reportsOf(node: string): readonly { readonly namespace: string; readonl
   return [pullStatusName('Node', node), installerStatusName(node)].map((name) => ({ namespace, name }));
 }
 
-/** Reports that are not in order: those of the namespace about Secrets that are brought here, and that of the node. */
+/** Reports that are not in order: those of the namespace about Secrets that are brought here and this account, and that of the node. */
 export function troublesIn(
   store: ObjectStore,
-  namespace: string,
-  node: string | undefined,
+  { namespace, account, node }: Concerned,
 ): DoctorInput['troubles'] {
-  const here = store
-    .list(PULL_STATUS, namespace)
-    .filter(
-      (object) => (object.status as { reporter?: string } | undefined)?.reporter === 'pull-secret-injection',
-    );
+  const here = store.list(PULL_STATUS, namespace).filter(({ status }) => {
+    const { reporter, about } = (status ?? {}) as InjectionReport;
+    if (about?.kind === 'ServiceAccount' && about.name !== account) return false;
+    return reporter === 'pull-secret-injection';
+  });
   const ofNode = node === undefined ? [] : reportsOf(node);
   return [
     ...here.flatMap((object) => troubleOf(object, false)),
@@ -68,6 +67,18 @@ export function troublesIn(
       return object === undefined ? [] : troubleOf(object, true);
     }),
   ];
+}
+
+interface Concerned {
+  readonly namespace: string;
+  /** Name of the pod's ServiceAccount. */
+  readonly account: string;
+  readonly node: string | undefined;
+}
+
+interface InjectionReport {
+  readonly reporter?: string;
+  readonly about?: { readonly kind?: string; readonly name?: string };
 }
 
 function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles'] {

@@ -16,7 +16,7 @@ import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
 import { isPlanned } from './pod-audit.ts';
 import { claimObjects } from './requests.ts';
-import { accountSays, accountsMatter } from './service-accounts.ts';
+import { accountSays, accountsMatter, isListed } from './service-accounts.ts';
 import {
   type Distributor,
   distributionIn,
@@ -207,7 +207,10 @@ class Keys {
           ...this.approval(namespace, byName.get(name) ?? []),
           ...this.counts(brings),
         ]
-      : [];
+      : // The last profile of that name is gone, and its copy follows.
+        isListed(this.#world, namespace, name)
+        ? this.accounts(namespace)
+        : [];
     return [...this.#served(distributors.filter(uses)), ...own, ...this.profiles(uses)];
   }
 

@@ -89,6 +89,13 @@ export function accountsMatter(world: World, namespace: string, options: Injecti
   return accountsIn(world, namespace).some((object) => accountSays(object) !== '');
 }
 
+/** Whether an account of the namespace lists the name because of us, for as long as the copy stands. */
+export function isListed(world: World, namespace: string, name: string): boolean {
+  return accountsIn(world, namespace).some(({ metadata }) =>
+    readAdded(metadata.annotations?.[ADDED_ANNOTATION]).includes(name),
+  );
+}
+
 /** What an account says that concerns anybody here; empty for nearly all of them. */
 export function accountSays(object: KubeObject | undefined): string {
   if (object === undefined) return '';
