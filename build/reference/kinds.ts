@@ -33,13 +33,16 @@ export const DEFINITIONS: readonly (() => KubeObject)[] = [
   sidecarSetCrd,
 ];
 
-/** Fields of the stored version, without `metadata`, which the API server describes itself. */
+/** The API server takes no description of it in a definition, and has its own. */
+const METADATA = 'Name, labels and annotations of the object, and its namespace where it is in one';
+
+/** Fields of the stored version. */
 export function fieldsOfKind(definition: KubeObject): readonly FieldRow[] {
   const { versions } = definition.spec as Spec;
   return versions
     .filter(({ storage }) => storage)
     .flatMap(({ schema }) => fieldRows(schema.openAPIV3Schema))
-    .filter(({ path }) => path !== 'metadata');
+    .map((row) => (row.path === 'metadata' ? { ...row, description: METADATA } : row));
 }
 
 /** `docs/reference/kinds.md` */
