@@ -42,6 +42,23 @@ export function releaseProblems({
   ];
 }
 
+/**
+ * The version that was released before this one, by the sections of the changelog; undefined for the first.
+ *
+ * @example
+ * ```ts
+ * import { versionBefore } from './release-problems.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(versionBefore('## 1.2.0 (2026-05-01)\n\n## 1.1.0 (2026-01-01)\n', '1.2.0'), '1.1.0');
+ * assert.equal(versionBefore('## 1.2.0 (unreleased)\n', '1.2.0'), undefined);
+ * ```
+ */
+export function versionBefore(changelog: string, version: string): string | undefined {
+  const dated = [...changelog.matchAll(/^## (\d+\.\d+\.\d+\S*) \(\d{4}-\d{2}-\d{2}\)$/gm)];
+  return dated.map(([, one]) => one).find((one) => one !== version);
+}
+
 function changelogProblem(changelog: string, version: string): readonly string[] {
   const sections = changelog.split(/^## /m).slice(1);
   const section = sections.find((text) => text.startsWith(`${version} `) || text.startsWith(`${version}\n`));

@@ -16,10 +16,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { defaultFleet, readFleet, renderChart, writeTree } from '../charts/mod.ts';
+import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/rules/errors.ts';
 import { trimEndOf } from '../runtime/rules/text/trim.ts';
-import { VERSION } from '../runtime/rules/version.ts';
+import { DEFAULT_IMAGE, VERSION } from '../runtime/rules/version.ts';
 import { archive } from './archive.ts';
 import type { Arch, Platform } from './base.ts';
 import { buildCharts } from './charts-package.ts';
@@ -29,7 +29,7 @@ import { basePins } from './image/debian.ts';
 import { PLATFORMS, writeLaptops } from './laptops.ts';
 import { buildLibrary } from './library.ts';
 import { commandPages, manPage } from './reference/cli.ts';
-import { releaseProblems } from './release-problems.ts';
+import { releaseProblems, versionBefore } from './release-problems.ts';
 import { runTool } from './run-tool.ts';
 import { billDifferences, imageParts } from './sbom.ts';
 import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
@@ -67,6 +67,9 @@ type Executables = Readonly<Partial<Record<`${Platform['os']}-${Arch}`, string |
 /** Where krew and Homebrew fetch archives, unless `--downloads` names a place of one's own. */
 const DOWNLOADS = `https://pullwright.dev/releases/v${VERSION}`;
 
+/** Without a signature there is none but this. */
+const DEFAULT_REPOSITORY = DEFAULT_IMAGE.slice(0, DEFAULT_IMAGE.lastIndexOf(':'));
+
 /** Builds every artefact and `SHA256SUMS`. Gives the names of the files, sorted. */
 export async function buildRelease(options: ReleaseOptions): Promise<readonly string[]> {
   const { to, signing, say = () => undefined } = options;
@@ -91,6 +94,9 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     writeTree(join(work, 'helm/pullwright'), renderChart(readFleet(defaultFleet, 'default')));
     // Helm takes the first folder of each path away, and refuses "." for one.
     archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
+    writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
+    archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
+    say(name('bundle.tar.gz'));
     const manual = manPage(await commandPages());
     writeFileSync(join(to, 'pullwright.1'), manual);
     const { platforms = PLATFORMS, downloads = DOWNLOADS } = options;
@@ -110,6 +116,19 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/**
+ * What OLM installs: the image by the digest of this release, at the repository that is signed. The systems are those of docs/olm.md,
+ * with which every kind of ours has its CustomResourceDefinition.
+ */
+function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): ReturnType<typeof renderBundle> {
+  const systems = { 'global-pull-secret': {}, 'pull-secret-injection': {} };
+  const fleet = readFleet({
+    image: `${repository}@${digest}`,
+    clusters: [{ name: 'bundle', delivery: 'reconciler', systems }],
+  });
+  return renderBundle(fleet, versionBefore(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), VERSION));
 }
 
 /** Copies the executable that is there, or compiles it. */

@@ -22,6 +22,7 @@ const TAKEN: ReadonlySet<string> = new Set(['ConfigMap', 'Service', 'PodDisrupti
 /**
  * `manifests/`, `metadata/`, `bundle.Dockerfile`, and `beside/` with a kustomization.
  *
+ * @param replaces the version before this one, which the catalog has; absent for the first
  * @throws PullwrightError `BundleCannotSay` when the fleet is not one stand-alone cluster whose objects the reconciler applies
  * @example
  * ```ts
@@ -34,7 +35,7 @@ const TAKEN: ReadonlySet<string> = new Set(['ConfigMap', 'Service', 'PodDisrupti
  * assert.ok(tree.has('manifests/pullwright.clusterserviceversion.yaml'));
  * ```
  */
-export function renderBundle(fleet: Fleet): ManifestTree {
+export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
   const cluster = clusterOf(fleet);
   const { namespace } = cluster.context;
   const { objects } = renderCluster(fleet, cluster);
@@ -45,7 +46,8 @@ export function renderBundle(fleet: Fleet): ManifestTree {
     metadata.namespace === namespace && TAKEN.has(kind);
   const inside = new Set([...definitions, ...deployments, ...covered, ...objects.filter(isOwn)]);
   const beside = objects.filter((object) => !inside.has(object));
-  const service = serviceVersion({ cluster, definitions, deployments, permissions, clusterPermissions });
+  const parts = { cluster, definitions, deployments, permissions, clusterPermissions };
+  const service = serviceVersion({ ...parts, ...(replaces === undefined ? {} : { replaces }) });
   const files = new Map([
     [`manifests/${PACKAGE}.clusterserviceversion.yaml`, yamlOf(service)],
     ...definitions.map(
@@ -83,9 +85,10 @@ interface Parts {
   readonly deployments: readonly KubeObject[];
   readonly permissions: readonly unknown[];
   readonly clusterPermissions: readonly unknown[];
+  readonly replaces?: string;
 }
 
-function serviceVersion({ cluster, definitions, deployments, ...rights }: Parts): object {
+function serviceVersion({ cluster, definitions, deployments, replaces, ...rights }: Parts): object {
   const { image, namespace } = cluster.context;
   return {
     apiVersion: 'operators.coreos.com/v1alpha1',
@@ -99,12 +102,15 @@ function serviceVersion({ cluster, definitions, deployments, ...rights }: Parts)
         categories: 'Security',
         containerImage: image,
         description: 'Pull credentials as code for Kubernetes and OpenShift',
+        // Every older version may go to this one at once: none keeps anything that a later one could not read.
+        'olm.skipRange': `<${VERSION}`,
         'operatorframework.io/suggested-namespace': namespace,
       },
     },
     spec: {
       displayName: 'Pullwright',
       version: VERSION,
+      ...(replaces === undefined ? {} : { replaces: `${PACKAGE}.v${replaces}` }),
       maturity: 'alpha',
       minKubeVersion: '1.30.0',
       description: DESCRIPTION,

@@ -2,13 +2,13 @@
 /** A release: what stands in its way, what is in the folder, and that two runs give the same bytes. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Platform } from '../../build/base.ts';
 import { buildRelease } from '../../build/release.ts';
-import { type ReleaseInput, releaseProblems } from '../../build/release-problems.ts';
+import { type ReleaseInput, releaseProblems, versionBefore } from '../../build/release-problems.ts';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { executable } from '../support/executable.ts';
 import { runProcess } from '../support/process.ts';
@@ -75,6 +75,29 @@ table(test, rows, ({ change, problems }) => {
   for (const [index, pattern] of problems.entries()) assert.match(found[index] ?? '', pattern);
 });
 
+const versions: readonly (Case & { readonly changelog: string; readonly before: string | undefined })[] = [
+  { name: 'none before', reason: 'the first', changelog: '## 1.2.0 (2026-05-01)\n', before: undefined },
+  { name: 'one before', reason: 'as written', changelog: GOOD.changelog, before: '1.1.0' },
+  {
+    name: 'one before that was never released',
+    reason: 'no catalog has it',
+    changelog: '## 1.2.0 (2026-05-01)\n\n## 1.1.0 (unreleased)\n\n## 1.0.0 (2025-01-01)\n',
+    before: '1.0.0',
+  },
+  { name: 'an empty changelog', reason: 'a trial', changelog: '', before: undefined },
+];
+
+table(test, versions, ({ changelog, before }) => assert.equal(versionBefore(changelog, '1.2.0'), before));
+
+interface ServiceVersion {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly version: string;
+    readonly relatedImages: readonly { readonly image: string }[];
+    readonly install: { readonly spec: { readonly deployments: readonly unknown[] } };
+  };
+}
+
 interface KrewManifest {
   readonly spec: {
     readonly platforms: readonly { readonly uri: string; readonly sha256: string; readonly bin: string }[];
@@ -114,6 +137,7 @@ else {
       [
         'SHA256SUMS',
         'SHA256SUMS.sig',
+        name('bundle.tar.gz'),
         name('chart.tgz'),
         name('darwin-arm64.tar.gz'),
         name('image-signatures.oci.tar'),
@@ -170,6 +194,30 @@ else {
     const two = join(work, 'two');
     await buildRelease({ to: two, executables, platforms });
     assert.equal(readFileSync(join(two, 'SHA256SUMS'), 'utf8'), sums);
+  });
+
+  test('the bundle names the image of the release by its digest', async () => {
+    const folder = join(work, 'bundle');
+    mkdirSync(folder);
+    const archive = join(work, 'one', `pullwright-${VERSION}-bundle.tar.gz`);
+    const unpacked = await runProcess(['tar', '-xzf', archive, '-C', folder]);
+    assert.equal(unpacked.code, 0, unpacked.stderr);
+    const file = join(folder, 'manifests/pullwright.clusterserviceversion.yaml');
+    const { spec, metadata } = parse(readFileSync(file, 'utf8')) as ServiceVersion;
+    const listed = await runProcess([
+      'tar',
+      '-xOf',
+      join(work, 'one', `pullwright-${VERSION}-image.oci.tar`),
+      './index.json',
+    ]);
+    const { manifests } = JSON.parse(listed.stdout) as { manifests: readonly { digest: string }[] };
+    const image = `registry.example.com/pullwright/pullwright@${manifests[0]?.digest}`;
+    assert.deepEqual(spec.relatedImages, [{ name: 'pullwright', image }]);
+    assert.equal(metadata.annotations['containerImage'], image);
+    assert.ok(JSON.stringify(spec.install.spec.deployments).includes(`"${image}"`));
+    assert.equal(spec.version, VERSION);
+    const definitions = readdirSync(join(folder, 'manifests')).filter((name) => name.endsWith('.crd.yaml'));
+    assert.equal(definitions.length, 4, definitions.join());
   });
 
   test('is not made without a key, nor without the name of the image that is signed', async () => {

@@ -9,6 +9,7 @@ import { renderCluster } from '../../charts/app.ts';
 import { type Fleet, readFleet } from '../../charts/fleet.ts';
 import { renderBundle, writeTree } from '../../charts/mod.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { VERSION } from '../../runtime/rules/version.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
@@ -162,6 +163,16 @@ test('our kinds are described field by field, and the image is named for who mir
   );
 });
 
+test('it takes the place of the version before it, and of every older one', () => {
+  const text = (replaces?: string): string =>
+    renderBundle(ALL, replaces).get('manifests/pullwright.clusterserviceversion.yaml') ?? '';
+  const first = parse(text()) as KubeObject & { readonly spec: { readonly replaces?: string } };
+  const next = parse(text('0.0.9')) as typeof first;
+  assert.equal(first.metadata.annotations?.['olm.skipRange'], `<${VERSION}`);
+  assert.equal(first.spec.replaces, undefined);
+  assert.equal(next.spec.replaces, 'pullwright.v0.0.9');
+});
+
 interface Refused extends Case {
   readonly clusters: readonly Readonly<Record<string, unknown>>[];
   readonly says: RegExp;
@@ -241,7 +252,7 @@ else
       ['one', fleetOf({ 'global-pull-secret': {} })],
       ['webhook', WEBHOOK],
     ] as const) {
-      writeTree(join(work, name), renderBundle(fleet));
+      writeTree(join(work, name), renderBundle(fleet, '0.0.9'));
       const { code, stdout, stderr } = await judged(join(work, name, 'manifests'));
       assert.equal(code, 0, stdout + stderr);
       assert.doesNotMatch(stdout + stderr, /level=(error|warning)/);
