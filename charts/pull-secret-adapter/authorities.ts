@@ -3,7 +3,7 @@ import type { EnvVar, Volume, VolumeMount } from '../shared/kubernetes.ts';
 
 /** Key of the ConfigMap. */
 const AUTHORITIES_KEY = 'ca.crt';
-const MOUNT = '/etc/pullwright/ca';
+export const AUTHORITIES_MOUNT = '/etc/pullwright/ca';
 
 /**
  * What a container and its pod need so that these authorities are trusted beside those of the system, by every connection of the program:
@@ -15,8 +15,8 @@ export function authoritiesOfPod(configMap: string): {
   readonly volumes: readonly Volume[];
 } {
   return {
-    env: [{ name: 'NODE_EXTRA_CA_CERTS', value: `${MOUNT}/${AUTHORITIES_KEY}` }],
-    mounts: [{ name: 'authorities', mountPath: MOUNT, readOnly: true }],
+    env: [{ name: 'NODE_EXTRA_CA_CERTS', value: `${AUTHORITIES_MOUNT}/${AUTHORITIES_KEY}` }],
+    mounts: [{ name: 'authorities', mountPath: AUTHORITIES_MOUNT, readOnly: true }],
     volumes: [{ name: 'authorities', configMap: { name: configMap } }],
   };
 }

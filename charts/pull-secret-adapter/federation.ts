@@ -9,8 +9,8 @@ import type { EnvVar, Volume, VolumeMount } from '../shared/kubernetes.ts';
 /** ConfigMap that holds the credential configuration, in the namespace of the Jobs. */
 export const FEDERATION_CONFIG = 'pullsecret-adapter-job-credentials';
 export const FEDERATION_KEY = 'credentials.json';
-const CONFIG_MOUNT = '/etc/pullwright/google';
-const TOKEN_MOUNT = '/var/run/pullwright/google';
+export const CONFIG_MOUNT = '/etc/pullwright/google';
+export const TOKEN_MOUNT = '/var/run/pullwright/google';
 
 /** The full name of a provider, as `gcloud iam workload-identity-pools providers describe` shows it. */
 export const PROVIDER: RegExp =

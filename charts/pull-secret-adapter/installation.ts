@@ -19,6 +19,7 @@ import {
 import { adapterAlerts } from './alerts.ts';
 import { bindingPolicy } from './binding-policy.ts';
 import { FEDERATION_CONFIG, FEDERATION_KEY, federationCredentials } from './federation.ts';
+import { toldOfJobs } from './job-policy.ts';
 import { type AdapterOptions, adapterOptionArgs } from './options.ts';
 import { podConfig, podConfigAnnotation, podFiles } from './pod-files.ts';
 import { adapterRights } from './rights.ts';
@@ -96,6 +97,7 @@ export function adapterInstallation(input: AdapterInstallation): readonly KubeOb
       account: ADAPTER_ACCOUNT,
       image: input.image,
       jobAccount: JOB_ACCOUNT,
+      ...toldOfJobs(adapterArgs(input)),
       pullSecretName: input.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),

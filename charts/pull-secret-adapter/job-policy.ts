@@ -1,15 +1,64 @@
 /**
  * What the adapter may run and write in its own namespace, beyond what RBAC can say: Jobs of our program as their one account, with the Secret
- * of a cluster and no other, and such Secrets. Whoever has the adapter's token could else read, through a pod, every Secret that lies
- * beside it, and be whichever service account lives there.
+ * of a cluster and no other, such Secrets, and what it remembers of clusters. Whoever has the adapter's token could else read, through a pod,
+ * every Secret that lies beside it, be whichever service account lives there, and by a variable, a folder or an authority
+ * of his own turn the Job's program and its account in the cloud to other ends.
  */
 import type { AccountBound } from '../shared/account-bounds.ts';
 import { IMAGE_IS, imageVariables } from '../shared/account-bounds.ts';
+import { AUTHORITIES_MOUNT, authoritiesOfPod } from './authorities.ts';
+import { CONFIG_MOUNT, FEDERATION_CONFIG, federationOfPod, TOKEN_MOUNT } from './federation.ts';
+import { OWN_JOB_VARIABLES, PULL_SECRET_MOUNT, RESULTS_MOUNT } from './objects.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE'] as const;
-/** Of CEL, about the name of a Secret. */
-const isData = (name: string): string =>
-  `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-data')`;
+/** Of CEL, about a name: that of an object of a cluster. */
+const isOfCluster = (name: string, what: 'data' | 'places'): string =>
+  `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
+const isData = (name: string): string => isOfCluster(name, 'data');
+
+/** Variables that the adapter gives every Job, whatever their values; none of them names a program, a library or an address. */
+const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
+const FOLDERS = [PULL_SECRET_MOUNT, RESULTS_MOUNT, CONFIG_MOUNT, TOKEN_MOUNT, AUTHORITIES_MOUNT];
+
+/** What Jobs are made with. */
+export interface JobBounds {
+  readonly image: string;
+  readonly jobAccount: string;
+  /** Further variables, as the installation's options give them. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** ConfigMap of further authorities to trust. */
+  readonly authorities?: string;
+}
+
+/**
+ * What the flags of the adapter say of its Jobs, those that an installation adds by hand among them.
+ *
+ * @example
+ * ```ts
+ * import { toldOfJobs } from './job-policy.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const told = toldOfJobs(['adapter', '--job-env', 'A=b=c', '--job-env=B=', '--job-ca', 'authorities']);
+ * assert.deepEqual(told, { environment: { A: 'b=c', B: '' }, authorities: 'authorities' });
+ * ```
+ */
+export function toldOfJobs(args: readonly string[]): Pick<JobBounds, 'environment' | 'authorities'> {
+  const authorities = valuesOf(args, '--job-ca').at(-1);
+  const environment = Object.fromEntries(
+    valuesOf(args, '--job-env').map((pair) => {
+      const at = pair.indexOf('=');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
+  return { environment, ...(authorities === undefined ? {} : { authorities }) };
+}
+
+function valuesOf(args: readonly string[], flag: string): readonly string[] {
+  return args.flatMap((word, index) => {
+    if (word === flag) return args.slice(index + 1, index + 2);
+    return word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : [];
+  });
+}
 
 /**
  * The bounds of the adapter's account.
@@ -19,17 +68,17 @@ const isData = (name: string): string =>
  * import { adapterBounds } from './job-policy.ts';
  * import assert from 'node:assert/strict';
  *
- * const bounds = adapterBounds({ image: 'registry.example.com/pullwright:0.1.0', jobAccount: 'job' });
- * assert.deepEqual(bounds.map(({ name }) => name), ['data', 'jobs']);
+ * const bounds = adapterBounds({ image: 'registry.example.com/pullwright:0.1.0', jobAccount: 'job', environment: {} });
+ * assert.deepEqual(bounds.map(({ name }) => name), ['data', 'places', 'jobs']);
  * ```
  */
 export function adapterBounds({
   image,
   jobAccount,
-}: {
-  readonly image: string;
-  readonly jobAccount: string;
-}): readonly AccountBound[] {
+  environment,
+  authorities,
+}: JobBounds): readonly AccountBound[] {
+  const configMaps = [FEDERATION_CONFIG, ...(authorities === undefined ? [] : [authorities])];
   return [
     {
       name: 'data',
@@ -40,6 +89,19 @@ export function adapterBounds({
         {
           expression: isData('request.name'),
           message: 'the pull secret adapter writes and deletes only the Secrets cluster-ID-pullsecret-data',
+        },
+      ],
+    },
+    {
+      name: 'places',
+      apiGroup: '',
+      resource: 'configmaps',
+      operations: OPERATIONS,
+      validations: [
+        {
+          expression: isOfCluster('request.name', 'places'),
+          message:
+            'the pull secret adapter writes and deletes only the ConfigMaps cluster-ID-pullsecret-places',
         },
       ],
     },
@@ -73,7 +135,32 @@ export function adapterBounds({
           message:
             'the pull secret adapter gives its Jobs no Secret but that of a cluster, and no folder of a node',
         },
+        {
+          expression: [
+            `variables.volumes.all(one, !has(one.configMap) || one.configMap.name in ${JSON.stringify(configMaps)})`,
+            `variables.all.all(one, one.?volumeMounts.orValue([]).all(mount, mount.mountPath in ${JSON.stringify(FOLDERS)} && !('subPath' in mount) && !('subPathExpr' in mount)))`,
+            `variables.all.all(one, one.?env.orValue([]).all(variable, ${variableIs(environment)}))`,
+          ].join(' && '),
+          message:
+            'the pull secret adapter gives its Jobs the folders, variables and authorities of its installation alone',
+        },
       ],
     },
   ];
+}
+
+function variableIs(further: Readonly<Record<string, string>>): string {
+  const files = [...federationOfPod('').env, ...authoritiesOfPod('').env].map(
+    ({ name, value = '' }) => [name, value] as const,
+  );
+  const exact = Object.fromEntries([...files, ...Object.entries(further)]);
+  const given = Object.entries(exact).map(
+    ([name, value]) => `(variable.name == ${text(name)} && variable.?value.orValue('') == ${text(value)})`,
+  );
+  return `variable.name in ${JSON.stringify(VARIABLES)} || ${given.join(' || ')}`;
+}
+
+/** A literal of CEL: its escapes are those of JSON. */
+function text(value: string): string {
+  return JSON.stringify(value);
 }

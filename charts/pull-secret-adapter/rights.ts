@@ -13,7 +13,7 @@ import {
   roleBinding,
   secretsByName,
 } from '../shared/objects.ts';
-import { adapterBounds } from './job-policy.ts';
+import { adapterBounds, type JobBounds } from './job-policy.ts';
 import { JOB_BINDING, JOB_CLUSTER_ROLE } from './objects.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -55,12 +55,9 @@ const WHY = reasons({
 });
 
 /** Input of {@link adapterRights}. */
-export interface Rights {
+export interface Rights extends JobBounds {
   readonly namespace: string;
   readonly account: string;
-  /** Of the Jobs. */
-  readonly image: string;
-  readonly jobAccount: string;
   readonly pullSecretName: string;
   readonly labels: NonNullable<ObjectMeta['labels']>;
   readonly jobLabels: NonNullable<ObjectMeta['labels']>;

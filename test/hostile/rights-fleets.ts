@@ -34,6 +34,8 @@ export const adapterSection = {
     api: 'https://hyperfleet.example.com',
     gcpProject: 'project',
     jobGoogleServiceAccount: 'job@project.iam.gserviceaccount.com',
+    caConfigMap: 'authorities',
+    adapterOptions: { jobEnv: { IAM_CREDENTIALS_ENDPOINT: 'https://iam.example.com' } },
   },
 } as const;
 export const full: FleetInput = {

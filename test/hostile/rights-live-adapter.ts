@@ -12,6 +12,7 @@ const JOBS = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`;
 const SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
 const RUNS = /runs only its own Jobs/;
 const GIVES = /gives its Jobs no Secret but that of a cluster/;
+const OWN = /gives its Jobs the folders, variables and authorities of its installation alone/;
 const other = { secretKeyRef: { name: 'broker', key: 'url' } };
 
 const STOLEN: Readonly<Record<string, readonly [RegExp, (pod: Pod, job: Json) => void]>> = {
@@ -33,6 +34,31 @@ const STOLEN: Readonly<Record<string, readonly [RegExp, (pod: Pod, job: Json) =>
     (pod) => pod.volumes.push({ name: 'a', projected: { sources: [{ secret: { name: 'broker' } }] } }),
   ],
   'a Secret in a variable': [GIVES, (_, job) => (job['env'] as Json[]).push({ name: 'A', valueFrom: other })],
+  'a library before its program': [
+    OWN,
+    (_, job) => (job['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/results/evil.so' }),
+  ],
+  'options of its runtime': [
+    OWN,
+    (_, job) => (job['env'] as Json[]).push({ name: 'BUN_OPTIONS', value: '--preload=/results/evil.js' }),
+  ],
+  'an API of its own': [
+    OWN,
+    (_, job) =>
+      (job['env'] as Json[]).push({ name: 'SECRET_MANAGER_ENDPOINT', value: 'https://evil.example.com' }),
+  ],
+  'the value of an option that is another': [
+    OWN,
+    (_, job) => (job['env'] as Json[]).push({ name: 'IAM_CREDENTIALS_ENDPOINT', value: 'https://evil' }),
+  ],
+  'authorities of its own': [
+    OWN,
+    (pod) => pod.volumes.push({ name: 'a', configMap: { name: 'cluster-evil-pullsecret-places' } }),
+  ],
+  'a folder over one of the image': [
+    OWN,
+    (_, job) => (job['volumeMounts'] as Json[]).push({ name: 'results', mountPath: '/lib' }),
+  ],
   'a folder of the node': [GIVES, (pod) => pod.volumes.push({ name: 'a', hostPath: { path: '/' } })],
 };
 
@@ -60,6 +86,7 @@ export function adapterThefts(test: (name: string, body: () => Promise<void>) =>
     const jobs = {
       file: named('file'),
       variable: named('variable', { passAs: 'env', image: IMAGE.replace(/:[^:]*$/, ':9.9.9') }),
+      option: named('option', { env: { IAM_CREDENTIALS_ENDPOINT: 'https://iam.example.com' } }),
       pool: named('pool', { federation: '//iam.googleapis.com/projects/1/p', authorities: 'authorities' }),
     };
     for (const [name, job] of Object.entries(jobs)) {
@@ -75,6 +102,23 @@ export function adapterThefts(test: (name: string, body: () => Promise<void>) =>
       change(pod, pod.containers[0] ?? {});
       await thief.refused(text, (query) => thief.apply(`${JOBS}/evil`, evil, query));
     });
+
+  test('of the adapter writes no ConfigMap but what it remembers of a cluster', async () => {
+    const configMaps = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+    const configMap = (name: string) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: NAMESPACE },
+    });
+    await thief.refused(/only the ConfigMaps cluster-ID-pullsecret-places/, (query) =>
+      thief.apply(`${configMaps}/authorities`, configMap('authorities'), query),
+    );
+    const own = await thief.apply(
+      `${configMaps}/cluster-a-pullsecret-places`,
+      configMap('cluster-a-pullsecret-places'),
+    );
+    assert.equal(own.status, 201, own.body.message);
+  });
 
   test('of the adapter writes no Secret but that of a cluster', async () => {
     const secret = (name: string) => ({
