@@ -77,6 +77,7 @@ export class Stage {
       jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
       pullSecretName: 'pull-secret',
       sentinel: false,
+      adapterOptions: { jobEnv: gcp.jobEnv },
       args: [],
       alerts: false,
     });
