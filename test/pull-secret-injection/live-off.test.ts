@@ -63,8 +63,13 @@ else {
     await soon(async () => assert.deepEqual(await made(), EVERYTHING));
     await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Injecting'), 'True Policy'));
   };
-  const pod = async (): Promise<unknown> =>
-    createPod(plane, { name: `web-${Date.now()}`, namespace: 'red', own: ['theirs'] });
+  /** What a new pod gets. It goes at once: with a profile of later it would be one that lacks a name. */
+  const pod = async (): Promise<unknown> => {
+    const name = `web-${Date.now()}`;
+    const made = await createPod(plane, { name, namespace: 'red', own: ['theirs'] });
+    await plane.kubectl('delete', 'pod', name, '--namespace=red', '--force', '--grace-period=0');
+    return made;
+  };
 
   test('profiles first: the reconciler takes everything away', async () => {
     await atWork();

@@ -136,12 +136,15 @@ export function bringCopies(store: ObjectStore): readonly string[] {
     store.list({ apiVersion: `apps.kruise.io/${version}`, kind: 'SidecarSet' }),
   );
   if (profiles.length + sets.length === 0) return [];
+  // Told to write no policy, the reconciler would take away the one that is there, which says what is injected.
+  const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
   runOffline({
     reconcilers: [pullSecretInjection({ audit: false, admission: 'none' })],
     scope: { name: 'local', controlPlaneNamespace: '' },
     stores: { hosted: store, management: store },
     now: new Date(),
   });
+  for (const object of inForce) store.set(object);
   return store
     .list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND })
     .flatMap(({ metadata, status }) => {
