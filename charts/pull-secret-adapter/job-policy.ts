@@ -72,13 +72,7 @@ function valuesOf(args: readonly string[], flag: string): readonly string[] {
  * assert.deepEqual(bounds.map(({ name }) => name), ['data', 'places', 'jobs']);
  * ```
  */
-export function adapterBounds({
-  image,
-  jobAccount,
-  environment,
-  authorities,
-}: JobBounds): readonly AccountBound[] {
-  const configMaps = [FEDERATION_CONFIG, ...(authorities === undefined ? [] : [authorities])];
+export function adapterBounds(input: JobBounds): readonly AccountBound[] {
   return [
     {
       name: 'data',
@@ -105,48 +99,53 @@ export function adapterBounds({
         },
       ],
     },
-    {
-      name: 'jobs',
-      apiGroup: 'batch',
-      resource: 'jobs',
-      operations: OPERATIONS,
-      variables: [
-        ...imageVariables(image),
-        { name: 'pod', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
-        { name: 'all', expression: 'dyn(variables.pod.?containers.orValue([]))' },
-        { name: 'volumes', expression: 'dyn(variables.pod.?volumes.orValue([]))' },
-      ],
-      validations: [
-        {
-          expression: [
-            "!['initContainers', 'hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'].exists(key, key in variables.pod)",
-            `variables.pod.?serviceAccountName.orValue('${jobAccount}') == '${jobAccount}'`,
-            `variables.all.all(one, ${IMAGE_IS} && !('command' in one) && !('envFrom' in one) && !('lifecycle' in one) && one.?args.orValue([]) == ['job'])`,
-          ].join(' && '),
-          message: `the pull secret adapter runs only its own Jobs, as the service account ${jobAccount}`,
-        },
-        {
-          expression: [
-            "variables.volumes.all(one, one.all(key, key in ['name', 'secret', 'emptyDir', 'configMap', 'projected']))",
-            `variables.volumes.all(one, !has(one.secret) || (${isData('one.secret.secretName')}))`,
-            "variables.volumes.all(one, !has(one.projected) || one.projected.sources.all(source, source.all(key, key == 'serviceAccountToken')))",
-            `variables.all.all(one, one.?env.orValue([]).all(variable, !variable.?valueFrom.?secretKeyRef.hasValue() || (${isData('variable.valueFrom.secretKeyRef.name')})))`,
-          ].join(' && '),
-          message:
-            'the pull secret adapter gives its Jobs no Secret but that of a cluster, and no folder of a node',
-        },
-        {
-          expression: [
-            `variables.volumes.all(one, !has(one.configMap) || one.configMap.name in ${JSON.stringify(configMaps)})`,
-            `variables.all.all(one, one.?volumeMounts.orValue([]).all(mount, mount.mountPath in ${JSON.stringify(FOLDERS)} && !('subPath' in mount) && !('subPathExpr' in mount)))`,
-            `variables.all.all(one, one.?env.orValue([]).all(variable, ${variableIs(environment)}))`,
-          ].join(' && '),
-          message:
-            'the pull secret adapter gives its Jobs the folders, variables and authorities of its installation alone',
-        },
-      ],
-    },
+    jobs(input),
   ];
+}
+
+function jobs({ image, jobAccount, environment, authorities }: JobBounds): AccountBound {
+  const configMaps = [FEDERATION_CONFIG, ...(authorities === undefined ? [] : [authorities])];
+  return {
+    name: 'jobs',
+    apiGroup: 'batch',
+    resource: 'jobs',
+    operations: OPERATIONS,
+    variables: [
+      ...imageVariables(image),
+      { name: 'pod', expression: "dyn(request.operation == 'DELETE' ? {} : object.spec.template.spec)" },
+      { name: 'all', expression: 'dyn(variables.pod.?containers.orValue([]))' },
+      { name: 'volumes', expression: 'dyn(variables.pod.?volumes.orValue([]))' },
+    ],
+    validations: [
+      {
+        expression: [
+          "!['initContainers', 'hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'].exists(key, key in variables.pod)",
+          `variables.pod.?serviceAccountName.orValue('${jobAccount}') == '${jobAccount}'`,
+          `variables.all.all(one, ${IMAGE_IS} && !('command' in one) && !('envFrom' in one) && !('lifecycle' in one) && one.?args.orValue([]) == ['job'])`,
+        ].join(' && '),
+        message: `the pull secret adapter runs only its own Jobs, as the service account ${jobAccount}`,
+      },
+      {
+        expression: [
+          "variables.volumes.all(one, one.all(key, key in ['name', 'secret', 'emptyDir', 'configMap', 'projected']))",
+          `variables.volumes.all(one, !has(one.secret) || (${isData('one.secret.secretName')}))`,
+          "variables.volumes.all(one, !has(one.projected) || one.projected.sources.all(source, source.all(key, key == 'serviceAccountToken')))",
+          `variables.all.all(one, one.?env.orValue([]).all(variable, !variable.?valueFrom.?secretKeyRef.hasValue() || (${isData('variable.valueFrom.secretKeyRef.name')})))`,
+        ].join(' && '),
+        message:
+          'the pull secret adapter gives its Jobs no Secret but that of a cluster, and no folder of a node',
+      },
+      {
+        expression: [
+          `variables.volumes.all(one, !has(one.configMap) || one.configMap.name in ${JSON.stringify(configMaps)})`,
+          `variables.all.all(one, one.?volumeMounts.orValue([]).all(mount, mount.mountPath in ${JSON.stringify(FOLDERS)} && !('subPath' in mount) && !('subPathExpr' in mount)))`,
+          `variables.all.all(one, one.?env.orValue([]).all(variable, ${variableIs(environment)}))`,
+        ].join(' && '),
+        message:
+          'the pull secret adapter gives its Jobs the folders, variables and authorities of its installation alone',
+      },
+    ],
+  };
 }
 
 function variableIs(further: Readonly<Record<string, string>>): string {
