@@ -3,8 +3,8 @@ import { VERSION } from '../../runtime/rules/version.ts';
 import { commonGroups, systemGroups } from '../app.ts';
 import { type Fleet, readFleet } from '../fleet.ts';
 import { type ManifestTree, pathOf, yamlOf } from '../output.ts';
-import { explore } from './explore.ts';
-import type { Entry, Node, Tree } from './learn.ts';
+import { allSystems, type Explored, explore } from './explore.ts';
+import type { Entry, Node } from './learn.ts';
 import { MARK, YAML_TEXT } from './marks.ts';
 import { TemplatePrinter, variableLines } from './print.ts';
 import { type ChartValue, clusterOf, type Setting, settings } from './settings.ts';
@@ -51,10 +51,7 @@ function chartFile(): string {
 
 /** What every combination of values may need: Helm installs them once, and never changes or removes them. */
 function definitions(all: readonly Setting[]): readonly (readonly [string, string])[] {
-  const given = all.map(({ type, path, required }) =>
-    required || (type === 'section' && path.length === 2) ? 1 : 0,
-  );
-  const { image, ...cluster } = clusterOf(all, given);
+  const { image, ...cluster } = clusterOf(all, allSystems(all));
   const fleet = readFleet({ image, clusters: [{ name: 'chart', ...cluster }] });
   return fleet.clusters
     .flatMap((one) => [...systemGroups(fleet, one), ...commonGroups(fleet, one)])
@@ -80,14 +77,7 @@ function templates(all: readonly Setting[]): readonly (readonly [string, string]
         all,
       ),
     ],
-    [
-      'templates/problems.yaml',
-      problems(
-        learned.map(({ problem }) => problem),
-        printer,
-        all,
-      ),
-    ],
+    ['templates/problems.yaml', problems(learned, printer, all)],
   ];
 }
 
@@ -102,15 +92,20 @@ function template(
   const condition =
     conditions.length === 1 ? conditions[0] : `or ${conditions.map((one) => `(${one})`).join(' ')}`;
   const node = entry?.node ?? { kind: 'value', tree: { is: '{}' } };
-  const isOwnNamespace = entry?.key.startsWith('Namespace//') === true && entry.key.search(MARK) >= 0;
+  const named = /^Namespace\/\/(.*)$/.exec(entry?.key ?? '')?.[1];
   // Who lets Helm make the namespace of the release has it already, and Helm would not take it over.
-  const whole = isOwnNamespace ? `and (ne .Release.Namespace $namespace) (${condition})` : condition;
+  const whole =
+    named === undefined
+      ? condition
+      : `and (ne .Release.Namespace ${printer.expression(named)}) (${condition})`;
   const body = [`{{- if ${whole} }}`, ...printer.block(node), '{{- end }}'].join('\n');
-  return [`templates/${fileOf(node)}`, `${[...variableLines(all, body), body].join('\n')}\n`];
+  return [`templates/${fileOf(node, all)}`, `${[...variableLines(all, body), body].join('\n')}\n`];
 }
 
-function fileOf(node: Node): string {
-  const text = (path: readonly string[]): string => constantAt(node, path).replace(MARK, 'own-namespace');
+function fileOf(node: Node, all: readonly Setting[]): string {
+  const placeholder = (_: string, index: string): string =>
+    all[Number(index)]?.path.slice(-2).join('-') ?? '';
+  const text = (path: readonly string[]): string => constantAt(node, path).replace(MARK, placeholder);
   const namespace = text(['metadata', 'namespace']);
   return pathOf({
     apiVersion: text(['apiVersion']),
@@ -147,12 +142,11 @@ function textNode(node: Node): Node | undefined {
   return own?.node ?? node.entries.map((entry) => textNode(entry.node)).find((found) => found !== undefined);
 }
 
-function problems(trees: readonly Tree[], printer: TemplatePrinter, all: readonly Setting[]): string {
-  const body = trees
-    .flatMap((tree) =>
-      'is' in tree && tree.is === ''
-        ? []
-        : printer.decision(tree, (text) => (text === '' ? [] : [`{{- fail ${JSON.stringify(text)} }}`])),
+function problems(learned: readonly Explored[], printer: TemplatePrinter, all: readonly Setting[]): string {
+  const found = new Map(learned.flatMap((one) => [...one.problems]));
+  const body = [...found]
+    .map(
+      ([text, when]) => `{{- if ${printer.condition(when)} }}{{- fail ${JSON.stringify(text)} }}{{- end }}`,
     )
     .join('\n');
   return `${[...variableLines(all, body), body].join('\n')}\n`;

@@ -1,33 +1,20 @@
 /** Renders a cluster for enough combinations of settings to know what depends on what. */
-import { parseYaml } from '../../runtime/kube/yaml.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { commonGroups, systemGroups } from '../app.ts';
-import { readFleet } from '../fleet.ts';
-import { FleetError } from '../fleet-problems.ts';
-import { decisionOf, type Learned, learn, type Node, type Row, type Tree } from './learn.ts';
-import { withMarks, withoutDigest } from './marks.ts';
-import { type ChartValue, clusterOf, type Picked, type Setting, settled } from './settings.ts';
+import { decisionOf, kinOf, type Learned, learn, type Node, type Row, type Tree } from './learn.ts';
+import { type Outcome, outcome, type Problem, problemsOf } from './outcome.ts';
+import { type ChartValue, isAlways, type Picked, type Setting, settled } from './settings.ts';
 
-/** What was rendered for one combination: objects by name, or why it is refused. */
-interface Outcome {
-  readonly objects: Readonly<Record<string, ChartValue>>;
-  readonly problem: string;
+/** What is learned: the objects, and by its text when each problem is there. */
+export interface Explored {
+  readonly objects: Node;
+  readonly problems: ReadonlyMap<string, Tree>;
 }
-
-/** On every Namespace, and only there. */
-const KEEP = { 'helm.sh/resource-policy': 'keep' } as const;
-
-/** Name of the one cluster; nothing that is rendered speaks of it. */
-const CLUSTER = 'chart';
 
 /**
  * What is learned of every system, with its own settings alone, and of what they share (`''`), with all. Systems know nothing of
  * each other, so that their settings need not be tried together. First every setting is changed alone, to see what changes with it;
  * then the settings that decide something together are tried in all their combinations.
  */
-export function explore(
-  all: readonly Setting[],
-): ReadonlyMap<string, { readonly objects: Node; readonly problem: Tree }> {
+export function explore(all: readonly Setting[]): ReadonlyMap<string, Explored> {
   const systems = all.flatMap(({ path }) =>
     path[0] === 'systems' && path.length === 2 ? [path[1] ?? ''] : [],
   );
@@ -36,45 +23,131 @@ export function explore(
       const isOther = ({ path }: Setting): boolean =>
         path[0] === 'systems' && system !== '' && path[1] !== system;
       const open = all.map((setting) => !isOther(setting));
-      const bases = backgrounds(all, open);
+      const bases = [...backgrounds(all, open)];
       const rows = new Map<string, Row<Outcome>>();
+      const same = new Map<string, ChartValue>();
       const render = (given: Picked): void => {
         const key = given.join();
-        if (!rows.has(key)) rows.set(key, { given, value: outcome(all, given, system) });
+        if (!rows.has(key)) rows.set(key, { given, value: shared(outcome(all, given, system), same) });
       };
+      const combine = (some: readonly number[], from: readonly Picked[]): void => {
+        for (const given of from.flatMap((base) => products(all, some, base))) {
+          render(given);
+          const refused = (rows.get(given.join())?.value.problems.length ?? 0) > 0;
+          if (refused) render(accepted(all, given));
+        }
+      };
+      const sections = all.flatMap((one, index) => (isSystem(one) && open[index] === true ? [index] : []));
       singleChanges(all, open, bases).forEach(render);
-      const sections = all.flatMap(({ type }, index) =>
-        type === 'section' && open[index] === true ? [index] : [],
-      );
-      products(all, sections, bases[0] ?? []).forEach(render);
+      combine(sections, bases);
+      rivals(all, open, bases).forEach(render);
+      for (const found of system === '' ? [] : mended(all, open, bases)) {
+        bases.push(found);
+        singleChanges(all, open, [found]).forEach(render);
+      }
+      for (let found = witness(rows, bases); found !== undefined; found = witness(rows, bases)) {
+        bases.push(found);
+        singleChanges(all, open, [found]).forEach(render);
+      }
       const known: Learned = new Map();
       for (let before = -1; before < known.size; ) {
         before = known.size;
         const together: Learned = new Map();
-        study([...rows.values()], together);
+        study([...rows.values()], system, together);
         for (const [name, some] of together) {
-          if (!known.has(name)) products(all, some, bases[0] ?? []).forEach(render);
+          if (!known.has(name)) combine(some, some.length > 3 ? bases.slice(0, 2) : bases.toSpliced(2, 3));
           known.set(name, some);
         }
       }
-      return [system, study([...rows.values()])];
+      return [system, study([...rows.values()], system)];
     }),
   );
 }
 
-function study(
-  rows: readonly Row<Outcome>[],
-  learned?: Learned,
-): { readonly objects: Node; readonly problem: Tree } {
-  const good = rows.filter(({ value }) => value.problem === '');
+/** A combination with objects that none of `bases` has, of those the one that says least. */
+function witness(rows: ReadonlyMap<string, Row<Outcome>>, bases: readonly Picked[]): Picked | undefined {
+  const covered = new Set(bases.flatMap((base) => Object.keys(rows.get(base.join())?.value.objects ?? {})));
+  const [best] = [...rows.values()]
+    .filter(({ value }) => Object.keys(value.objects).some((name) => !covered.has(name)))
+    .map(({ given }) => ({ given, said: given.filter((sample) => sample > 0).length }))
+    .sort((a, b) => a.said - b.said);
+  return best?.given;
+}
+
+/** What is refused alone, with what it needs, and little else. */
+function mended(
+  all: readonly Setting[],
+  open: readonly boolean[],
+  [base]: readonly Picked[],
+): readonly Picked[] {
+  const refused = singleChanges(all, open, base === undefined ? [] : [base]).filter(
+    (given) => problemsOf(all, given).length > 0,
+  );
+  const mends = new Map(refused.map((given) => accepted(all, given)).map((given) => [given.join(), given]));
+  return [...mends.values()].filter((given) => given.join() !== base?.join());
+}
+
+/** What no base says because something else excludes it: said, and that other thing not. */
+function rivals(
+  all: readonly Setting[],
+  open: readonly boolean[],
+  bases: readonly Picked[],
+): readonly Picked[] {
+  const much = bases.slice(2);
+  return all.flatMap((_, index) => {
+    if (open[index] !== true || much.some((base) => base[index] !== 0)) return [];
+    return much.flatMap((base) => {
+      const without = base.flatMap((sample, other) => (sample === 0 || other === index ? [] : [other]));
+      const found = without.find((other) => {
+        const given = settled(all, base.with(index, 1).with(other, 0));
+        return given[index] === 1 && problemsOf(all, given).length === 0;
+      });
+      return found === undefined ? [] : [settled(all, base.with(index, 1).with(found, 0))];
+    });
+  });
+}
+
+/** Everything that is there when all systems are, by their defaults. */
+export function allSystems(all: readonly Setting[]): Picked {
+  return backgrounds(
+    all,
+    all.map(() => true),
+  )[0];
+}
+
+/** Objects that are the same by their text become one: most are, in most combinations. */
+function shared({ objects, problems }: Outcome, same: Map<string, ChartValue>): Outcome {
+  const entries = Object.entries(objects).map(([name, object]): [string, ChartValue] => {
+    const text = JSON.stringify(object);
+    const one = same.get(text) ?? object;
+    same.set(text, one);
+    return [name, one];
+  });
+  return { objects: Object.fromEntries(entries), problems };
+}
+
+/** Every problem shows where all settings are open. */
+function study(rows: readonly Row<Outcome>[], system: string, learned?: Learned): Explored {
+  const good = rows.filter(({ value }) => value.problems.length === 0);
+  const told = rows.map(({ given, value }) => ({ given, texts: new Set(value.problems.map(described)) }));
+  const own = system === '' ? '' : `systems.${system}`;
+  const texts = new Set(told.flatMap((row) => [...row.texts].filter((text) => text.startsWith(own))));
+  const kin = kinOf(rows);
   return {
     objects: learn(
       good.map(({ given, value }) => ({ given, value: value.objects })),
       learned,
+      kin,
     ),
-    problem: decisionOf(
-      rows.map(({ given, value }) => ({ given, value: value.problem })),
-      learned,
+    problems: new Map(
+      [...texts].map((text) => [
+        text,
+        decisionOf(
+          told.map(({ given, texts: there }) => ({ given, value: `${there.has(text)}` })),
+          learned,
+          kin,
+        ),
+      ]),
     ),
   };
 }
@@ -83,9 +156,10 @@ function study(
 function products(all: readonly Setting[], some: readonly number[], base: Picked): readonly Picked[] {
   const combined = some.reduce<readonly Picked[]>(
     (found, index) => {
-      const { samples = [], required = false } = all[index] ?? {};
+      const setting = all[index];
+      const samples = setting?.samples ?? [];
       const choices = Array.from({ length: samples.length + 1 }, (_, sample) => sample).slice(
-        required ? 1 : 0,
+        setting !== undefined && isAlways(setting) ? 1 : 0,
       );
       return found.flatMap((given) => choices.map((sample) => given.with(index, sample)));
     },
@@ -94,20 +168,44 @@ function products(all: readonly Setting[], some: readonly number[], base: Picked
   return combined.map((given) => settled(all, given));
 }
 
-/** Some combinations that differ much. */
-function backgrounds(all: readonly Setting[], open: readonly boolean[]): readonly Picked[] {
-  const base = (choose: (setting: Setting, index: number) => number): Picked =>
-    all.map((setting, index) => {
-      const least = setting.required ? 1 : 0;
+const WATCHED_MANAGER: ReadonlySet<string> = new Set(['kind', 'discovery', 'monitoring', 'dashboards']);
+
+/** Some combinations that differ much: stand-alone and management cluster with little said, and with much. */
+function backgrounds(
+  all: readonly Setting[],
+  open: readonly boolean[],
+): readonly [Picked, Picked, Picked, Picked, Picked] {
+  const base = (choose: (setting: Setting) => number): Picked => {
+    const given = all.map((setting, index) => {
+      const least = isAlways(setting) ? 1 : 0;
       return open[index] === true
-        ? Math.max(least, Math.min(setting.samples.length, choose(setting, index)))
+        ? Math.max(least, Math.min(setting.samples.length, choose(setting)))
         : least;
     });
+    return accepted(all, given);
+  };
+  const isWatchedManager = ({ path: [name = ''] }: Setting): boolean => WATCHED_MANAGER.has(name);
+  // Of switches "on" comes first, of what else can be chosen the last is management.
+  const manager = ({ samples }: Setting): number => (samples[0] === true ? 1 : samples.length);
   return [
-    base(({ type, path }) => (type === 'section' && path.length === 2 ? 1 : 0)),
+    base((one) => (isSystem(one) ? 1 : 0)),
+    base((one) => (isWatchedManager(one) ? manager(one) : isSystem(one) ? 1 : 0)),
     base(() => 1),
-    base(({ samples }) => samples.length),
+    base(manager),
+    base(({ path: [name = ''], samples }) => (name === 'kind' || name === 'discovery' ? 0 : samples.length)),
   ];
+}
+
+function isSystem({ type, path }: Setting): boolean {
+  return type === 'section' && path.length === 2;
+}
+
+/** What is refused is taken back, or said where it is missing, until nothing is refused. */
+function accepted(all: readonly Setting[], given: Picked, tries: number = all.length): Picked {
+  const problems = problemsOf(all, settled(all, given));
+  const at = all.findIndex(({ path }) => problems.some((problem) => problem.path === path.join('.')));
+  if (at === -1 || tries === 0) return settled(all, given);
+  return accepted(all, given.with(at, given[at] === 0 ? 1 : 0), tries - 1);
 }
 
 /** Each of them, and with every single change. */
@@ -124,55 +222,11 @@ function singleChanges(
         : [],
     ),
   ]);
-  const valid = changed.filter((given) =>
-    given.every((sample, index) => sample > 0 || all[index]?.required !== true),
-  );
+  const required = all.map(isAlways);
+  const valid = changed.filter((given) => given.every((sample, index) => sample > 0 || !required[index]));
   return valid.map((given) => settled(all, given));
 }
 
-function outcome(all: readonly Setting[], given: Picked, system: string): Outcome {
-  const { image, ...cluster } = clusterOf(all, given);
-  try {
-    const fleet = readFleet({ image, clusters: [{ name: CLUSTER, ...cluster }] });
-    const groups = fleet.clusters.flatMap((one) => (system === '' ? commonGroups : systemGroups)(fleet, one));
-    const objects = groups
-      .flatMap((group) => group.objects)
-      .filter(({ kind }) => kind !== 'CustomResourceDefinition');
-    return { objects: byName(objects, all, given), problem: '' };
-  } catch (error) {
-    if (!(error instanceof FleetError)) throw error;
-    return { objects: {}, problem: error.problems.map(describe).join('; ') };
-  }
-}
-
-function describe({ path, text }: FleetError['problems'][number]): string {
-  return `${path.slice(2).join('.')}: ${text}`;
-}
-
-function byName(objects: readonly KubeObject[], all: readonly Setting[], given: Picked): Outcome['objects'] {
-  const plain = JSON.parse(JSON.stringify(objects.map(kept))) as readonly ChartValue[];
-  const text = objects.flatMap((object) => configText(object)).at(0);
-  const whole = withMarks(
-    withoutDigest(plain, text, (one) => parseYaml(one) as ChartValue),
-    all,
-    given,
-  ) as readonly ChartValue[];
-  return Object.fromEntries(whole.map((object) => [nameOf(object as unknown as KubeObject), object]));
-}
-
-/** A namespace holds what others made: Helm must not delete it. */
-function kept(object: KubeObject): KubeObject {
-  if (object.kind !== 'Namespace') return object;
-  const { annotations } = object.metadata;
-  return { ...object, metadata: { ...object.metadata, annotations: { ...annotations, ...KEEP } } };
-}
-
-function configText({ kind, data }: KubeObject): readonly string[] {
-  const text = kind === 'ConfigMap' ? (data as Readonly<Record<string, string>>)['config.yaml'] : undefined;
-  return text === undefined ? [] : [text];
-}
-
-/** Kind, namespace and name, with marks. */
-function nameOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+function described({ path, text }: Problem): string {
+  return `${path}: ${text}`;
 }

@@ -44,36 +44,54 @@ type Map_ = Readonly<Record<string, ChartValue>>;
  * assert.deepEqual(node.entries[1]?.when, { by: 0, cases: [[[0], { is: 'false' }], [[1], { is: 'true' }]] });
  * ```
  */
-export function learn(rows: readonly Row[], learned?: Learned): Node {
-  const texts = rows.map(({ given, value }) => ({ given, value: JSON.stringify(value) }));
+export function learn(rows: readonly Row[], learned?: Learned, kin: Kin = kinOf(rows)): Node {
+  const texts = rows.map(({ given, value }) => ({ given, value: textOf(value) }));
   const isConstant = new Set(texts.map(({ value }) => value)).size === 1;
   if (!isConstant && rows.every(({ value }) => isMap(value)))
-    return entries('map', rows as readonly Row<Map_>[], learned);
+    return entries('map', rows as readonly Row<Map_>[], learned, kin);
   if (!isConstant && rows.every(({ value }) => Array.isArray(value))) {
     const keyed = rows.map(({ given, value }) => ({ given, value: byKey(value as readonly ChartValue[]) }));
     if (keyed.every((row): row is Row<Map_> => row.value !== undefined) && ordered(keyed) !== undefined)
-      return entries('list', keyed, learned);
+      return entries('list', keyed, learned, kin);
   }
-  return { kind: 'value', tree: decisionOf(texts, learned) };
+  return { kind: 'value', tree: decisionOf(texts, learned, kin) };
 }
 
-function entries(kind: 'map' | 'list', rows: readonly Row<Map_>[], learned: Learned | undefined): Node {
+/** The same value is asked for at many rows, and many times. */
+const TEXTS = new WeakMap<object, string>();
+
+function textOf(value: ChartValue): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const text = TEXTS.get(value) ?? JSON.stringify(value);
+  TEXTS.set(value, text);
+  return text;
+}
+
+function entries(
+  kind: 'map' | 'list',
+  rows: readonly Row<Map_>[],
+  learned: Learned | undefined,
+  kin: Kin,
+): Node {
   const keys = ordered(rows) ?? [...new Set(rows.flatMap(({ value }) => Object.keys(value)))];
   return {
     kind,
     filled: decisionOf(
       rows.map(({ given, value }) => ({ given, value: `${Object.keys(value).length > 0}` })),
       learned,
+      kin,
     ),
     entries: keys.map((key) => ({
       key,
       when: decisionOf(
         rows.map(({ given, value }) => ({ given, value: `${key in value}` })),
         learned,
+        kin,
       ),
       node: learn(
         rows.flatMap(({ given, value }) => (key in value ? [{ given, value: value[key] ?? null }] : [])),
         learned,
+        kin,
       ),
     })),
   };
@@ -117,15 +135,11 @@ function ordered(rows: readonly Row<Map_>[]): readonly string[] | undefined {
  *
  * @throws PullwrightError `ChartUndecided` when rows that agree in all these settings differ
  */
-export function decisionOf(rows: readonly Row<string>[], learned?: Learned): Tree {
+export function decisionOf(rows: readonly Row<string>[], learned?: Learned, kin: Kin = kinOf(rows)): Tree {
   const [first] = rows;
   if (first === undefined || rows.every(({ value }) => value === first.value))
     return { is: first?.value ?? 'false' };
-  const keyed = rows.map((row) => ({ ...row, key: String.fromCharCode(...row.given) }));
-  const by = enough(
-    rows,
-    first.given.flatMap((_, one) => (changes(keyed, one) ? [one] : [])),
-  );
+  const by = enough(rows, changing(rows, kin));
   if (learned !== undefined) {
     learned.set(by.join(), by);
     return { is: first.value };
@@ -183,17 +197,46 @@ function split(rows: readonly Row<string>[], [by, ...rest]: readonly number[]): 
   return { by, cases: [...cases.values()].map(({ samples, next }): Case => [samples, next]) };
 }
 
-type KeyedRow = Row<string> & { readonly key: string };
+/** For what was given, by setting: the number of those that differ from it in this setting alone, itself among them. */
+export type Kin = ReadonlyMap<Picked, readonly (readonly [by: number, family: number])[]>;
 
-/** Whether two rows that differ in this setting alone differ in value. */
-function changes(rows: readonly KeyedRow[], by: number): boolean {
-  const seen = new Map<string, string>();
-  return rows.some(({ key, value }) => {
-    const others = key.slice(0, by) + key.slice(by + 1);
-    const before = seen.get(others);
-    seen.set(others, value);
-    return before !== undefined && before !== value;
-  });
+/** Worked out once for many decisions: it depends on what was given alone. */
+export function kinOf(rows: readonly { readonly given: Picked }[]): Kin {
+  const families = new Map<string, { readonly by: number; readonly members: Picked[] }>();
+  const varied = (rows[0]?.given ?? []).flatMap((sample, by) =>
+    rows.some(({ given }) => given[by] !== sample) ? [by] : [],
+  );
+  for (const { given } of rows) {
+    const key = String.fromCharCode(...given);
+    for (const by of varied) {
+      const others = `${by} ${key.slice(0, by)}${key.slice(by + 1)}`;
+      const family = families.get(others);
+      if (family === undefined) families.set(others, { by, members: [given] });
+      else family.members.push(given);
+    }
+  }
+  const kin = new Map<Picked, (readonly [number, number])[]>();
+  for (const [family, { by, members }] of [...families.values()].entries())
+    if (members.length > 1)
+      for (const given of members) {
+        const all = kin.get(given);
+        if (all === undefined) kin.set(given, [[by, family]]);
+        else all.push([by, family]);
+      }
+  return kin;
+}
+
+/** The settings for which two rows that differ in nothing else have different values. */
+function changing(rows: readonly Row<string>[], kin: Kin): readonly number[] {
+  const seen = new Map<number, string>();
+  const found = new Set<number>();
+  for (const { given, value } of rows)
+    for (const [by, family] of kin.get(given) ?? []) {
+      const before = seen.get(family);
+      if (before === undefined) seen.set(family, value);
+      else if (before !== value) found.add(by);
+    }
+  return [...found].sort((a, b) => a - b);
 }
 
 function isMap(value: ChartValue): value is Map_ {

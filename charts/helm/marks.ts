@@ -4,7 +4,7 @@ import type { ChartValue, Picked, Setting } from './settings.ts';
 
 /** Around the number of a setting, or around `.` for an item of a list. Private characters of Unicode: no object has them. */
 export const MARK: RegExp = /\uE000([^\uE000\uE001]*)\uE001/g;
-/** Key of an item that stands for all items of a list setting: `{[REPEAT]: setting, item}`. */
+/** Key of an item that stands for what a list setting makes, item by item: `{[REPEAT]: setting, items}`. */
 export const REPEAT: string = '\uE002';
 /** Key of a map that is rendered as YAML text. */
 export const YAML_TEXT: string = '\uE003';
@@ -22,14 +22,19 @@ export function withMarks(value: ChartValue, all: readonly Setting[], given: Pic
     const sample = setting.samples[(given[index] ?? 0) - 1];
     return sample === undefined ? [] : [{ type: setting.type, index, sample }];
   });
-  const texts = present.flatMap(({ type, index, sample }) =>
-    type === 'text' ? [{ index, sample: textOf(sample) }] : [],
-  );
   const numbers = present.filter(({ type }) => type === 'number');
+  const marked = [...present.filter(({ type }) => type === 'text'), ...numbers].map(
+    ({ index, sample }) => [textOf(sample), markOf(index)] as const,
+  );
   const lists = present.filter(({ type }) => type === 'list');
+  // Most texts of a rendered cluster are there many times, as keys of maps are.
+  const known = new Map<string, string>();
   const text = (one: string): string => {
-    const free = texts.reduce((done, { index, sample }) => done.replaceAll(sample, markOf(index)), one);
-    return numbers.reduce((done, { index, sample }) => done.replaceAll(textOf(sample), markOf(index)), free);
+    const before = known.get(one);
+    if (before !== undefined) return before;
+    const free = marked.reduce((done, [sample, mark]) => done.replaceAll(sample, mark), one);
+    known.set(one, free);
+    return free;
   };
   const walk = (one: ChartValue): ChartValue => {
     if (typeof one === 'string') return text(one);
@@ -53,28 +58,32 @@ interface GivenList {
   readonly sample: ChartValue;
 }
 
-/** A run of items, one for each item of a list setting, as one item. */
+/** A run of items, as many for each item of a list setting, as one item. */
 function repeated(list: readonly ChartValue[], lists: readonly GivenList[]): readonly ChartValue[] {
   return lists.reduce<readonly ChartValue[]>((items, { index, sample }) => {
     const wanted = sample as readonly string[];
-    const start = firstOf(items, wanted);
-    if (start === -1) return items;
-    const run = items.slice(start, start + wanted.length).map((item, at) => templateOf(item, wanted[at]));
-    if (run.length < wanted.length || new Set(run.map((one) => JSON.stringify(one))).size > 1) return items;
+    const [first = -1, second = first + 1] = wanted.map((one) => placeOf(items, one));
+    // A flag stands before each: its value is the last of the items that belong together.
+    const step = second - first;
+    const start = first - step + 1;
+    if (first === -1 || step < 1 || start < 0) return items;
+    const runs = wanted.map((one, at) =>
+      items.slice(start + at * step, start + (at + 1) * step).map((item) => templateOf(item, one)),
+    );
+    if (new Set(runs.map((one) => JSON.stringify(one))).size > 1) return items;
     return [
       ...items.slice(0, start),
-      { [REPEAT]: index, item: run[0] ?? null },
-      ...items.slice(start + wanted.length),
+      { [REPEAT]: index, items: runs[0] ?? [] },
+      ...items.slice(start + wanted.length * step),
     ];
   }, list);
 }
 
-function firstOf(items: readonly ChartValue[], wanted: readonly string[]): number {
-  return items.findIndex((item) => JSON.stringify(item).includes(wanted[0] ?? '\uE004'));
+function placeOf(items: readonly ChartValue[], wanted: string): number {
+  return items.findIndex((item) => JSON.stringify(item).includes(wanted));
 }
 
-function templateOf(item: ChartValue, sample: string | undefined): ChartValue {
-  if (sample === undefined) return item;
+function templateOf(item: ChartValue, sample: string): ChartValue {
   return JSON.parse(JSON.stringify(item).replaceAll(sample, markOf('.'))) as ChartValue;
 }
 

@@ -58,9 +58,12 @@ export class TemplatePrinter {
     return `or ${conditions.map(({ here, below }) => `(and (${here}) (${below}))`).join(' ')}`;
   }
 
-  /** `{{- if ... }}` for each case of a decision. */
-  decision(tree: Tree, print: (value: string) => readonly string[]): readonly string[] {
-    return this.#choice(tree, print);
+  /** A text with marks, as an expression. */
+  expression(text: string): string {
+    const names = [...text.matchAll(MARK)].map(([, name = '']) => this.#markValue(name));
+    const format = JSON.stringify(text.replaceAll('%', '%%').replace(MARK, '%s'));
+    if (names.length === 0) return JSON.stringify(text);
+    return format === '"%s"' ? (names[0] ?? '') : `printf ${format} ${names.join(' ')}`;
   }
 
   #entry({ key, node }: Entry, kind: 'map' | 'list', depth: number): readonly string[] {
@@ -126,7 +129,7 @@ export class TemplatePrinter {
   #repeated(item: Readonly<Record<string, ChartValue>>, depth: number): readonly string[] {
     const setting = this.#settings[Number(item[REPEAT])];
     if (setting === undefined) throw unprintable('a list that is no value of the chart');
-    const lines = this.#staticItem(item['item'] ?? null, depth);
+    const lines = this.#static(item['items'] ?? [], depth);
     return [`{{- range ${dig(setting, '(list)')} }}`, ...lines, '{{- end }}'];
   }
 
@@ -145,10 +148,7 @@ export class TemplatePrinter {
   }
 
   #withMarks(text: string): string {
-    const names = [...text.matchAll(MARK)].map(([, name = '']) => this.#markValue(name));
-    const format = JSON.stringify(text.replaceAll('%', '%%').replace(MARK, '%s'));
-    const value = format === '"%s"' ? names[0] : `printf ${format} ${names.join(' ')}`;
-    return `{{ ${value} | ${this.#style === 'object' ? 'toJson' : 'toYaml'} }}`;
+    return `{{ ${this.expression(text)} | ${this.#style === 'object' ? 'toJson' : 'toYaml'} }}`;
   }
 
   #markValue(name: string): string {
@@ -193,7 +193,7 @@ function reading(setting: Setting): string {
   if (setting.type === 'list') return `ternary "on" "" (gt (len (${dig(setting, '(list)')})) 0)`;
   // Numbers of values are floats, which would print as 1e+06.
   if (setting.type === 'number') return `${dig(setting, '""')} | toJson | trimAll "\\""`;
-  return `${dig(setting, '""')} | toString`;
+  return `${dig(setting, JSON.stringify(setting.otherwise ?? ''))} | toString`;
 }
 
 function dig({ path }: Setting, otherwise: string): string {

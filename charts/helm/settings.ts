@@ -7,6 +7,7 @@
  */
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import { fleetJsonSchema } from '../fleet-json-schema.ts';
+import { ADAPTER_NAMESPACE } from '../pull-secret-adapter/chart.ts';
 
 export type ChartValue =
   | string
@@ -29,29 +30,114 @@ export interface Setting {
   readonly type: 'choice' | 'section' | 'text' | 'number' | 'list';
   readonly samples: readonly ChartValue[];
   readonly required: boolean;
+  /** What a template takes where nothing is said: names of objects are never decided, so that there is one template of each. */
+  readonly otherwise?: string;
 }
 
+type Samples = Readonly<Record<string, ChartValue | undefined>>;
+
+const ADAPTER: Samples = {
+  api: 'https://zz-api.example.com',
+  broker: undefined,
+  brokerSecret: 'zz-broker',
+  apiTokenSecret: 'zz-token',
+  apiTokenAudience: 'zz-audience',
+  caConfigMap: 'zz-authorities',
+  statusMethod: undefined,
+  gcpProject: 'zz-project',
+  topic: 'zz-topic',
+  subscription: 'zz-subscription',
+  exchange: 'zz-exchange',
+  exchangeType: undefined,
+  routingKey: 'zz-routing',
+  createTopics: undefined,
+  namespace: 'zz-hyperfleet',
+  replicas: numbersTo(10),
+  jobGoogleServiceAccount: 'zz-job@zz.iam.gserviceaccount.com',
+  jobFederation: 'projects/730517/locations/global/workloadIdentityPools/zz-pool/providers/zz-provider',
+  googleServiceAccount: 'zz-adapter@zz.iam.gserviceaccount.com',
+  sentinel: undefined,
+  alerts: undefined,
+  args: ['--zz-first', '--zz-second'],
+};
+const SENTINEL: Samples = {
+  rule: undefined,
+  dependencies: ['zz-before-events', 'zz-also-before-events'],
+  eventType: 'zz.event.type',
+  pollSeconds: 730519,
+  repeatLimitSeconds: 730523,
+};
+const ADAPTER_OPTIONS: Samples = {
+  adapterName: 'zz-adapter-name',
+  dependencies: ['zz-before', 'zz-also-before'],
+  managementNamespace: 'zz-management',
+  pullSecretName: 'zz-pull-secret',
+  gcpSecretName: 'zz-gcp-secret',
+  impersonate: 'zz-impersonate',
+  passAs: undefined,
+  location: 'zz-location',
+  replication: 'user-managed:zz-replication',
+  kmsKey: 'zz-kms',
+  keepVersions: 613,
+  previousForSeconds: 730531,
+  onDeletion: undefined,
+  adopt: undefined,
+  challenge: undefined,
+  tenantKey: 'labels.zz-tenant',
+  verifyEverySeconds: 730537,
+  deniedRetrySeconds: 730547,
+  jobTtlSeconds: 730553,
+  jobDeadlineSeconds: 730559,
+  repeatSeconds: 730567,
+  sweepSeconds: 730573,
+  leaseSeconds: 730591,
+  concurrency: 617,
+};
+
 /** Paths, and for what is free a sample that stands nowhere else in what is rendered. */
-const TABLE: Readonly<Record<string, ChartValue | undefined>> = {
+const TABLE: Samples = {
   image: 'registry.example.com/zz-image:0.0.1',
   namespace: 'zz-namespace',
+  kind: ['standalone', 'management'],
+  discovery: undefined,
   'systems.global-pull-secret': undefined,
   'systems.pull-secret-injection': undefined,
   'systems.credential-provider': undefined,
+  'systems.registry-overrides': undefined,
+  'systems.pull-secret-adapter': undefined,
   'systems.verify': undefined,
   delivery: undefined,
   monitoring: undefined,
+  dashboards: undefined,
   imagePullSecrets: ['zz-secret', 'zz-second'],
-  'reconciler.replicas': [1, 2, 3, 4, 5],
+  'reconciler.replicas': numbersTo(5),
+  'reconciler.shards': numbersTo(16),
   'reconciler.logLevel': undefined,
   'reconciler.memoryLimit': '637Mi',
+  'reconciler.kubeconfigSecret': 'zz-kubeconfig',
   'systems.global-pull-secret.mode': undefined,
   'systems.global-pull-secret.enforce': undefined,
   'systems.global-pull-secret.createConfigNamespace': undefined,
   'systems.credential-provider.matchImages': ['zz-registry.example.com', 'zz-other.example.com'],
   'systems.credential-provider.nodeAccess': undefined,
+  'systems.registry-overrides.mode': undefined,
+  'systems.registry-overrides.catalogs': undefined,
+  'systems.registry-overrides.tagMirrors': undefined,
+  'systems.registry-overrides.askRegistries': undefined,
+  ...below('systems.pull-secret-adapter', ADAPTER),
+  ...below('systems.pull-secret-adapter.sentinelOptions', SENTINEL),
+  ...below('systems.pull-secret-adapter.adapterOptions', ADAPTER_OPTIONS),
   'systems.verify.schedule': '37 3 6 3 7',
   'systems.verify.suspend': undefined,
+};
+
+/** Narrower than in a fleet: a port of its own would have to be opened in NetworkPolicies, which a template cannot work out. */
+const NARROWED: Readonly<Record<string, JsonSchema>> = {
+  'systems.pull-secret-adapter.api': { pattern: '^https://[^/:@?#]+(:(443|6443))?([/?#].*)?$' },
+};
+
+const OTHERWISE: Readonly<Record<string, string>> = {
+  'systems.pull-secret-adapter.namespace': ADAPTER_NAMESPACE,
 };
 
 const REQUIRED: ReadonlySet<string> = new Set(['image', 'namespace']);
@@ -65,8 +151,19 @@ export function settings(): readonly Setting[] {
   });
 }
 
-function settingOf(path: readonly string[], schema: JsonSchema, sample: ChartValue | undefined): Setting {
-  const common = { path, required: REQUIRED.has(path.join('.')) };
+function below(path: string, samples: Samples): Samples {
+  return Object.fromEntries(Object.entries(samples).map(([name, sample]) => [`${path}.${name}`, sample]));
+}
+
+function numbersTo(most: number): readonly number[] {
+  return Array.from({ length: most }, (_, index) => index + 1);
+}
+
+function settingOf(path: readonly string[], declared: JsonSchema, sample: ChartValue | undefined): Setting {
+  const name = path.join('.');
+  const schema = { ...declared, ...NARROWED[name] };
+  const otherwise = OTHERWISE[name];
+  const common = { path, required: REQUIRED.has(name), ...(otherwise === undefined ? {} : { otherwise }) };
   const type = schema['type'];
   if (schema['anyOf'] !== undefined || type === 'object')
     return { ...common, schema, type: 'section', samples: [{}] };
@@ -76,12 +173,22 @@ function settingOf(path: readonly string[], schema: JsonSchema, sample: ChartVal
   if (sample === undefined) throw noSample(path);
   if (type === 'array')
     return { ...common, schema: { ...schema, minItems: 1 }, type: 'list', samples: [sample] };
-  return { ...common, schema, type: type === 'string' ? 'text' : 'number', samples: [sample] };
+  if (type !== 'string') return { ...common, schema, type: 'number', samples: [sample] };
+  // An empty text is none: a template cannot tell them apart.
+  return { ...common, schema: { minLength: 1, ...schema }, type: 'text', samples: [sample] };
 }
 
-function choice(common: Pick<Setting, 'path' | 'required'>, schema: JsonSchema, values: ChartValue): Setting {
-  const narrowed = schema['enum'] === undefined ? schema : { ...schema, enum: values };
-  return { ...common, schema: narrowed, type: 'choice', samples: values as readonly ChartValue[] };
+function choice(
+  common: Pick<Setting, 'path' | 'required' | 'otherwise'>,
+  schema: JsonSchema,
+  values: ChartValue,
+): Setting {
+  return {
+    ...common,
+    schema: { ...schema, enum: values },
+    type: 'choice',
+    samples: values as readonly ChartValue[],
+  };
 }
 
 /** The schema of a field; for a section that may also be true or false, of the field of its map. */
@@ -101,6 +208,11 @@ function noSample(path: readonly string[]): PullwrightError {
       code: 'ChartSetting',
     },
   );
+}
+
+/** Whether a template always has the value, once its section is there. */
+export function isAlways({ required, otherwise }: Setting): boolean {
+  return required || otherwise !== undefined;
 }
 
 /** For each setting the index of its sample, counted from 1; 0 for none. */

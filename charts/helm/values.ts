@@ -16,15 +16,19 @@ export function valuesOf(fleet: Fleet, cluster: FleetCluster, all: readonly Sett
   const values = {
     image: context.image,
     namespace: context.namespace,
-    ...(context.imagePullSecrets === undefined ? {} : { imagePullSecrets: context.imagePullSecrets }),
-    ...(input.delivery === undefined ? {} : { delivery: input.delivery }),
-    ...(input.monitoring === undefined ? {} : { monitoring: input.monitoring }),
+    imagePullSecrets: context.imagePullSecrets,
+    kind: context.kind === 'standalone' ? undefined : context.kind,
+    discovery: context.discovery ? true : undefined,
+    delivery: input.delivery,
+    monitoring: input.monitoring,
+    dashboards: input.dashboards,
     ...(Object.keys(input.reconciler ?? {}).length === 0 ? {} : { reconciler: input.reconciler }),
     systems: Object.fromEntries(sections.map(({ system, config }) => [system.name, config])),
   };
+  // Without what is undefined.
   const plain = JSON.parse(JSON.stringify(values)) as Values;
   const unsaid = [
-    ...(context.kind === 'standalone' ? [] : [`kind: ${context.kind}`]),
+    ...context.hosted.map(({ name }) => `hosted cluster "${name}"`),
     ...(fleet.gitops === undefined ? [] : ['gitops']),
     ...(fleet.runbooks === undefined ? [] : ['runbooks']),
     ...(context.network === undefined ? [] : ['network']),
@@ -50,13 +54,20 @@ function unknownPaths(
   const name = path.join('.');
   const setting = all.find((one) => one.path.join('.') === name);
   if (setting !== undefined && setting.type !== 'section')
-    return setting.type === 'choice' && !setting.samples.includes(value)
-      ? [`${name}: ${JSON.stringify(value)}`]
-      : [];
+    return isSaid(setting, value) ? [] : [`${name}: ${JSON.stringify(value)}`];
   const isBranch = all.some((one) => one.path.join('.').startsWith(name === '' ? '' : `${name}.`));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [name];
   if (setting === undefined && !isBranch) return [name];
   return Object.entries(value).flatMap(([key, inner]) => unknownPaths(inner, [...path, key], all));
+}
+
+/** Whether the chart's schema, narrower than the fleet's, takes the value. */
+function isSaid({ type, samples, schema }: Setting, value: ChartValue): boolean {
+  if (type === 'choice') return samples.includes(value);
+  if (type === 'list') return Array.isArray(value) && value.length > 0;
+  const { pattern } = schema;
+  if (typeof value !== 'string') return true;
+  return value !== '' && (typeof pattern !== 'string' || new RegExp(pattern).test(value));
 }
 
 /** JSON Schema of draft 7, which every Helm from version 3 on reads. */
@@ -90,12 +101,22 @@ function branch(path: readonly string[], all: readonly Setting[]): JsonSchema {
         {
           description,
           ...inner,
+          ...requiredOf(setting.schema, inner),
           type: path[0] === 'systems' && path.length === 1 ? ['boolean', 'object'] : 'object',
         },
       ];
     }),
   );
   return { type: 'object', additionalProperties: false, properties };
+}
+
+/** What the section of a fleet cannot be without. */
+function requiredOf(declared: JsonSchema, { properties }: JsonSchema): JsonSchema {
+  const options = declared['anyOf'] as readonly JsonSchema[] | undefined;
+  const map = options?.find((one) => one['type'] === 'object') ?? declared;
+  const required = (map['required'] ?? []) as readonly string[];
+  const known = required.filter((name) => name in (properties as object));
+  return known.length === 0 ? {} : { required: known };
 }
 
 /** `values.yaml`: what is said, and beside it, as comments, what else can be. */

@@ -176,11 +176,14 @@ export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSe
     }),
 };
 
+/** Where HyperFleet's other adapters are. */
+export const ADAPTER_NAMESPACE = 'hyperfleet-system';
+
 const DEFAULTS = {
   broker: 'rabbitmq',
   topic: 'hyperfleet-clusters',
   subscription: 'pullsecret',
-  namespace: 'hyperfleet-system',
+  namespace: ADAPTER_NAMESPACE,
   replicas: 2,
   pullSecretName: 'pull-secret',
   sentinel: false,

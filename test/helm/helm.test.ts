@@ -22,57 +22,11 @@ import { docBlocks } from '../support/doc-blocks.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { helmProgram, missingHelm } from './build.ts';
+import { ADAPTER, ALL, EQUAL, IMAGE, REFUSED, type Values } from './values.ts';
 
 const test = suite('synth --format helm');
 const root = new URL('../..', import.meta.url).pathname;
 const missing = missingHelm() ?? missingControlPlane();
-
-type Values = Readonly<Record<string, unknown>>;
-const IMAGE = 'registry.example.com/team/pullwright:1.2.3';
-const ALL = {
-  'global-pull-secret': true,
-  'pull-secret-injection': true,
-  'credential-provider': { matchImages: ['quay.io', '*.example.com'] },
-  verify: true,
-};
-
-const EQUAL: readonly Values[] = [
-  { systems: {} },
-  { systems: { 'global-pull-secret': true } },
-  { systems: { 'global-pull-secret': { enforce: 'deny', createConfigNamespace: true }, verify: false } },
-  { systems: { 'global-pull-secret': { enforce: 'off', mode: 'observe' } }, delivery: 'reconciler' },
-  { systems: ALL, monitoring: true, imagePullSecrets: ['one', 'two', 'three'], delivery: 'reconciler' },
-  {
-    systems: { ...ALL, verify: { schedule: '@daily', suspend: true } },
-    namespace: 'registries',
-    reconciler: { replicas: 3, logLevel: 'debug', memoryLimit: '1Gi' },
-    imagePullSecrets: ['only'],
-  },
-  { systems: { 'pull-secret-injection': {} }, image: 'registry.example.com/p@sha256:' + 'a'.repeat(64) },
-  { systems: { 'credential-provider': { nodeAccess: 'none', matchImages: ['quay.io'] } }, monitoring: true },
-  { systems: { verify: { suspend: false } }, monitoring: true, reconciler: { replicas: 1 } },
-  { systems: { 'global-pull-secret': { mode: 'own' }, 'credential-provider': { nodeAccess: 'shipped' } } },
-];
-
-const REFUSED: readonly (readonly [string, Values, RegExp])[] = [
-  [
-    'an image without tag',
-    { image: 'registry.example.com/pullwright' },
-    /\/image': .*does not match pattern/,
-  ],
-  ['an image that is a number', { image: 5 }, /\/image': got number, want string/],
-  ['an unknown key', { imagee: IMAGE }, /additional properties 'imagee' not allowed/],
-  ['an unknown system', { systems: { 'global-pull-secrets': true } }, /'global-pull-secrets' not allowed/],
-  ['an unknown option', { systems: { verify: { shedule: '@daily' } } }, /'shedule' not allowed/],
-  ['a system that is a text', { systems: { verify: 'on' } }, /\/systems\/verify': got string/],
-  ['an unknown delivery', { delivery: 'git' }, /\/delivery': value must be one of 'gitops', 'reconciler'/],
-  ['too many replicas', { reconciler: { replicas: 9 } }, /\/reconciler\/replicas'/],
-  [
-    'an option that the chart has no value for',
-    { systems: { 'pull-secret-injection': { profiles: [] } } },
-    /'profiles' not allowed/,
-  ],
-];
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
@@ -129,7 +83,9 @@ else {
     const files = readdirSync(join(work, 'plain/crds')).map((name) =>
       readFileSync(join(work, 'plain/crds', name), 'utf8'),
     );
-    const wanted = fleetObjects({ systems: ALL }).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const wanted = fleetObjects({
+      systems: { ...ALL, 'registry-overrides': true, 'pull-secret-adapter': ADAPTER },
+    }).filter(({ kind }) => kind === 'CustomResourceDefinition');
     assert.deepEqual(objectsOf(files.join('---\n')), byName(wanted));
   });
 
