@@ -1,6 +1,6 @@
 /** Renders a cluster for enough combinations of settings to know what depends on what. */
 import { decisionOf, kinOf, type Learned, learn, type Node, type Row, type Tree } from './learn.ts';
-import { type Outcome, outcome, type Problem, problemsOf } from './outcome.ts';
+import { type ChartRefusal, type Combination, problemsOf, rendered } from './rendered.ts';
 import { type ChartValue, isAlways, type Picked, type Setting, settled } from './settings.ts';
 
 /** What is learned: the objects, and by its text when each problem is there. */
@@ -24,11 +24,11 @@ export function explore(all: readonly Setting[]): ReadonlyMap<string, Explored> 
         path[0] === 'systems' && system !== '' && path[1] !== system;
       const open = all.map((setting) => !isOther(setting));
       const bases = [...backgrounds(all, open)];
-      const rows = new Map<string, Row<Outcome>>();
+      const rows = new Map<string, Row<Combination>>();
       const same = new Map<string, ChartValue>();
       const render = (given: Picked): void => {
         const key = given.join();
-        if (!rows.has(key)) rows.set(key, { given, value: shared(outcome(all, given, system), same) });
+        if (!rows.has(key)) rows.set(key, { given, value: shared(rendered(all, given, system), same) });
       };
       const combine = (some: readonly number[], from: readonly Picked[]): void => {
         for (const given of from.flatMap((base) => products(all, some, base))) {
@@ -65,7 +65,7 @@ export function explore(all: readonly Setting[]): ReadonlyMap<string, Explored> 
 }
 
 /** A combination with objects that none of `bases` has, of those the one that says least. */
-function witness(rows: ReadonlyMap<string, Row<Outcome>>, bases: readonly Picked[]): Picked | undefined {
+function witness(rows: ReadonlyMap<string, Row<Combination>>, bases: readonly Picked[]): Picked | undefined {
   const covered = new Set(bases.flatMap((base) => Object.keys(rows.get(base.join())?.value.objects ?? {})));
   const [best] = [...rows.values()]
     .filter(({ value }) => Object.keys(value.objects).some((name) => !covered.has(name)))
@@ -116,7 +116,7 @@ export function allSystems(all: readonly Setting[]): Picked {
 }
 
 /** Objects that are the same by their text become one: most are, in most combinations. */
-function shared({ objects, problems }: Outcome, same: Map<string, ChartValue>): Outcome {
+function shared({ objects, problems }: Combination, same: Map<string, ChartValue>): Combination {
   const entries = Object.entries(objects).map(([name, object]): [string, ChartValue] => {
     const text = JSON.stringify(object);
     const one = same.get(text) ?? object;
@@ -127,7 +127,7 @@ function shared({ objects, problems }: Outcome, same: Map<string, ChartValue>): 
 }
 
 /** Every problem shows where all settings are open. */
-function study(rows: readonly Row<Outcome>[], system: string, learned?: Learned): Explored {
+function study(rows: readonly Row<Combination>[], system: string, learned?: Learned): Explored {
   const good = rows.filter(({ value }) => value.problems.length === 0);
   const told = rows.map(({ given, value }) => ({ given, texts: new Set(value.problems.map(described)) }));
   const own = system === '' ? '' : `systems.${system}`;
@@ -227,6 +227,6 @@ function singleChanges(
   return valid.map((given) => settled(all, given));
 }
 
-function described({ path, text }: Problem): string {
+function described({ path, text }: ChartRefusal): string {
   return `${path}: ${text}`;
 }

@@ -215,14 +215,9 @@ export function kinOf(rows: readonly { readonly given: Picked }[]): Kin {
       else family.members.push(given);
     }
   }
-  const kin = new Map<Picked, (readonly [number, number])[]>();
+  const kin = new Map<Picked, (readonly [number, number])[]>(rows.map(({ given }) => [given, []]));
   for (const [family, { by, members }] of [...families.values()].entries())
-    if (members.length > 1)
-      for (const given of members) {
-        const all = kin.get(given);
-        if (all === undefined) kin.set(given, [[by, family]]);
-        else all.push([by, family]);
-      }
+    if (members.length > 1) for (const given of members) kin.get(given)?.push([by, family]);
   return kin;
 }
 

@@ -8,12 +8,12 @@ import { withMarks, withoutDigest } from './marks.ts';
 import { type ChartValue, clusterOf, type Picked, type Setting } from './settings.ts';
 
 /** What was rendered for one combination: objects by name, or why it is refused. */
-export interface Outcome {
+export interface Combination {
   readonly objects: Readonly<Record<string, ChartValue>>;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ChartRefusal[];
 }
 
-export interface Problem {
+export interface ChartRefusal {
   /** Below the cluster. */
   readonly path: string;
   readonly text: string;
@@ -26,7 +26,7 @@ const KEEP = { 'helm.sh/resource-policy': 'keep' } as const;
 const CLUSTER = 'chart';
 
 /** What is rendered of one system, or (`''`) of what they share. */
-export function outcome(all: readonly Setting[], given: Picked, system: string): Outcome {
+export function rendered(all: readonly Setting[], given: Picked, system: string): Combination {
   const read = fleetOf(all, given);
   if ('problems' in read) return { objects: {}, problems: read.problems };
   const { fleet } = read;
@@ -38,7 +38,7 @@ export function outcome(all: readonly Setting[], given: Picked, system: string):
 }
 
 /** Why a combination is refused. */
-export function problemsOf(all: readonly Setting[], given: Picked): readonly Problem[] {
+export function problemsOf(all: readonly Setting[], given: Picked): readonly ChartRefusal[] {
   const read = fleetOf(all, given);
   return 'problems' in read ? read.problems : [];
 }
@@ -46,7 +46,7 @@ export function problemsOf(all: readonly Setting[], given: Picked): readonly Pro
 function fleetOf(
   all: readonly Setting[],
   given: Picked,
-): { readonly fleet: Fleet } | { readonly problems: readonly Problem[] } {
+): { readonly fleet: Fleet } | { readonly problems: readonly ChartRefusal[] } {
   const { image, ...cluster } = clusterOf(all, given);
   try {
     return { fleet: readFleet({ image, clusters: [{ name: CLUSTER, ...cluster }] }) };
@@ -56,7 +56,11 @@ function fleetOf(
   }
 }
 
-function byName(objects: readonly KubeObject[], all: readonly Setting[], given: Picked): Outcome['objects'] {
+function byName(
+  objects: readonly KubeObject[],
+  all: readonly Setting[],
+  given: Picked,
+): Combination['objects'] {
   const plain = JSON.parse(JSON.stringify(objects.map(kept))) as readonly ChartValue[];
   const text = objects.flatMap((object) => configText(object)).at(0);
   const whole = withMarks(
