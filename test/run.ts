@@ -32,8 +32,8 @@ Without a filter: the static checks and every test file. With filters: the test 
   --help       this text
 
 PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer than
-120 s says so in a first line "// deadline: N s". Without a filter, up to three files that stand on an API server or a
-node get a second try, alone, when they fail, and are named as unsteady when they pass then.
+120 s says so in a first line "// deadline: N s". Without a filter, up to three files that stand on an API server, a
+node, a broker or a browser get a second try, alone, when they fail, and are named as unsteady when they pass then.
 
 Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.
 `;

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { VERSION } from '../../runtime/rules/version.ts';
 import { buildSite } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import { runProcess } from '../support/process.ts';
 import { suite } from '../support/suite.ts';
 import { accessibilityProblems } from './axe.ts';
@@ -53,7 +54,14 @@ inBrowsers(test, (browser, title) => {
     await page.goto(served.url);
     await page.getByRole('heading', { name: 'Find out' }).waitFor();
     assert.equal(page.url(), home);
-    await page.keyboard.press('Control+k');
+    // The page listens to keys once its program runs.
+    await eventually(
+      async () => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('searchbox').waitFor({ timeout: 2000 });
+      },
+      { everyMs: 100 },
+    );
     await page.getByRole('searchbox').fill('what keeps a pod from its images');
     await page.locator('.result').first().waitFor();
     await page.keyboard.press('Enter');
