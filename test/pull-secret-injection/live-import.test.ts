@@ -183,8 +183,8 @@ else {
     await soon(async () => {
       const found = await copies();
       for (const one of ['red/reg', 'red/everywhere', 'blue/everywhere'])
-        assert.ok(found.includes(one), `${found}`);
-      assert.ok(!found.includes('blue/reg'), `${found}`);
+        assert.ok(found.includes(one), found.join());
+      assert.ok(!found.includes('blue/reg'), found.join());
     });
     for (const [namespace, name, source] of [
       ['red', 'reg', 'quay'],
@@ -197,7 +197,7 @@ else {
     await soon(async () => {
       const made = await createPod(plane, { name: `web-${Date.now()}`, namespace: 'red' });
       assert.ok('names' in made);
-      assert.ok(made.names.includes('own') && made.names.includes('everywhere'), `${made.names}`);
+      assert.ok(made.names.includes('own') && made.names.includes('everywhere'), made.names.join());
     });
   });
 
