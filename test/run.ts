@@ -19,7 +19,6 @@ import { executable } from './support/executable.ts';
 import { type FileResult, type Job, judge } from './support/judge.ts';
 import { killRunning, runProcess } from './support/process.ts';
 import { pureOf, reachedBy } from './support/reach.ts';
-import { isBad, triedAgain } from './support/second-try.ts';
 
 const USAGE = `node test/run.ts [--repeat N] [--pure | --changed [REF]] [FILTER...]
 
@@ -32,8 +31,7 @@ Without a filter: the static checks and every test file. With filters: the test 
   --help       this text
 
 PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer than
-120 s says so in a first line "// deadline: N s". Without a filter, up to three files that stand on an API server, a
-node, a broker or a browser get a second try, alone, when they fail, and are named as unsteady when they pass then.
+120 s says so in a first line "// deadline: N s".
 
 Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.
 `;
@@ -83,21 +81,7 @@ async function main(args: readonly string[]): Promise<number> {
     ...files.flatMap((file) => Array.from({ length: repeat }, () => testJob(file))).sort(longestFirst),
   ];
   await prepare(files);
-  const results = await runAll(jobs, WORKERS);
-  const whole = only === 'all' && filters.length === 0;
-  return summarize(
-    whole
-      ? await triedAgain(results, {
-          textOf: (file) => readFileSync(`${root}${file}`, 'utf8'),
-          run: (tried) =>
-            runAll(
-              jobs.filter(({ file }) => tried.includes(file)),
-              1,
-            ),
-          say: (line) => process.stdout.write(`${line}\n`),
-        })
-      : results,
-  );
+  return summarize(await runAll(jobs));
 }
 
 interface Asked {
@@ -212,7 +196,7 @@ function testJob(file: string): Job {
   return { file, command: [process.execPath, file], deadlineMs: seconds * 1000, check: false };
 }
 
-async function runAll(jobs: readonly Job[], workers: number): Promise<FileResult[]> {
+async function runAll(jobs: readonly Job[]): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const queue = [...jobs];
   const worker = async (): Promise<void> => {
@@ -222,7 +206,7 @@ async function runAll(jobs: readonly Job[], workers: number): Promise<FileResult
       report(result, results.length, jobs.length);
     }
   };
-  await Promise.all(Array.from({ length: workers }, worker));
+  await Promise.all(Array.from({ length: WORKERS }, worker));
   return results;
 }
 
@@ -252,7 +236,7 @@ function summarize(results: readonly FileResult[]): number {
   const skips = results.flatMap((result) => result.skips);
   for (const skip of skips) process.stdout.write(`skipped: ${skip}\n`);
   const strict = process.env['PULLWRIGHT_NO_SKIP'] === '1';
-  const bad = results.filter(isBad);
+  const bad = results.filter((result) => result.problem !== undefined);
   for (const { file, problem } of bad) process.stdout.write(`failed: ${file}: ${problem}\n`);
   const again = [...new Set(bad.map(({ file }) => file).filter((file) => file.endsWith('.ts')))];
   if (again.length > 0) process.stdout.write(`again: node test/run.ts ${again.join(' ')}\n`);

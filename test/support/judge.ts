@@ -16,8 +16,6 @@ export interface FileResult {
   readonly failed: number;
   readonly skips: readonly string[];
   readonly problem?: string;
-  /** Whether it printed a planted secret. */
-  readonly leaked?: true;
   /** What it printed; withheld when it holds a planted secret. */
   readonly output: string;
   readonly seconds: number;
@@ -38,7 +36,6 @@ export function judge(job: Job, ran: ProcessResult, source = ''): FileResult {
     passed,
     failed,
     ...(problem === undefined ? {} : { problem }),
-    ...(planted ? { leaked: true as const } : {}),
   };
 }
 

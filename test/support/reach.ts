@@ -46,11 +46,6 @@ function closureOf(file: string): ReadonlySet<string> {
   return seen;
 }
 
-/** Whether `test` imports, directly or not, a file of that path from the root. */
-export function leansOn(test: string, path: RegExp): boolean {
-  return [...closureOf(test)].some((name) => path.test(name));
-}
-
 /** Of `tests`, those that start no process and open no connection. */
 export function pureOf(tests: readonly string[]): readonly string[] {
   const outside =
