@@ -35,6 +35,49 @@ test('misses one that somebody has to make', async () => {
   assert.match(ran.stdout, /broken +service-account +ServiceAccount "shop\/own" does not exist/);
 });
 
+test('never says that all is there when a Secret is missing which another one stands in for', async () => {
+  const items = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'a' } } },
+    {
+      apiVersion: 'pullwright.dev/v1alpha1',
+      kind: 'PullSecretProfile',
+      metadata: { name: 'team' },
+      spec: {
+        namespaceSelector: { matchLabels: { team: 'a' } },
+        selector: {},
+        secrets: [{ name: 'robot', sources: [{ namespace: 'platform', name: 'robot' }] }],
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'own', namespace: 'shop' },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: {
+        '.dockerconfigjson': Buffer.from(
+          JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('own') } } }),
+        ).toString('base64'),
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'two', namespace: 'shop' },
+      spec: {
+        imagePullSecrets: [{ name: 'robot' }, { name: 'own' }],
+        containers: [{ name: 'a', image: 'quay.io/shop/web:1' }],
+      },
+    },
+  ];
+  const file = join(folder, 'two.json');
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const ran = await runProcess([process.execPath, main, 'doctor', 'two', '-n', 'shop', '--from', folder]);
+  rmSync(file);
+  assert.equal(ran.code, 0, ran.stdout);
+  assert.match(ran.stdout, /ok +secrets-there +Secret "robot", listed by Pod\/shop\/two, does not exist/);
+  assert.match(ran.stdout, /ok +distribution +PullSecretProfile\/team has not brought Secret "robot"/);
+});
+
 test('names the node that the pull secret of the cluster is not brought to', async () => {
   const auths = (host: string): string =>
     Buffer.from(JSON.stringify({ auths: { [host]: { auth: plantedAuth('node') } } })).toString('base64');

@@ -21,6 +21,8 @@ export function doctorChain(input: DoctorInput): readonly Link[] {
 /** Links whose text says what was seen. */
 const TEXT: Readonly<Partial<Record<LinkName, (input: DoctorInput) => string | undefined>>> = {
   injection: injectionText,
+  'secrets-there': missingText,
+  distribution: notBroughtText,
   node: ({ node }) => (node === undefined ? undefined : nodeText(node)),
 };
 
@@ -44,6 +46,27 @@ function injectionText({ images, isPod }: DoctorInput): string {
   return `${who} lists ${names.size} Secret${names.size === 1 ? '' : 's'}${given}; nothing that they give is missing`;
 }
 
+/** A Secret that is listed and missing, where the chain holds without it. */
+function missingSecret({ images }: DoctorInput): { name: string; listedBy: string } | undefined {
+  return images
+    .flatMap(({ explanation }) => explanation?.secrets ?? [])
+    .find(({ state }) => state === 'missing');
+}
+
+function missingText(input: DoctorInput): string | undefined {
+  const missing = missingSecret(input);
+  if (missing === undefined) return undefined;
+  return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, and does not stand in the way: the image is tried with other credentials`;
+}
+
+function notBroughtText(input: DoctorInput): string | undefined {
+  const missing = missingSecret(input);
+  const giver = input.givers.find(({ secret }) => secret === missing?.name);
+  if (giver === undefined) return undefined;
+  const { by, secret, says = 'it is Ready, so the copy is on its way or was refused here' } = giver;
+  return `${by} has not brought Secret "${secret}", which does not stand in the way: ${says}`;
+}
+
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;
 
 const OK: Readonly<Record<LinkName, string>> = {
@@ -52,7 +75,7 @@ const OK: Readonly<Record<LinkName, string>> = {
   'service-account': 'the ServiceAccount is there',
   injection: 'the pod has every Secret that profiles and SidecarSets give it',
   'secrets-there': 'every Secret that is listed exists',
-  'secrets-readable': 'every Secret that is listed can be read by the kubelet',
+  'secrets-readable': 'every Secret that is listed and there can be read by the kubelet',
   credential: 'nothing stands between the image and its credentials',
   'mirror-credential': 'mirrors get a credential where there is one for them',
   distribution: 'nothing that brings Secrets here reports trouble',
