@@ -4,11 +4,9 @@
  */
 
 import { hash } from 'node:crypto';
-import type { KubeObject } from '../rules/kubernetes/object.ts';
+import { type KubeObject, LAST_APPLIED } from '../rules/kubernetes/object.ts';
 import { isRecord } from '../rules/record.ts';
 import { Redacted, redact, reveal } from '../rules/redacted.ts';
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 type Raw = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,5 @@
 /** Objects without what nobody here reads, so that a cache of many is small. */
-import type { KubeObject, ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
 
 /** Kinds of ours of which a field that the API server dropped must not go unseen. */
 const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);

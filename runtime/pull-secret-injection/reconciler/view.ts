@@ -1,6 +1,5 @@
 /** What the reconciler makes of the profiles and SidecarSets in a world. Reading each object is done once per object. */
 import type { World } from '../../controller/contract.ts';
-import { LAST_APPLIED } from '../../rules/injection/own-kind.ts';
 import {
   compareProfiles,
   PROFILE_API_VERSION,
@@ -25,7 +24,7 @@ import {
   NAMESPACE_NAME_LABEL,
   selects,
 } from '../../rules/kubernetes/label-selector.ts';
-import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { claimObjects, requested } from './requests.ts';
 

@@ -5,7 +5,7 @@
  * Source of the rule: `fieldValidation: Strict` of kube-apiserver, and the bounds that the definitions of the kinds state.
  */
 import { type LabelRequirement, readSelector } from '../kubernetes/label-selector.ts';
-import type { KubeObject } from '../kubernetes/object.ts';
+import { type KubeObject, LAST_APPLIED } from '../kubernetes/object.ts';
 import { type Shape, shapeProblems } from '../kubernetes/shape.ts';
 import { recordOf } from '../record.ts';
 
@@ -58,16 +58,14 @@ export function ownObjectProblems(object: KubeObject, spec: Shape): readonly str
   return shapeProblems(object, shape, '');
 }
 
-/** What `kubectl apply` sent, as it writes it down itself. */
-export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
 /**
  * Unknown fields of the spec that kubectl applied and the API server dropped, as it does without strict field validation or by an
  * older definition: what is left may mean more than what was meant.
  *
  * @example
  * ```ts
- * import { droppedFieldProblems, LAST_APPLIED } from './own-kind.ts';
+ * import { LAST_APPLIED } from '../kubernetes/object.ts';
+ * import { droppedFieldProblems } from './own-kind.ts';
  * import assert from 'node:assert/strict';
  *
  * const annotations = { [LAST_APPLIED]: '{"spec":{"suspended":true}}' };

@@ -1,6 +1,8 @@
 /** `spec.copies` of a profile: what its copies carry besides the credential, and what becomes of them when a source is deleted. */
+
 import { parseGoDuration } from '../go/duration.ts';
 import { isLabelKey, isLabelValue } from '../kubernetes/label-selector.ts';
+import { LAST_APPLIED } from '../kubernetes/object.ts';
 import type { Shape } from '../kubernetes/shape.ts';
 
 /** Read. */
@@ -21,10 +23,7 @@ export const MAX_COPY_MARKS = 16;
 export const MAX_ANNOTATION_LENGTH = 1024;
 /** Ours, by which copies are found and pruned. */
 export const RESERVED_PREFIX = 'pullwright.dev/';
-export const RESERVED_KEYS: readonly string[] = [
-  'app.kubernetes.io/managed-by',
-  'kubectl.kubernetes.io/last-applied-configuration',
-];
+export const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
 export const COPIES_SHAPE: Shape = {
   fields: {

@@ -82,3 +82,6 @@ export function describeObject(object: {
     ? `${object.kind}/${object.name}`
     : `${object.kind}/${object.namespace}/${object.name}`;
 }
+
+/** Annotation: what `kubectl apply` sent, as it writes it down itself. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

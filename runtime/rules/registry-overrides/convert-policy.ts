@@ -5,7 +5,7 @@
  * What the schema of the newer kind refuses is not carried over: a mirror twice is written once, in the order that nodes have, and an
  * entry that cannot be used is left out and said.
  */
-import type { KubeObject } from '../kubernetes/object.ts';
+import { type KubeObject, LAST_APPLIED } from '../kubernetes/object.ts';
 import { readMirrorEntries } from '../mirrors/collect.ts';
 import { mergeOrders } from '../mirrors/order.ts';
 
@@ -16,7 +16,7 @@ export interface ConvertedPolicy {
 }
 
 /** Set by the API server or by tools for the one object that it is. */
-const OF_THE_OBJECT: readonly string[] = ['kubectl.kubernetes.io/last-applied-configuration'];
+const OF_THE_OBJECT: readonly string[] = [LAST_APPLIED];
 
 /**
  * Converts `policy`. `taken`: names of ImageDigestMirrorSets that are there already, which the new one must not replace.
