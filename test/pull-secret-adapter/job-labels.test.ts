@@ -73,7 +73,8 @@ else {
       metrics,
       signal: stop.signal,
       sweepSeconds: 1,
-      leaseSeconds: 2,
+      // Given back when it stops: nobody waits for it to run out, however busy the machine is.
+      leaseSeconds: 60,
       instance: 'test',
       concurrency: 5,
       ports: { health: undefined, metrics: undefined },

@@ -72,6 +72,16 @@ const ROWS: readonly Row[] = [
     problem: /^overran its deadline of 12 s in "a thing > hangs" after \d/,
   },
   {
+    name: 'a test that hangs after another one has failed',
+    reason: 'the one that failed is often why the other hangs, and its reason is shown',
+    body: "test('adds', () => assert.equal(1 + 1, 3)); test('hangs', () => new Promise((resolve) => setTimeout(resolve, 1e6))); test.run();",
+    deadlineMs: 12_000,
+    passed: 0,
+    failed: 1,
+    problem: /^overran its deadline of 12 s in "a thing > hangs" after .*\n +failed before: a thing > adds$/,
+    output: /failed before: "a thing > adds"\n.*(strictly equal|Expected)/,
+  },
+  {
     name: 'a test that turns in circles',
     reason: 'it does not hear that it is told to stop, and is ended all the same',
     body: "test('turns', () => { for (;;); }); test.run();",

@@ -56,12 +56,19 @@ function problemOf(job: Job, ran: ProcessResult, { total, passed, source }: Coun
   const output = ran.stdout + ran.stderr;
   // Lines of running-test.ts.
   const said = (word: string): string | undefined => new RegExp(`^${word} (.*)$`, 'm').exec(output)?.[1];
+  const before = [...output.matchAll(/^failed before: "(.*)"$/gm)].map(
+    (match) => `\n    failed before: ${match[1]}`,
+  );
   if (ran.timedOut)
-    return [`overran its deadline of ${job.deadlineMs / 1000} s`, said('stopped')].filter(Boolean).join(' ');
+    return (
+      [`overran its deadline of ${job.deadlineMs / 1000} s`, said('stopped')].filter(Boolean).join(' ') +
+      before.join('')
+    );
   if (passed < total) return [`${total - passed} failed`, ...failedTests(output)].join('\n    ');
   const left = said('does not end after its last test:');
   if (left !== undefined) return `does not end after its last test: ${left}`;
-  if (total === 0) return ran.code === 0 ? 'has no test' : brokeOff(ran.code, said('ended'));
+  if (total === 0)
+    return ran.code === 0 ? 'has no test' : brokeOff(ran.code, said('ended')) + before.join('');
   if (ran.code !== 0) return `exit code ${ran.code}`;
   if (/\.only\(/.test(source)) return 'uses .only';
   return undefined;

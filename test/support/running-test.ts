@@ -10,7 +10,8 @@ const LINGER_AFTER_FAILURE_MS = 500;
 
 let running: { readonly name: string; readonly since: number } | undefined;
 let openSuites = 0;
-let failed = false;
+/** Of those that have run, with the reason: the framework prints them at the end, which a file that is stopped does not reach. */
+const failures: { readonly name: string; readonly reason: string }[] = [];
 let lingering: NodeJS.Timeout | undefined;
 
 function say(line: string): void {
@@ -22,15 +23,22 @@ function where(): string {
   return `in ${running.name} after ${((performance.now() - running.since) / 1000).toFixed(1)} s`;
 }
 
+function sayFailures(): void {
+  for (const { name, reason } of failures) say(`failed before: ${name}\n${reason}`);
+}
+
 function endLingering(): void {
   say(`does not end after its last test: ${process.getActiveResourcesInfo().join(', ')} still open`);
   process.exit(1);
 }
 
 process.on('exit', () => {
-  if (running !== undefined) say(`ended ${where()}`);
+  if (running === undefined) return;
+  sayFailures();
+  say(`ended ${where()}`);
 });
 process.once('SIGTERM', () => {
+  sayFailures();
   say(`stopped ${where()}`);
   running = undefined;
   process.exit(143);
@@ -46,7 +54,7 @@ export function suiteOpened(): void {
 export function suiteEnded(): void {
   openSuites -= 1;
   if (openSuites > 0) return;
-  lingering = setTimeout(endLingering, failed ? LINGER_AFTER_FAILURE_MS : LINGER_MS).unref();
+  lingering = setTimeout(endLingering, failures.length > 0 ? LINGER_AFTER_FAILURE_MS : LINGER_MS).unref();
 }
 
 /** Runs the body as the test of that name. */
@@ -55,15 +63,16 @@ export async function runningAs(name: string, body: () => void | Promise<void>):
   try {
     await body();
   } catch (error) {
-    failed = true;
-    throw withCauses(error);
+    const told = withCauses(error);
+    failures.push({ name, reason: told.message });
+    throw told;
   } finally {
     running = undefined;
   }
 }
 
 /** The runner prints the message alone: the causes go into it (a property's counterexample without its assertion says little). */
-function withCauses(error: unknown): unknown {
+function withCauses(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`thrown: ${String(error)}`, { cause: error });
   for (let { cause } = error; cause instanceof Error; cause = cause.cause)
     error.message += `\n  caused by: ${cause.message}`;
