@@ -11,12 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../test/control-plane/users.ts';
 import { Authority } from '../test/control-plane/x509.ts';
-import { type Hostility, harm, type Json, send } from './hostile-answers.ts';
+import { Merges } from './hosted-merges.ts';
+import { type Hostility, harm, type Json, pullSecretFor, send, storm } from './hostile-answers.ts';
 
-const PULL_SECRET = {
-  type: 'kubernetes.io/dockerconfigjson',
-  data: { '.dockerconfigjson': Buffer.from('{"auths":{"quay.io":{"auth":"dTpw"}}}').toString('base64') },
-};
 /** Group and version to the kinds that are served. */
 const SERVED: Readonly<
   Record<string, readonly (readonly [kind: string, plural: string, namespaced: boolean])[]>
@@ -50,8 +47,10 @@ export class HostedStub {
   /** Requests that the hostile cluster got, and changes that it said there were. */
   hostileRequests = 0;
   changes = 0;
-  /** When each cluster had its merged secret, by its name. */
-  readonly mergedAt: Map<string, number> = new Map();
+  /** User agents of whoever asked the hostile cluster. */
+  readonly hostileAskers: Set<string> = new Set();
+  /** When each cluster had its merged secret, and what it has to get. */
+  readonly merges: Merges = new Merges();
   readonly kubeconfig: string;
   readonly config: string;
   readonly #folder: string;
@@ -65,6 +64,8 @@ export class HostedStub {
   readonly asked: Map<string, number> = new Map();
   /** Whoever wrote to each hosted cluster, by its name: user agents, in the order of their writes. */
   readonly writers: Map<string, string[]> = new Map();
+  /** What was rotated, by cluster. */
+  readonly #pullSecrets = new Map<string, { readonly registry: string; readonly resourceVersion: string }>();
   #version = 1000;
 
   constructor(authority: Authority, server: Server) {
@@ -98,8 +99,10 @@ export class HostedStub {
 
   forget(): void {
     this.#applied.clear();
-    this.mergedAt.clear();
+    this.merges.clear();
     this.asked.clear();
+    this.#pullSecrets.clear();
+    this.hostileAskers.clear();
     [this.hostileRequests, this.changes] = [0, 0];
   }
 
@@ -119,13 +122,41 @@ export class HostedStub {
       this.#gone.add(cluster);
       for (const path of this.#applied.keys())
         if (path.startsWith(`/${cluster}/`)) this.#applied.delete(path);
-      this.mergedAt.delete(cluster);
+      this.merges.at.delete(cluster);
     } else this.#gone.delete(cluster);
     this.#version += 1;
     const object = controlPlane(Number(cluster.replace('hosted-', '')), this.#version);
     const event = JSON.stringify({ type: is === 'gone' ? 'DELETED' : 'ADDED', object });
     for (const response of this.#watches.get('') ?? [])
       if (response.req.url?.includes('/hostedcontrolplanes?') === true) response.write(`${event}\n`);
+  }
+
+  /** Gives the platform's pull secret of a cluster another registry; resolves with the milliseconds until it is merged there. */
+  rotated(cluster: string): Promise<number> {
+    this.#version += 1;
+    const registry = `round-${this.#version}.example.com`;
+    this.#pullSecrets.set(cluster, { registry, resourceVersion: String(this.#version) });
+    const namespace = `clusters-${cluster}`;
+    const event = `${JSON.stringify({ type: 'MODIFIED', object: this.#pullSecret(namespace) })}\n`;
+    const paths = ['/api/v1/secrets', `/api/v1/namespaces/${namespace}/secrets`];
+    const merged = this.merges.until(cluster, registry);
+    for (const response of this.#watches.get('') ?? []) {
+      const { pathname, search } = new URL(response.req.url ?? '/', 'https://stub');
+      if (paths.includes(pathname) && (!search.includes('name%3D') || search.includes('name%3Dpull-secret')))
+        response.write(event);
+    }
+    return merged;
+  }
+
+  #pullSecret(namespace: string): Json {
+    const { registry, resourceVersion } = this.#pullSecrets.get(namespace.replace(/^clusters-/, '')) ?? {
+      registry: 'quay.io',
+      resourceVersion: '1',
+    };
+    return {
+      ...pullSecretFor(registry),
+      metadata: { name: 'pull-secret', namespace, resourceVersion, uid: namespace },
+    };
   }
 
   /** Text of a kubeconfig that leads to a hosted cluster. */
@@ -152,16 +183,24 @@ export class HostedStub {
     const path = url.pathname;
     const cluster = /^\/(hosted-\d+)\//.exec(path)?.[1] ?? '';
     this.asked.set(cluster, (this.asked.get(cluster) ?? 0) + 1);
-    if (this.hostility !== undefined && path.startsWith('/hosted-0/')) {
-      this.hostileRequests += 1;
-      const isWatch = url.searchParams.has('watch') && url.search.includes('additional-pull-secret');
-      if (this.hostility !== 'ten thousand changes a second') return harm(response, this.hostility);
-      if (isWatch) return this.#storm(response);
-    }
+    if (path.startsWith('/hosted-0/') && this.#harms(url, request, response)) return;
     this.#note(cluster, request);
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
+  }
+
+  /** Whether the hostile cluster has answered. */
+  #harms({ search }: URL, { headers }: IncomingMessage, response: ServerResponse): boolean {
+    const { hostility } = this;
+    if (hostility === undefined) return false;
+    this.hostileRequests += 1;
+    this.hostileAskers.add(headers['user-agent'] ?? '');
+    if (hostility !== 'ten thousand changes a second') harm(response, hostility);
+    else if (/[?&]watch/.test(search) && search.includes('additional-pull-secret'))
+      storm(response, () => (this.changes += 1));
+    else return false;
+    return true;
   }
 
   #note(cluster: string, { method, headers }: IncomingMessage): void {
@@ -216,34 +255,7 @@ export class HostedStub {
     const only = /^\/api\/v1\/namespaces\/([^/]+)\/secrets$/.exec(path)?.[1];
     return Array.from({ length: this.clusters }, (_, index) => `clusters-hosted-${index}`)
       .filter((namespace) => only === undefined || namespace === only)
-      .map((namespace) => ({
-        ...PULL_SECRET,
-        metadata: { name: 'pull-secret', namespace, resourceVersion: '1', uid: namespace },
-      }));
-  }
-
-  /** A Secret that changes a hundred times every ten milliseconds, as long as somebody reads. */
-  #storm(response: ServerResponse): void {
-    response.writeHead(200);
-    const timer = setInterval(() => {
-      if (response.writableNeedDrain) return;
-      const events = Array.from({ length: 100 }, () => {
-        this.changes += 1;
-        const auth = Buffer.from(`u:${this.changes}`).toString('base64');
-        const auths = JSON.stringify({ auths: { 'tenant.example.com': { auth } } });
-        const metadata = {
-          name: 'additional-pull-secret',
-          namespace: 'kube-system',
-          uid: 'storm',
-          resourceVersion: String(1_000_000 + this.changes),
-        };
-        const data = { '.dockerconfigjson': Buffer.from(auths).toString('base64') };
-        const object = { apiVersion: 'v1', kind: 'Secret', ...PULL_SECRET, metadata, data };
-        return `${JSON.stringify({ type: 'MODIFIED', object })}\n`;
-      });
-      response.write(events.join(''));
-    }, 10);
-    response.once('close', () => clearInterval(timer));
+      .map((namespace) => this.#pullSecret(namespace));
   }
 
   #apply(path: string, body: Json, response: ServerResponse): void {
@@ -259,7 +271,7 @@ export class HostedStub {
     const stored = { ...before, ...body, metadata };
     this.#applied.set(main, stored);
     const [, cluster] = /^\/(hosted-\d+)\/.*\/secrets\/original-pull-secret$/.exec(main) ?? [];
-    if (cluster !== undefined && !this.mergedAt.has(cluster)) this.mergedAt.set(cluster, performance.now());
+    if (cluster !== undefined) this.merges.saw(cluster, body);
     send(response, before === undefined ? 201 : 200, stored);
   }
 }

@@ -47,3 +47,39 @@ export function harm(
     response.once('close', () => clearInterval(timer));
   }
 }
+
+/** Type and data of a pull secret for one registry. */
+export function pullSecretFor(registry: string, login = 'u:p'): Json {
+  const auths = JSON.stringify({ auths: { [registry]: { auth: Buffer.from(login).toString('base64') } } });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': Buffer.from(auths).toString('base64') },
+  };
+}
+
+/**
+ * A Secret that changes a hundred times every ten milliseconds, as long as somebody reads.
+ *
+ * @param next counts one more change, and gives how many there were
+ */
+export function storm(response: ServerResponse, next: () => number): void {
+  response.writeHead(200);
+  const timer = setInterval(() => {
+    if (response.writableNeedDrain) return;
+    const events = Array.from({ length: 100 }, () => {
+      const count = next();
+      const metadata = {
+        name: 'additional-pull-secret',
+        namespace: 'kube-system',
+        uid: 'storm',
+        resourceVersion: String(1_000_000 + count),
+      };
+      const object = { ...pullSecretFor('tenant.example.com', `u:${count}`), metadata };
+      return `${JSON.stringify({ type: 'MODIFIED', object })}\n`;
+    });
+    response.write(events.join(''));
+  }, 10);
+  response.once('close', () => clearInterval(timer));
+}

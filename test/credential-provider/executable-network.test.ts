@@ -137,7 +137,7 @@ const broken: readonly Broken[] = [
 ];
 table(test, broken, async ({ mode, says }) => {
   const here = await place({ mode });
-  const ran = await call(here.node, 'team-a', { flags: ['--budget-ms=1500'] });
+  const ran = await call(here.node, 'team-a', { flags: mode === 'hang' ? ['--budget-ms=1500'] : [] });
   assert.equal(ran.timedOut, false);
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stderr, says);
@@ -171,7 +171,7 @@ test('what is no TLS is refused, and the token is not sent to it', async () => {
       ca: mine.ca,
       apiServerEnv: serverEnv('127.0.0.1', port),
     });
-    const ran = await call(node, 'team-a', { flags: ['--budget-ms=3000'] });
+    const ran = await call(node, 'team-a');
     assert.equal(ran.code, 0, ran.stderr);
     assert.match(ran.stderr, /cannot be reached/);
     node.remove();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { defaultOptions } from '../../runtime/credential-provider/plugin/options.ts';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
 import { type Case, suite, table } from '../support/suite.ts';
-import { authFiles } from './support/node-double.ts';
+import { authFiles, PATIENT_MS } from './support/node-double.ts';
 import { IMAGE, LEFT, run, type Setup } from './support/one-run.ts';
 
 const test = suite('provider, files that are left');
@@ -125,13 +125,15 @@ const unread: readonly Unread[] = [
   { name: 'cannot be verified', reason: 'no CA on the node', setup: { files: { ca: '' } } },
 ];
 table(test, unread, async ({ setup }) => {
-  await run(setup, ({ exitCode, stdout, names, log }) => {
+  const budgetMs = setup.api?.mode === 'hang' ? 600 : PATIENT_MS;
+  await run({ ...setup, options: { options: { budgetMs } } }, ({ exitCode, stdout, names, log }) => {
     assert.equal(exitCode, 0);
     assert.deepEqual(JSON.parse(stdout).auth, { [IMAGE]: { username: '', password: '' } });
     assert.deepEqual(names, []);
     assert.match(log.join('\n'), /Going on with the node's own auth file: /);
   });
-  await run({ ...setup, options: { options: { keepImagesPrivate: false } } }, ({ exitCode, stdout }) => {
+  const options = { budgetMs, keepImagesPrivate: false };
+  await run({ ...setup, options: { options } }, ({ exitCode, stdout }) => {
     assert.equal(exitCode, 1);
     assert.equal(stdout, '');
   });

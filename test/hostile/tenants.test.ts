@@ -38,7 +38,7 @@ async function look(): Promise<Seen> {
     const allHaveTheirs = (): void => {
       const missing = Array.from({ length: CLUSTERS }, (_, at) => `hosted-${at}`)
         .slice(stub.hostility === undefined ? 0 : 1)
-        .filter((name) => !stub.mergedAt.has(name));
+        .filter((name) => !stub.merges.at.has(name));
       assert.deepEqual(missing, [], reconciler.log.slice(-1500));
     };
     await eventually(allHaveTheirs, { withinMs: 120_000 });
@@ -75,7 +75,7 @@ test('one restarts, goes, and comes back: the others are asked nothing, and no w
     // At rest: each holds its watches and its secret, and all watches of one are those of another.
     await eventually(
       () => {
-        assert.equal(stub.mergedAt.size, CLUSTERS, reconciler.log.slice(-1500));
+        assert.equal(stub.merges.at.size, CLUSTERS, reconciler.log.slice(-1500));
         const [first = 0] = names.map((name) => stub.watches(name));
         assert.deepEqual(
           names.map((name) => stub.watches(name)),
@@ -104,7 +104,7 @@ test('one restarts, goes, and comes back: the others are asked nothing, and no w
       withinMs: 120_000,
     });
     stub.show(one, 'there');
-    await eventually(() => assert.ok(stub.mergedAt.has(one), reconciler.log.slice(-1500)), {
+    await eventually(() => assert.ok(stub.merges.at.has(one), reconciler.log.slice(-1500)), {
       withinMs: 120_000,
     });
     assert.deepEqual(counts(), before);

@@ -28,8 +28,8 @@ export const OUTAGES: readonly ApiFaultCase[] = [
   {
     name: 'slow once',
     reason: 'tried again',
-    timeoutMs: 400,
-    faults: () => [{ delayMs: 1500 }],
+    timeoutMs: 3000,
+    faults: () => [{ delayMs: 4500 }],
     message: 'done',
     reported: STARTED,
   },

@@ -65,7 +65,7 @@ export class Scene {
       baseUrl: this.api.url,
       http: openHttpClient({}, [options.baseUrl ?? this.api.url]),
       userAgent: 'test',
-      timeoutMs: 5000,
+      timeoutMs: 30_000,
       pause,
       random: () => 0,
       ...options,

@@ -64,7 +64,8 @@ else {
       '--allow-address=127.0.0.0/8',
       `--config=${config}`,
       '--lease-namespace=pullwright-system',
-      '--lease-duration=2',
+      // Nothing but its end takes the Lease from it, however busy the machine is.
+      '--lease-duration=15',
       '--refresh=2',
       '--metrics-port=0',
     ]);

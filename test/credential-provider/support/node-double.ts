@@ -26,6 +26,9 @@ export interface NodeDouble {
   remove(): void;
 }
 
+/** Budget of a run that is not about its end: a busy machine needs more than a kubelet gives. */
+export const PATIENT_MS = 30_000;
+
 export function makeNode(files: NodeFiles): NodeDouble {
   const folder = mkdtempSync(join(tmpdir(), 'provider-node-'));
   const put = (name: string, text: string | undefined): void => {
@@ -44,6 +47,7 @@ export function makeNode(files: NodeFiles): NodeDouble {
     folder,
     options: {
       ...options,
+      budgetMs: PATIENT_MS,
       registriesConf: join(folder, 'registries.conf'),
       registriesConfDirs: [join(folder, 'registries.conf.d')],
       authDir: join(folder, 'auth'),
@@ -65,6 +69,7 @@ export function flagsOf({ folder }: NodeDouble): readonly string[] {
     `--global-auth-file=${folder}/config.json`,
     `--apiserver-env=${folder}/apiserver-url.env`,
     `--ca-file=${folder}/ca.crt`,
+    `--budget-ms=${PATIENT_MS}`,
   ];
 }
 

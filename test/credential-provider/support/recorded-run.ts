@@ -1,7 +1,7 @@
 /** One run of the provider over a recorded input, and what is seen of it from outside. */
 import { startApi } from './api-double.ts';
 import { oracleLookup } from './crio-oracle.ts';
-import { authFiles, makeNode, runOn } from './node-double.ts';
+import { authFiles, makeNode, PATIENT_MS, runOn } from './node-double.ts';
 import { fileNameOf, filesOf, type Input, imageOf } from './recorded-input.ts';
 
 export interface Observed {
@@ -27,7 +27,7 @@ export async function observe(input: Input, sources: readonly string[]): Promise
   try {
     const override = input.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE'];
     const isSlow = input.api === 'hang' || input.api === 'slow';
-    const options = { budgetMs: isSlow ? 600 : 5000 };
+    const options = { budgetMs: isSlow ? 600 : PATIENT_MS };
     const ran = await runOn(node, input.stdin, override === undefined ? { options } : { override, options });
     const paths = api.requests.map(({ path }) => path);
     return seen(input, { ...ran, files: authFiles(node), paths, name: fileNameOf(input), sources });
