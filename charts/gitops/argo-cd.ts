@@ -69,12 +69,16 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
 
 const IN_CLUSTER = 'https://kubernetes.default.svc';
 
-/** Wave of an object: what others need comes first, what needs a controller last. Argo CD deletes in reverse. */
+/**
+ * Wave of an object: what others need comes first, what needs a controller last. Argo CD deletes in reverse. Between waves it waits
+ * for health, so that nothing may stand behind what needs it: a Certificate comes with the Deployment that mounts its Secret.
+ */
 export function syncWave(object: KubeObject): number {
   if (['CustomResourceDefinition', 'Namespace'].includes(object.kind)) return -2;
   if (['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].includes(object.kind))
     return -1;
   const group = object.apiVersion.split('/')[0] ?? '';
+  if (group === 'cert-manager.io') return 0;
   return object.apiVersion.includes('/') && group.includes('.') && !group.endsWith('.k8s.io') ? 1 : 0;
 }
 
@@ -112,6 +116,34 @@ end
 return hs
 `;
 
+/**
+ * The health of definitions. Up to 3.2 Argo CD calls one `Degraded` from its first condition until it is established, and fails the sync
+ * that has just made it: with several definitions at once nearly always. Newer ones wait instead, and so does this
+ * (argoproj/argo-cd#26126). What does not pass by itself stays `Degraded`.
+ */
+export const DEFINITION_HEALTH_LUA = `local hs = { status = "Progressing", message = "Waiting for the definition to be established" }
+if obj.metadata.deletionTimestamp ~= nil then
+  hs.message = "The definition is being deleted"
+  return hs
+end
+if obj.status == nil or obj.status.conditions == nil then
+  return hs
+end
+for _, condition in ipairs(obj.status.conditions) do
+  if condition.type == "NamesAccepted" and condition.status == "False" then
+    return { status = "Degraded", message = condition.message }
+  end
+  if condition.type == "NonStructuralSchema" and condition.status == "True" then
+    return { status = "Degraded", message = condition.message }
+  end
+  if condition.type == "Established" and condition.status == "True" then
+    hs.status = "Healthy"
+    hs.message = condition.message
+  end
+end
+return hs
+`;
+
 /** Kinds of ours that carry conditions, as Argo CD writes them. */
 export const HEALTH_KINDS: readonly string[] = [
   'pullwright.dev_PullStatus',
@@ -121,11 +153,15 @@ export const HEALTH_KINDS: readonly string[] = [
 ];
 
 /**
- * The part of the ConfigMap `argocd-cm` that tells Argo CD the health of our kinds. It holds only our keys: apply it with
- * server-side apply, or as a patch, and what else is in the ConfigMap stays.
+ * The part of the ConfigMap `argocd-cm` that tells Argo CD the health of our kinds, and of definitions while they are new. It holds
+ * only these keys: apply it with server-side apply, or as a patch, and what else is in the ConfigMap stays.
  */
 export function argoHealthPatch(namespace = 'argocd'): KubeObject {
-  const data = HEALTH_KINDS.map((kind) => [`resource.customizations.health.${kind}`, HEALTH_LUA]);
+  const rules: readonly (readonly [kind: string, lua: string])[] = [
+    ['apiextensions.k8s.io_CustomResourceDefinition', DEFINITION_HEALTH_LUA],
+    ...HEALTH_KINDS.map((kind) => [kind, HEALTH_LUA] as const),
+  ];
+  const data = rules.map(([kind, lua]) => [`resource.customizations.health.${kind}`, lua]);
   return kubernetesObject(
     'ConfigMap',
     {

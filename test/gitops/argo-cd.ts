@@ -118,7 +118,7 @@ export class ArgoCd {
         if ((await this.#application(name))?.metadata['annotations']?.[annotation] !== undefined)
           throw new Error(`${name} was not looked at`);
       },
-      { withinMs: 60_000 },
+      { withinMs: 180_000 },
     );
   }
 
@@ -154,6 +154,19 @@ export interface ApplicationStatus {
   readonly sync?: { readonly status?: string; readonly revisions?: readonly string[] };
   readonly health?: { readonly status?: string };
   readonly history?: readonly unknown[];
+  readonly conditions?: readonly { readonly type: string; readonly message: string }[];
+  /** Of the newest sync; `retryCount` is missing when its first attempt passed. */
+  readonly operationState?: {
+    readonly phase?: string;
+    readonly retryCount?: number;
+    readonly syncResult?: {
+      readonly resources?: readonly {
+        readonly kind: string;
+        readonly name: string;
+        readonly status?: string;
+      }[];
+    };
+  };
   readonly resources?: readonly {
     readonly kind: string;
     readonly namespace?: string;

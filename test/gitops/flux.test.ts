@@ -1,48 +1,52 @@
-// deadline: 600 s
+// deadline: 900 s
 /**
  * Flux's kustomize-controller with a rendered fleet, by the commands of docs/gitops.md and docs/uninstall.md: two clusters, one
  * delivered from git, one by its reconciler.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import { changes } from '../node/machine/snapshot.ts';
-import { additional, GLOBAL, registriesOf, SYNCER } from '../reconcile/scene.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { suite } from '../support/suite.ts';
 import { missingFlux } from './build.ts';
-import { DeliveredCluster } from './cluster.ts';
 import { Flux } from './flux.ts';
-import { managersOf, objectNames, writtenBy } from './objects.ts';
-import { Repository } from './repository.ts';
-import { COPY, DEPLOYMENT, GRANTED, named, PROFILE, ROLE, VERIFY } from './scene.ts';
+import { objectNames, writtenBy } from './objects.ts';
+import { COPY, DEPLOYMENT, GRANTED, PROFILE } from './scene.ts';
+import {
+  type Delivery,
+  runBlock,
+  startClusters,
+  testDrift,
+  testLeaving,
+  testOverlayLeft,
+  testReconciled,
+  testUpgrade,
+  within,
+} from './steps.ts';
 
 const test = suite('Flux');
 const missing = missingFlux() ?? missingControlPlane();
 
-const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check, { withinMs: 45_000 });
+/** The Kustomization of the overlay with the profile. */
 const PROFILES = 'pullwright-prod-pullwright.dev';
 const MANAGER = 'kustomize-controller';
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
-  const [prod, lab] = await Promise.all([DeliveredCluster.start(), DeliveredCluster.start()]);
+  const clusters = await startClusters();
+  const { prod, lab, repository } = clusters;
   const { plane } = prod;
-  for (const name of ['platform', 'team-a']) await plane.apply(named('v1', 'Namespace', name));
-  const folder = join(plane.folder, 'user');
-  mkdirSync(folder);
-  const repository = await Repository.create(folder, plane.kubeconfig);
   const flux = await Flux.start(plane, repository.bare);
   await flux.kubeconfigSecret('lab-kubeconfig', lab.plane.kubeconfig);
-  const before = [await objectNames(plane), await objectNames(lab.plane)] as const;
-  const run = async (heading: string, page = 'docs/gitops.md'): Promise<string> => {
-    const block = docBlock(page, heading, 'sh');
-    const ran = await repository.shell(block);
-    assert.equal(ran.code, 0, `${block}\n${ran.stdout}\n${ran.stderr}\n${await flux.report()}`);
-    return ran.stdout;
+  const delivery: Delivery = {
+    ...clusters,
+    title: 'Flux',
+    manager: MANAGER,
+    report: () => flux.report(),
+    before: await objectNames(plane),
   };
+  const labBefore = await objectNames(lab.plane);
+  const run = (heading: string): Promise<string> => runBlock(delivery, heading);
 
   test('install: definitions and what needs them in one go, on both clusters', async () => {
     repository.write('fleet.yaml', docBlock('docs/gitops.md', 'Flux', 'yaml'));
@@ -51,18 +55,7 @@ else {
       assert.equal((await each.get(DEPLOYMENT))?.['status'].availableReplicas, 2);
   });
 
-  test('what git does not hold, the reconciler makes: its DaemonSet too where it is told to', async () => {
-    for (const [{ plane: each }, maker] of [
-      [prod, MANAGER],
-      [lab, 'pullwright-global-pull-secret'],
-    ] as const) {
-      await each.apply(additional('tenant.example.com'));
-      await within(async () =>
-        assert.deepEqual(registriesOf(await each.get(GLOBAL)), ['tenant.example.com']),
-      );
-      await within(async () => assert.ok(managersOf(await each.get(SYNCER)).includes(maker)));
-    }
-  });
+  testReconciled(test, delivery);
 
   test('health: a profile is not ready without its source, and Flux says why', async () => {
     await within(async () => assert.match(JSON.stringify(await plane.get(PROFILE)), /SourceMissing/));
@@ -88,39 +81,8 @@ else {
     assert.deepEqual(await writtenBy(plane, MANAGER), written);
   });
 
-  test('drift: what somebody changed or deleted is put back, and Secrets are not touched', async () => {
-    const secrets = await Promise.all([GLOBAL, COPY, GRANTED].map((one) => plane.get(one)));
-    await plane.kubectl(
-      '-n',
-      'pullwright-system',
-      'scale',
-      'deployment',
-      'pullwright-reconciler',
-      '--replicas=5',
-    );
-    await plane.kubectl('delete', 'clusterrole', ROLE.metadata.name);
-    await run('Flux: drift');
-    assert.equal((await plane.get(DEPLOYMENT))?.['spec'].replicas, 2);
-    assert.notEqual(await plane.get(ROLE), undefined);
-    assert.deepEqual(await Promise.all([GLOBAL, COPY, GRANTED].map((one) => plane.get(one))), secrets);
-  });
-
-  test('upgrade: a newer image, other options, and a system less', async () => {
-    repository.edit('fleet.yaml', 'pullwright:0.1.0', 'pullwright:0.2.0');
-    repository.edit('fleet.yaml', '      verify: {}\n', '');
-    repository.edit(
-      'fleet.yaml',
-      'createConfigNamespace: true }\n',
-      'createConfigNamespace: true, enforce: deny }\n',
-    );
-    await run('Flux: change');
-    for (const { plane: each } of [prod, lab]) {
-      const [container] = (await each.get(DEPLOYMENT))?.['spec'].template.spec.containers ?? [];
-      assert.match(container.image, /:0\.2\.0$/);
-    }
-    assert.equal(await plane.get(VERIFY), undefined);
-    for (const one of [GLOBAL, COPY, GRANTED, PROFILE]) assert.notEqual(await plane.get(one), undefined);
-  });
+  testDrift(test, delivery, () => run('Flux: drift'));
+  testUpgrade(test, delivery);
 
   test('a change that the reconciler has not read yet is not taken for ready', async () => {
     await prod.hold();
@@ -135,34 +97,14 @@ else {
     await within(async () => assert.equal(await flux.revision(PROFILES), `main@sha1:${repository.revision}`));
   });
 
-  test('an overlay that left the fleet: its Kustomization goes, and with it what it brought', async () => {
-    const section = / {6}pull-secret-injection:\n[^]*(?= {2}- name: lab)/;
-    repository.edit('fleet.yaml', section, '      pull-secret-injection: {}\n');
+  testOverlayLeft(test, delivery, async () => {
     assert.match(await run('Flux: change'), /kustomization-pullwright-prod-pullwright\.dev\.yaml/);
     const gone = await plane.kubectl('-n', 'flux-system', 'delete', 'kustomization', PROFILES);
     assert.equal(gone.code, 0, gone.stderr);
-    assert.equal(await plane.get(PROFILE), undefined);
-    await within(async () => assert.equal(await plane.get(COPY), undefined));
-    for (const one of [GLOBAL, GRANTED, DEPLOYMENT]) assert.notEqual(await plane.get(one), undefined);
   });
-
-  test('uninstall refuses while Flux delivers', async () => {
-    const refused = await repository.shell('pullwright uninstall --yes');
-    assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /by Flux Kustomization "pullwright-prod"/);
-    assert.notEqual(await plane.get(DEPLOYMENT), undefined);
-  });
-
-  test('uninstall: by the page, nothing of ours stays, and everything of others', async () => {
-    assert.match(await run('Out of Flux', 'docs/uninstall.md'), /removed, \d+ kept/);
-    await within(async () =>
-      assert.deepEqual(changes(before[0], await objectNames(plane)), [
-        '+ GitRepository flux-system pullwright',
-        '+ Kustomization flux-system pullwright-lab',
-        '+ Secret kube-system additional-pull-secret',
-        '+ Secret platform quay-robot',
-      ]),
-    );
+  testLeaving(test, delivery, {
+    of: 'Flux Kustomization "pullwright-prod"',
+    left: ['+ GitRepository flux-system pullwright', '+ Kustomization flux-system pullwright-lab'],
   });
 
   test('uninstall of a cluster that Flux reaches from elsewhere takes a word that it was stopped', async () => {
@@ -176,7 +118,7 @@ else {
     const done = await repository.shell(`${uninstall} --ignore-gitops`);
     assert.equal(done.code, 0, done.stderr);
     const stays = ['+ Secret kube-system additional-pull-secret'];
-    await within(async () => assert.deepEqual(changes(before[1], await objectNames(lab.plane)), stays));
+    await within(async () => assert.deepEqual(changes(labBefore, await objectNames(lab.plane)), stays));
   });
 
   test.lastly('everything stops', async () => {

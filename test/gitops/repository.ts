@@ -68,7 +68,8 @@ export class Repository {
   shell(commands: string): Promise<ProcessResult> {
     return runProcess(['bash', '-euo', 'pipefail', '-c', commands], {
       cwd: this.work,
-      deadlineMs: 240_000,
+      // Longer than the blocks themselves wait.
+      deadlineMs: 660_000,
       env: { PATH: `${this.#home}/bin:/usr/bin:/bin`, HOME: this.#home, KUBECONFIG: this.#kubeconfig },
     });
   }
