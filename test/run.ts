@@ -12,7 +12,14 @@ import { parseArgs } from 'node:util';
 import { basePackages } from '../build/image/base.ts';
 import { installPackages } from '../site/build.ts';
 import { controlPlaneBinaries, missingControlPlane } from './control-plane/build.ts';
-import { argoPrograms, fluxDefinition, fluxProgram, missingArgo, missingFlux } from './gitops/build.ts';
+import {
+  argoDefinitions,
+  argoPrograms,
+  fluxDefinition,
+  fluxProgram,
+  missingArgo,
+  missingFlux,
+} from './gitops/build.ts';
 import { helmProgram, missingHelm } from './helm/build.ts';
 import { missingNode, nodeBinaries } from './node/machine/build.ts';
 import { executable } from './support/executable.ts';
@@ -149,7 +156,14 @@ const TOOLS: readonly {
       fluxDefinition();
     },
   },
-  { word: 'missingArgo', missing: missingArgo, build: argoPrograms },
+  {
+    word: 'missingArgo',
+    missing: missingArgo,
+    build: async (progress) => {
+      await argoPrograms(progress);
+      argoDefinitions();
+    },
+  },
 ];
 
 /** Built here, once, because no test file's deadline allows for it. A build that fails, fails the tests that need it. */
@@ -158,13 +172,14 @@ async function prepare(files: readonly string[]): Promise<void> {
   const uses = (part: string): boolean => texts.some((text) => text.includes(part));
   const progress = (line: string): boolean => process.stdout.write(`${line}\n`);
   const builds: (() => Promise<unknown>)[] = [];
-  if (uses('/machine/node.ts') && missingNode() === undefined)
+  if (uses('missingNode') && missingNode() === undefined)
     builds.push(
       () => nodeBinaries(progress),
       () => executable('x64'),
       () => executable('arm64'),
       // A machine of the tests has no network.
       async () => basePackages('x64'),
+      async () => basePackages('arm64'),
     );
   else if (uses('/control-plane.ts') && missingControlPlane() === undefined)
     builds.push(() => controlPlaneBinaries(progress));

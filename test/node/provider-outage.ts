@@ -19,11 +19,13 @@ export function outageSteps(step: (name: string, body: TestBody) => void, scene:
       await scene.started('private');
       await plane.apiServer.kill();
       containers.kill(['private']);
-      await eventually(() =>
-        assert.match(
-          readFileSync('/var/log/kubelet.log', 'utf8'),
-          /failed to get service account.*acme\/private/,
-        ),
+      await eventually(
+        () =>
+          assert.match(
+            readFileSync('/var/log/kubelet.log', 'utf8'),
+            /failed to get service account.*acme\/private/,
+          ),
+        { withinMs: WITHIN_MS },
       );
       await plane.apiServer.start();
       await containers.again(['private'], WITHIN_MS);
