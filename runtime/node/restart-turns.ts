@@ -83,8 +83,8 @@ export class BookedTurns implements Slots {
       let waitMs = spreadDelay(nodeName, 'ask', (nodes - 1) * APART_MS);
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         if (!(await clock.sleep(waitMs, signal))) break;
-        const turn = await this.#try(client, nodes);
-        if (turn !== undefined) return Math.max(0, turn - clock.now());
+        const turnInMs = await this.#try(client, nodes);
+        if (turnInMs !== undefined) return turnInMs;
         waitMs = Math.random() * nodes * APART_MS;
       }
       throw new PullwrightError('Cannot book a turn: others were always faster', { code: 'Conflict' });
@@ -93,7 +93,7 @@ export class BookedTurns implements Slots {
     }
   }
 
-  /** When the turn is, or undefined when somebody else was faster. */
+  /** Milliseconds until the turn, or undefined when somebody else was faster. */
   async #try(client: KubeClient, nodes: number): Promise<number | undefined> {
     const { clock, lease: ref, nodeName } = this.#options;
     const lease = await client.get(ref);
@@ -104,7 +104,8 @@ export class BookedTurns implements Slots {
       });
     const before = (lease.spec ?? {}) as BookedLease;
     const own = before.holderIdentity === nodeName ? instantOf(before.acquireTime) : undefined;
-    const turn = bookTurn({ now: clock.now(), next: instantOf(before.renewTime), nodes, own });
+    const [now, asked] = [clock.now(), clock.monotonic()];
+    const turn = bookTurn({ now, next: instantOf(before.renewTime), nodes, own });
     const spec = {
       ...before,
       holderIdentity: nodeName,
@@ -113,7 +114,8 @@ export class BookedTurns implements Slots {
     };
     try {
       await client.replace({ ...lease, spec }, MANAGER);
-      return turn.at;
+      // By the clock that nobody sets: one that is set during the request would make the wait as long as its jump.
+      return Math.max(0, turn.at - now - (clock.monotonic() - asked));
     } catch (error) {
       if (isApiError(error, 409)) return undefined;
       throw error;

@@ -268,7 +268,7 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
 async function said(node: NodeMachine): Promise<string> {
   const { stdout } = await shell(
     node,
-    'pullwright status || true; kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20; tail -n 12 /var/log/pods/*/*/*.log || true',
+    'pullwright status || true; kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20; tail -n 12 /var/log/pods/*/*/*.log || true; kubectl -n kube-system logs daemonset/global-pull-secret-syncer --tail 12 || true',
   );
   return stdout.slice(-6000);
 }
