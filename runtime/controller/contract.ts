@@ -123,8 +123,11 @@ export interface World {
   fact(need: Need): Fact | undefined;
   /** The last answer; undefined when there is none yet, and in a folder. */
   trial(one: PodTrial): TrialAnswer | undefined;
-  /** Whether a write of the object was refused because somebody else's has the name, which no read shows. */
-  isTaken(ref: Ref): boolean;
+  /**
+   * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: somebody else's has the name,
+   * which no read shows.
+   */
+  refusal(ref: Ref): Problem | undefined;
   /** Whether the account may not read the object of a dispensable {@link Read}: that it is not seen says nothing then. */
   isUnreadable(ref: Ref): boolean;
   /** Whether the cluster knows the kind (an optional {@link Read} whose CRD is missing answers false). */

@@ -22,8 +22,8 @@ import type { FactCache } from './lookups.ts';
 import { inParallel, neighbours } from './parallel.ts';
 import { PodTrials } from './pod-trials.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
+import { RefusedWrites } from './refused-writes.ts';
 import { Reporter } from './reporter.ts';
-import { TakenNames } from './taken-names.ts';
 import { worldView } from './world.ts';
 
 export interface ControllerOptions {
@@ -51,7 +51,7 @@ export class Controller {
   readonly #reporter: Reporter;
   readonly #actions: ActionRunner;
   readonly #trials: PodTrials;
-  readonly #taken = new TakenNames();
+  readonly #refused = new RefusedWrites();
   readonly #log: Logger;
   readonly #readings: Readings;
   readonly #keys = new Map<string, Key>();
@@ -157,7 +157,7 @@ export class Controller {
       serves: (role, kind) => this.#readings.serves(role, kind),
       fact: (need) => facts.get(need),
       trial: (one) => this.#trials.get(one),
-      isTaken: (ref) => this.#taken.has(ref),
+      refusal: (ref) => this.#refused.get(ref),
       isUnreadable: (ref) => this.#readings.isUnreadable(ref),
     });
   }
@@ -196,8 +196,8 @@ export class Controller {
       ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
     ];
     this.#ask(outcome, id);
-    // Who has the name is told to whom it concerns.
-    if (this.#taken.learn(committed)) this.#queue.add(id);
+    // It is told to whom it concerns.
+    if (this.#refused.learn(committed)) this.#queue.add(id);
     return this.#reporter.report({
       author,
       committed,

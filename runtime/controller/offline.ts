@@ -120,9 +120,11 @@ class OfflineRun {
       serves: (_role, kind) => served.has(kind),
       fact: facts ?? (() => undefined),
       // A folder shows what no read does.
-      isTaken: (ref) => {
+      refusal: (ref) => {
         const found = stores[ref.role].get(ref);
-        return found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
+        const isForeign = found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
+        const message = `"${describeObject(ref)}" exists and was not made by Pullwright`;
+        return isForeign ? { disposition: 'terminal', code: 'ForeignObject', message } : undefined;
       },
     });
   }

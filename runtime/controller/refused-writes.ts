@@ -1,18 +1,19 @@
 /**
- * Names that somebody else's object has, and that no cache shows because no read covers it: the API server told when the object was to
- * be made. Forgotten when a later write goes through.
+ * Writes that the API server refused for a reason that does not pass by itself: somebody else's object has the name (which no cache
+ * shows where no read covers it), the account may not, a policy or a quota says no. Forgotten when a later write goes through.
  */
 import { describeObject } from '../rules/kubernetes/object.ts';
 import type { Committed } from './commit.ts';
-import type { Ref } from './contract.ts';
+import type { Problem, Ref } from './contract.ts';
+import { isLasting } from './failed-status.ts';
 
 const REMEMBERED = 10_000;
 
-export class TakenNames {
-  readonly #taken = new Set<string>();
+export class RefusedWrites {
+  readonly #refused = new Map<string, Problem>();
 
-  has(ref: Ref): boolean {
-    return this.#taken.has(textOf(ref));
+  get(ref: Ref): Problem | undefined {
+    return this.#refused.get(textOf(ref));
   }
 
   /** Takes in what became of writes. Gives whether something is known now that was not. */
@@ -20,14 +21,15 @@ export class TakenNames {
     let isNew = false;
     for (const done of committed) {
       const text = textOf(done.ref);
-      if (done.verb !== 'failed') isNew = this.#taken.delete(text) || isNew;
-      else if (done.problem.code === 'ForeignObject' && !this.#taken.has(text)) {
-        this.#taken.add(text);
+      if (done.verb !== 'failed') isNew = this.#refused.delete(text) || isNew;
+      // By the code: a message that counts (as that of a quota) would be news each time.
+      else if (isLasting(done.problem) && this.#refused.get(text)?.code !== done.problem.code) {
+        this.#refused.set(text, done.problem);
         isNew = true;
       }
     }
-    const [oldest] = this.#taken;
-    if (this.#taken.size > REMEMBERED && oldest !== undefined) this.#taken.delete(oldest);
+    const [oldest] = this.#refused.keys();
+    if (this.#refused.size > REMEMBERED && oldest !== undefined) this.#refused.delete(oldest);
     return isNew;
   }
 }

@@ -18,7 +18,7 @@ export interface WorldInput {
   /** Whether the account may not read what covers the object. @default {() => false} */
   readonly isUnreadable?: (ref: Ref) => boolean;
   /** @default {() => false} */
-  readonly isTaken?: (ref: Ref) => boolean;
+  readonly refusal?: World['refusal'];
 }
 
 /** Gives the view. An object outside the reads is not there, so that a missing `Read` shows in the first test, not in a cluster. */
@@ -47,7 +47,7 @@ export function worldView(input: WorldInput): World {
     },
     fact: input.fact,
     trial: (one) => input.trial?.(one),
-    isTaken: (ref) => input.isTaken?.(ref) ?? false,
+    refusal: (ref) => input.refusal?.(ref),
     isUnreadable: (ref) => input.isUnreadable?.(ref) ?? false,
     serves: (kind) => input.serves(kind.role, kindKey(kind)),
   };

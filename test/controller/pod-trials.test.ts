@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Cluster } from '../../runtime/controller/cluster.ts';
 import type { PodTrial } from '../../runtime/controller/contract.ts';
 import { PodTrials } from '../../runtime/controller/pod-trials.ts';
-import { TakenNames } from '../../runtime/controller/taken-names.ts';
+import { RefusedWrites } from '../../runtime/controller/refused-writes.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { suite } from '../support/suite.ts';
 
@@ -82,16 +82,20 @@ test('who may not ask is told so, is not asked again at once, and the old answer
   assert.deepEqual(scene.trials.get(TRIAL), { ok: true, lacks: [] });
 });
 
-test('a name is taken until a write goes through', () => {
+test('a lasting refusal of a write is known until one goes through; what passes by itself is not', () => {
   const ref = { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: 'shop', name: 'reg' } as const;
-  const problem = { disposition: 'terminal', code: 'ForeignObject', message: '' } as const;
-  const taken = new TakenNames();
-  assert.equal(taken.learn([{ verb: 'failed', ref, problem: { ...problem, code: 'Forbidden' } }]), false);
-  assert.equal(taken.learn([{ verb: 'failed', ref, problem }]), true);
-  assert.equal(taken.learn([{ verb: 'failed', ref, problem }]), false);
-  assert.ok(taken.has({ ...ref }) && !taken.has({ ...ref, namespace: 'web' }));
-  assert.equal(taken.learn([{ verb: 'created', ref }]), true);
-  assert.ok(!taken.has(ref));
+  const failed = (code: string, message = '') =>
+    [{ verb: 'failed', ref, problem: { disposition: 'retry', code, message } }] as const;
+  const refused = new RefusedWrites();
+  assert.equal(refused.learn(failed('ConnectionLost')), false);
+  assert.equal(refused.get(ref), undefined);
+  assert.equal(refused.learn(failed('QuotaExceeded', 'used 5')), true);
+  assert.equal(refused.learn(failed('QuotaExceeded', 'used 6')), false, 'the same again is no news');
+  assert.equal(refused.learn(failed('Forbidden')), true);
+  assert.equal(refused.get({ ...ref })?.code, 'Forbidden');
+  assert.equal(refused.get({ ...ref, namespace: 'web' }), undefined);
+  assert.equal(refused.learn([{ verb: 'created', ref }]), true);
+  assert.equal(refused.get(ref), undefined);
 });
 
 test.run();

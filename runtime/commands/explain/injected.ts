@@ -12,6 +12,7 @@ import { approvedPlan } from '../../pull-secret-injection/reconciler/approved.ts
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import { CAUSES } from '../../rules/injection/profile-causes.ts';
 import { exemption, injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
@@ -167,4 +168,4 @@ export function waitingClaims(store: ObjectStore, namespace: string): readonly s
   });
 }
 
-const TOLD: ReadonlySet<string> = new Set(['SourcesReady', 'Granted', 'NamesFree', 'TargetsFree']);
+const TOLD: ReadonlySet<string> = new Set(CAUSES.map(({ type }) => type));

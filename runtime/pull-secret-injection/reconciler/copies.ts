@@ -1,6 +1,7 @@
 /** What one namespace gets: for every secret of every profile that serves it, a copy, the last good one, or a reason. */
-import { OWNER_LABEL, type Ref } from '../../controller/contract.ts';
+import { OWNER_LABEL, type Problem, type Ref } from '../../controller/contract.ts';
 import type { ProfileSecret } from '../../rules/injection/profile.ts';
+import { CAUSES } from '../../rules/injection/profile-causes.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import { type Claim, claimsOf, decideClaim, type Holder, holderOf, isSource, writerOf } from './claims.ts';
@@ -74,14 +75,22 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
       ...base,
       ...holder.decision,
       ...adopt,
-      ...(standing === undefined ? takenBy(context, ref) : {}),
+      ...refusalOf(context, ref, standing),
     };
   return { ...base, ...yielded(context, { one, secret }, holder, present) };
 }
 
-/** Secrets of other types are not watched: the API server told when the copy was to be made, and is asked again now and then. */
-function takenBy({ world }: CopyContext, ref: Ref): { readonly trouble?: Trouble } {
-  if (!world.isTaken(ref)) return {};
+/** What the API server said when the copy was to be written or removed. It is asked again now and then. */
+function refusalOf(
+  { world }: CopyContext,
+  ref: Ref,
+  standing: SecretObject | undefined,
+): { readonly trouble?: Trouble } {
+  const refusal = world.refusal(ref);
+  if (refusal === undefined) return {};
+  if (refusal.code !== 'ForeignObject') return { trouble: refusedTrouble(refusal) };
+  // Secrets of other types are not watched.
+  if (standing !== undefined) return {};
   const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else, in another type than ${SECRET_TYPE}, and is left alone; rename or delete it`;
   return { trouble: { reason: 'ForeignObject', message } };
 }
@@ -144,6 +153,12 @@ function collision({ namespace }: CopyContext, { one, secret }: Claim, holder: s
     reason: 'Collision',
     message: `"${holder}" brings another Secret "${secret.name}" to "${namespace.metadata.name}" and keeps the name; give yours another name, or have "${holder}" name its successor: spec.successor: ${one.name}`,
   };
+}
+
+function refusedTrouble({ code, message, hint }: Problem): Trouble {
+  const said = hint === undefined ? message : `${message}. ${hint}`;
+  if (CAUSES.some(({ reasons }) => reasons.includes(code))) return { reason: code, message: said };
+  return { reason: 'WriteRefused', message: `Cannot write the copy: ${said}` };
 }
 
 function foreignTrouble(ref: Ref): Trouble {

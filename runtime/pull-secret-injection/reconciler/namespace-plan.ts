@@ -106,8 +106,7 @@ function reportOf(
 }
 
 function verdictOf({ name, action, distributor, trouble }: Copy): Verdict {
-  const stands = action === 'keep' || (action === 'write' && trouble?.reason !== 'ForeignObject');
-  const verdict = stands ? 'Warning' : 'Rejected';
+  const verdict = action === 'keep' ? 'Warning' : 'Rejected';
   return {
     subject: name,
     verdict,

@@ -103,8 +103,8 @@ function standingsOf(
   return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
     const standing = profile.secrets.map((secret) => world.get(secretRef(name, secret.name)));
-    const taken = profile.secrets.map((secret) => world.isTaken(secretRef(name, secret.name)));
-    const seen = [...consent, ...sources, ...standing, ...taken];
+    const refused = profile.secrets.map((secret) => world.refusal(secretRef(name, secret.name))?.code);
+    const seen = [...consent, ...sources, ...standing, ...refused];
     const known = memory.get(namespace);
     if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
     const found = look({ world, distribution, namespace, options }, profile);

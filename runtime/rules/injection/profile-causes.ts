@@ -8,7 +8,7 @@ export type Whose = 'platform' | 'tenant';
 
 export interface Cause {
   /** Type of the condition: `True` when nothing is wrong. */
-  readonly type: 'SourcesReady' | 'Granted' | 'NamesFree' | 'TargetsFree';
+  readonly type: 'SourcesReady' | 'Granted' | 'NamesFree' | 'WritesAccepted' | 'TargetsFree';
   readonly reasons: readonly string[];
   readonly whose: Whose;
   /** What the condition says when all is well. */
@@ -36,10 +36,16 @@ export const CAUSES: readonly Cause[] = [
     well: 'No other profile holds a name that this one asks for',
   },
   {
+    type: 'WritesAccepted',
+    reasons: ['Forbidden', 'AdmissionDenied', 'WriteRefused'],
+    whose: 'platform',
+    well: 'No write of a copy was refused',
+  },
+  {
     type: 'TargetsFree',
-    reasons: ['ForeignObject'],
+    reasons: ['ForeignObject', 'QuotaExceeded'],
     whose: 'tenant',
-    well: 'No Secret of somebody else is in the way',
+    well: 'No Secret of somebody else and no quota is in the way',
   },
 ];
 

@@ -93,7 +93,7 @@ export function worldOf(objects: readonly KubeObject[], isHosted = false): World
     list: (query: Query) => objects.filter((object) => matches(object, query)),
     fact: () => undefined,
     trial: () => undefined,
-    isTaken: () => false,
+    refusal: () => undefined,
     isUnreadable: () => false,
     serves: () => true,
   };

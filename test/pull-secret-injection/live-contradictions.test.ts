@@ -1,0 +1,175 @@
+// deadline: 400 s
+/** Options that contradict each other, and two sources for one name where one of them stands, on a real API server. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { missingControlPlane } from '../control-plane/control-plane.ts';
+import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
+import { suite } from '../support/suite.ts';
+import {
+  createPod,
+  namespaceObject,
+  profileObject,
+  readyNamespace,
+  reconcilerUser,
+  sourceObject,
+  startPlane,
+  startReconciler,
+} from './live.ts';
+import { conditionOf, waiter } from './live-scene.ts';
+
+const test = suite('contradictions, in a cluster');
+const missing = missingControlPlane();
+
+if (missing !== undefined) test.skip('in a cluster', missing);
+else {
+  const plane = await startPlane();
+  const NAMES = ['quay'];
+  // Kubernetes cannot tell the reconciler what the fleet's secretNames are: what is not in them is refused by the API server.
+  const account = await reconcilerUser(plane, { secretNames: NAMES });
+  for (const name of ['platform', 'hub']) await plane.apply(namespaceObject(name));
+  await readyNamespace(plane, 'shop');
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+  await plane.apply(sourceObject('hub', 'mirror', ['mirror.example']));
+  const secret = (namespace: string, name: string): TestObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+  });
+  const hostsIn = async (namespace: string, name: string): Promise<readonly string[] | undefined> => {
+    const body = (await plane.get(secret(namespace, name)))?.['data']?.['.dockerconfigjson'];
+    if (body === undefined) return undefined;
+    const { auths } = JSON.parse(Buffer.from(String(body), 'base64').toString()) as { auths: object };
+    return Object.keys(auths).sort();
+  };
+  const messageOf = async (name: string, type: string): Promise<string> => {
+    const conditions = (await plane.get(profileObject(name, {})))?.['status']?.conditions as
+      | readonly { readonly type: string; readonly message: string }[]
+      | undefined;
+    return conditions?.find((one) => one.type === type)?.message ?? '';
+  };
+  const profileOf = (
+    name: string,
+    secretName: string,
+    sources: readonly object[],
+    label: string,
+  ): TestObject =>
+    profileObject(name, {
+      namespaceSelector: {
+        matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: label.split(' ') }],
+      },
+      selector: {},
+      secrets: [{ name: secretName, sources }],
+    });
+  const quay = { namespace: 'platform', name: 'quay' };
+  let reconciler = startReconciler(plane, account);
+  let soon = waiter(reconciler);
+
+  test('two sources for one name: merged elsewhere; where one of them stands, it stays as it is, and that is said', async () => {
+    const before = (await plane.get(secret('platform', 'quay')))?.metadata['resourceVersion'];
+    const sources = [quay, { namespace: 'hub', name: 'mirror' }];
+    await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
+    await soon(async () => assert.deepEqual(await hostsIn('shop', 'quay'), ['mirror.example', 'quay.io']));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'both', 'NamesFree'), 'False SourceInPlace', reconciler.log()),
+    );
+    assert.match(await messageOf('both', 'NamesFree'), /is itself one of 2 sources of that name/);
+    assert.equal((await plane.get(secret('platform', 'quay')))?.metadata['resourceVersion'], before);
+  });
+
+  test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
+    await plane.apply(profileOf('outside', 'other', [quay], 'shop'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
+    );
+    assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
+    assert.match(await messageOf('outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespaces\)/);
+    assert.equal(await hostsIn('shop', 'other'), undefined);
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
+    await soon(async () =>
+      assert.deepEqual(await hostsIn('shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
+    );
+    await plane.remove(profileObject('outside', {}));
+  });
+
+  test('a quota in one namespace: its owner is told, the profile is not stalled, and the copy comes when there is room', async () => {
+    const quota: TestObject = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'none', namespace: 'full' },
+      spec: { hard: { 'count/secrets': '0' } },
+    };
+    await plane.apply(namespaceObject('full'));
+    await plane.apply(quota);
+    // The quota counts once its controller has looked.
+    await soon(async () => assert.equal((await plane.get(quota))?.['status']?.hard?.['count/secrets'], '0'));
+    const sources = [quay, { namespace: 'hub', name: 'mirror' }];
+    await plane.apply(profileOf('both', 'quay', sources, 'shop full'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log()),
+    );
+    assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False QuotaExceeded');
+    await soon(async () => {
+      const path = '/apis/pullwright.dev/v1alpha1/namespaces/full/pullstatuses';
+      const { body } = await plane.client.request('GET', path);
+      assert.match(JSON.stringify(body.items), /QuotaExceeded/);
+    });
+    await plane.remove(quota);
+    await eventually(
+      async () => assert.deepEqual(await hostsIn('full', 'quay'), await hostsIn('shop', 'quay')),
+      { withinMs: 150_000 },
+    );
+    await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True Current'));
+  });
+
+  test('evict without audit: it does not start, says why, and copies stay', async () => {
+    await reconciler.stop();
+    const refused = startReconciler(plane, account, { evict: true, audit: false });
+    const [code] = (await once(refused.process, 'exit')) as [number];
+    assert.equal(code, 2, refused.log());
+    assert.match(refused.log(), /evict needs audit, which finds the pods/);
+    assert.notEqual(await hostsIn('shop', 'quay'), undefined);
+  });
+
+  test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
+    const set: TestObject = {
+      apiVersion: 'apps.kruise.io/v1beta1',
+      kind: 'SidecarSet',
+      metadata: { name: 'bare' },
+      spec: {
+        selector: { matchLabels: { app: 'bare' } },
+        namespace: 'shop',
+        imagePullSecrets: [{ name: 'bare-pull' }],
+      },
+    };
+    const readyOf = async (): Promise<string> => {
+      const conditions = ((await plane.get(set))?.['status']?.conditions ?? []) as readonly {
+        readonly type: string;
+        readonly status: string;
+        readonly reason: string;
+      }[];
+      const one = conditions.find(({ type }) => type === 'Ready');
+      return `${one?.status} ${one?.reason}`;
+    };
+    const pod = (name: string): ReturnType<typeof createPod> =>
+      createPod(plane, { name, namespace: 'shop', labels: { app: 'bare' } });
+    await plane.apply(set);
+    for (const withoutContainers of [false, true]) {
+      reconciler = startReconciler(plane, account, { withoutContainers });
+      soon = waiter(reconciler);
+      const expected = withoutContainers ? 'True Injecting' : 'False NoContainers';
+      await soon(async () => assert.equal(await readyOf(), expected));
+      const made = await pod(`bare-${withoutContainers}`);
+      assert.ok('names' in made, JSON.stringify(made));
+      assert.equal(made.names.includes('bare-pull'), withoutContainers);
+      await reconciler.stop();
+    }
+  });
+
+  test.lastly('the control plane stops', async () => {
+    await reconciler.stop();
+    await plane.stop();
+  });
+}
+
+test.run();
