@@ -14,9 +14,13 @@ const QUIET: Environment = { BUN_GC_TIMER_DISABLE: '1', MIMALLOC_SCAVENGER: '0' 
 
 /**
  * The collector lets garbage grow by the memory of the machine, and thousands of requests leave much of it. It is told of a small
- * machine, so that it collects in time; what is in use may be as much as it needs. Whoever sets it has the last word.
+ * machine, so that it collects in time; what is in use may be as much as it needs. And the last tier of the compiler is left out: for
+ * work that comes in bursts of seconds it costs more time and memory than its code saves. Whoever sets them has the last word.
  */
-const SMALL: Environment = { BUN_JSC_forceRAMSize: String(100 * 1024 * 1024) };
+const SMALL: Environment = {
+  BUN_JSC_forceRAMSize: String(100 * 1024 * 1024),
+  BUN_JSC_useFTLJIT: '0',
+};
 
 /** Flags with which a command ends by itself, when it has done one thing. */
 const SHORT: Readonly<Record<string, readonly string[]>> = {
@@ -35,7 +39,7 @@ const SHORT: Readonly<Record<string, readonly string[]>> = {
  * import { wantedEnvironment } from './quiet.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.deepEqual(Object.keys(wantedEnvironment(['reconcile'], {}) ?? {}), ['BUN_JSC_forceRAMSize']);
+ * assert.deepEqual(Object.keys(wantedEnvironment(['reconcile'], {}) ?? {}), ['BUN_JSC_forceRAMSize', 'BUN_JSC_useFTLJIT']);
  * assert.equal(wantedEnvironment(['reconcile', '--from=manifests'], {}), undefined);
  * assert.equal(wantedEnvironment(['agent'], { BUN_GC_TIMER_DISABLE: '1', MIMALLOC_SCAVENGER: '0' }), undefined);
  * ```

@@ -54,7 +54,7 @@ export class CrowdedServer {
   }
 
   static async start(): Promise<CrowdedServer> {
-    const authority = new Authority('crowd');
+    const authority = new Authority('authority of the crowd');
     const { certificate, key } = authority.issue({ commonName: 'crowd', hosts: ['127.0.0.1'] });
     const server = createServer({ cert: certificate, key });
     server.listen(0, '127.0.0.1');
