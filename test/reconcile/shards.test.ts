@@ -4,6 +4,7 @@
  * time, and always gets one again. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` who and how.
  */
 import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
 import { missingControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { counted } from '../support/counted.ts';
@@ -21,7 +22,9 @@ const REPLICAS = 3;
 if (missing !== undefined) test.skip('shards and kills', missing);
 else {
   const scene = await ShardScene.start({ shards: SHARDS, clusters: 8 });
-  const program = [await executable()];
+  // A copy: a build meanwhile takes the one away that a long run goes on to start.
+  const program = [`${scene.management.folder}/pullwright`];
+  copyFileSync(await executable(), program[0] ?? '');
   type Replica = ReturnType<ShardScene['replica']>;
   let replicas: Replica[] = [];
   const start = (...more: readonly string[]): Replica => {
