@@ -1,0 +1,42 @@
+/** A platform pull secret that is not there: a fault where it is missed, none where nobody ever had one. */
+import assert from 'node:assert/strict';
+import type { Scope } from '../../runtime/controller/contract.ts';
+import { runOffline } from '../../runtime/controller/offline.ts';
+import { ObjectStore } from '../../runtime/controller/store.ts';
+import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { suite } from '../support/suite.ts';
+import { additional, auth, config, eligibleNode, NOW, secret } from './fleet.ts';
+
+const test = suite('a platform pull secret that is not there');
+const BEFORE = config({ 'quay.io': auth('quay') });
+const TENANT = config({ 'tenant.example.com': auth('tenant') });
+
+test('faults are counted: none where there is nothing yet in a stand-alone cluster, one where a pull secret is missed', () => {
+  const faults = (scope: Scope, objects: readonly KubeObject[]): number | undefined => {
+    const store = new ObjectStore();
+    for (const object of [eligibleNode, ...objects]) store.set(object);
+    const { reports } = runOffline({
+      reconcilers: reconcilers({ agent: { report: false } }),
+      scope,
+      stores: { hosted: store, management: scope.hostedCluster === undefined ? store : new ObjectStore() },
+      now: NOW,
+    });
+    const samples = reports.flatMap(({ metrics }) => metrics);
+    return samples.find(({ name }) => name === 'pullwright_platform_faults')?.value;
+  };
+  const standalone = { name: 'local', controlPlaneNamespace: 'openshift-config' };
+  const hosted = { ...standalone, hostedCluster: { namespace: 'clusters', name: 'a' } };
+  const copy = secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': BEFORE });
+  assert.deepEqual(
+    [
+      faults(standalone, []),
+      faults(standalone, [additional(TENANT)]),
+      faults(standalone, [copy]),
+      faults(hosted, []),
+    ],
+    [0, 0, 1, 1],
+  );
+});
+
+test.run();
