@@ -17,7 +17,7 @@ export interface WorldInput {
   readonly trial?: (one: PodTrial) => TrialAnswer | undefined;
   /** Whether the account may not read what covers the object. @default {() => false} */
   readonly isUnreadable?: (ref: Ref) => boolean;
-  /** @default {() => false} */
+  /** @default {no write was refused} */
   readonly refusal?: World['refusal'];
 }
 

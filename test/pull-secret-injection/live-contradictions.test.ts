@@ -89,6 +89,11 @@ else {
     await soon(async () =>
       assert.deepEqual(await hostsIn('shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
     );
+    // What is refused no more hides nothing: with its source gone, that is what the profile says.
+    const gone = { namespace: 'hub', name: 'gone' };
+    await plane.apply(profileOf('outside', 'other', [gone], 'shop'));
+    await soon(async () => assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False SourceMissing'));
+    assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'True AsWanted');
     await plane.remove(profileObject('outside', {}));
   });
 

@@ -75,18 +75,22 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
       ...base,
       ...holder.decision,
       ...adopt,
-      ...refusalOf(context, ref, standing),
+      ...refusalOf(context, ref, { standing, action: holder.decision.action }),
     };
   return { ...base, ...yielded(context, { one, secret }, holder, present) };
 }
 
-/** What the API server said when the copy was to be written or removed. It is asked again now and then. */
+/**
+ * What the API server said when the copy was to be written or removed, and is asked again now and then. Where neither is to be done any
+ * more it says nothing: what holds the copy back now is told.
+ */
 function refusalOf(
   { world }: CopyContext,
   ref: Ref,
-  standing: SecretObject | undefined,
+  { standing, action }: { readonly standing: SecretObject | undefined; readonly action: Copy['action'] },
 ): { readonly trouble?: Trouble } {
-  const refusal = world.refusal(ref);
+  const isOpen = action === 'write' || (action === 'drop' && standing !== undefined);
+  const refusal = isOpen ? world.refusal(ref) : undefined;
   if (refusal === undefined) return {};
   if (refusal.code !== 'ForeignObject') return { trouble: refusedTrouble(refusal) };
   // Secrets of other types are not watched.
