@@ -82,10 +82,10 @@ else {
         const profile = await plane.get(distribute('theirs', 'heavy', ''));
         assert.match(JSON.stringify(profile?.['status'] ?? {}), /TooLarge.*hold too much together/);
       },
-      { withinMs: 90_000, everyMs: 100 },
+      { withinMs: 30_000, everyMs: 100 },
     );
     await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'three.example']));
-    await eventually(() => copyHas(['quay.io', 'three.example']), { withinMs: 90_000, everyMs: 100 });
+    await eventually(() => copyHas(['quay.io', 'three.example']), { withinMs: 30_000, everyMs: 100 });
     await reconciler.stop();
   });
   test.lastly('the control plane stops', () => plane.stop());

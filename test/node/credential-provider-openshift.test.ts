@@ -1,4 +1,4 @@
-// deadline: 1200 s
+// deadline: 600 s
 /**
  * The credential provider on a real node laid out as OpenShift's: the original in the platform's folder of plugins first, then
  * ours over it, by the MachineConfigs that are rendered. `/usr` is read-only.
@@ -63,7 +63,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   const own = executableMachineConfigs({ pools: ['worker'], image: IMAGE }) as readonly TestObject[];
   const systemctl = (...args: readonly string[]): string => node.run('/usr/bin/systemctl', ...args);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 250 });
+    eventually(check, { withinMs: 180_000, everyMs: 250 });
   const pod = (name: string, namespace: string, repository: string, policy: string): TestObject => {
     const image = `quay.example.com/acme/${repository}:1`;
     return podOf(name, image, namespace, { containers: [{ name: 'main', image, imagePullPolicy: policy }] });

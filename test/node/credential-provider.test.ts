@@ -1,4 +1,4 @@
-// deadline: 1500 s
+// deadline: 840 s
 /**
  * The credential provider on a real node of kubeadm: image, rendered objects and commands as users get them; pods that pull
  * through a mirror with the secrets of their namespace, what that means while the API server is away, and the way out.
@@ -132,7 +132,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
       `sed -i 's/report: true/report: true, uninstall: true/' fleet.yaml
       pullwright synth --fleet fleet.yaml --to manifests
       kubectl apply --server-side -k manifests/prod
-      kubectl -n kube-system rollout status daemonset/credential-provider-installer --timeout=300s`,
+      kubectl -n kube-system rollout status daemonset/credential-provider-installer --timeout=120s`,
     );
     for (const gone of [DROP_IN, PLUGIN])
       await scene.within(async () => assert.equal(existsSync(gone), false, gone));

@@ -60,7 +60,7 @@ export function clockSteps(step: (name: string, body: TestBody) => void, scene: 
          jq '.spec.template.spec |= (.volumes += ${JSON.stringify(volumes)} |
            .containers[0].env += ${JSON.stringify(patch.env)} | .containers[0].volumeMounts += ${JSON.stringify(patch.volumeMounts)})' |
          kubectl replace -f -
-       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=300s`,
+       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=120s`,
     );
     await arrives('ahead');
   });

@@ -1,4 +1,4 @@
-// deadline: 1500 s
+// deadline: 900 s
 /**
  * What goes wrong around a node, on a real one laid out as OpenShift's: it loses its power, its runtime, its disk, a registry, the
  * API server, our image, our programs and the right time. Each time what pulled goes on pulling, what changed meanwhile arrives
@@ -54,7 +54,7 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
   const teamImage = node.image('team.example.com', 'team/web', '1');
   const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 250 });
+    eventually(check, { withinMs: 180_000, everyMs: 250 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   const states = async (name: string, namespace: string): Promise<string> =>
     JSON.stringify((await plane.get(podOf(name, image, namespace)))?.['status'] ?? {});
@@ -204,7 +204,7 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
       assert.equal(node.system.kill(/pullwright agent/), 1);
       await containers.again(['web']);
       await eventually(() => assert.equal(node.system.processes(/pullwright agent/).length, 1), {
-        withinMs: 300_000,
+        withinMs: 120_000,
       });
       assert.deepEqual(readFileSync(CONFIG), before);
       await plane.apiServer.start();
@@ -222,7 +222,7 @@ async function faults(test: ReturnType<typeof suite>): Promise<void> {
     await hand();
     node.system.kill(/pullwright reconcile/);
     await eventually(() => assert.notEqual(readFileSync(CONFIG, 'utf8'), before), {
-      withinMs: 300_000,
+      withinMs: 120_000,
       everyMs: 20,
     });
     node.system.kill(/pullwright agent/);

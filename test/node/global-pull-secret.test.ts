@@ -1,4 +1,4 @@
-// deadline: 1200 s
+// deadline: 600 s
 /**
  * The journey of a tenant's pull secret on a real node of kubeadm: the image, the rendered objects and the commands as users
  * get them, up to the pod that runs, and the way out.
@@ -58,7 +58,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   const platform = node.registry('registry.example.com');
   const tenant = node.registry('quay.example.com');
   const image = node.image('quay.example.com', 'acme/web', '1');
-  const within = <T>(check: () => Promise<T>, withinMs = 300_000): Promise<T> =>
+  const within = <T>(check: () => Promise<T>, withinMs = 180_000): Promise<T> =>
     eventually(check, { withinMs, everyMs: 250 });
   const keys = (): readonly string[] =>
     Object.keys((JSON.parse(readFileSync(CONFIG, 'utf8')) as { auths: object }).auths).sort();

@@ -32,7 +32,7 @@ export function webhookSteps(
   const { plane } = node;
   const work = join(node.folder, 'work');
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 500 });
+    eventually(check, { withinMs: 180_000, everyMs: 500 });
   const [files = '', secret = ''] = docBlocks('docs/pull-secret-injection.md')
     .filter(({ heading, language }) => heading === 'A certificate of your own' && language === 'sh')
     .map(({ text }) => text);

@@ -1,4 +1,4 @@
-// deadline: 600 s
+// deadline: 240 s
 /** The test machine itself: a node that joins, pulls a private image, and keeps it from who has no password. */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';

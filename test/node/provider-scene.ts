@@ -99,6 +99,6 @@ export class ProviderScene {
   }
 
   within<T>(check: () => Promise<T>): Promise<T> {
-    return eventually(check, { withinMs: 300_000, everyMs: 250 });
+    return eventually(check, { withinMs: 180_000, everyMs: 250 });
   }
 }

@@ -41,7 +41,7 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
     const invocation = node.invocation();
     const patch = `[{"op":"add","path":"/spec/matchImages/-","value":"other.example.com"}]`;
     await ok(node, `kubectl patch criocredentialproviderconfig cluster --type=json --patch='${patch}'`);
-    await eventually(() => assert.match(written(), /other\.example\.com/), { withinMs: 300_000 });
+    await eventually(() => assert.match(written(), /other\.example\.com/), { withinMs: 180_000 });
     assert.equal(node.system.kill(/pullwright install-provider/), 1);
     await scene.within(async () => assert.notEqual(node.invocation(), invocation));
     await node.ready();

@@ -1,4 +1,4 @@
-// deadline: 1200 s
+// deadline: 600 s
 /**
  * Injection and distribution on a real node, by the commands of the walk in docs/pull-secret-injection.md: up to the pod that
  * runs, and the one that must not.
@@ -49,7 +49,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
   const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
   const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 250 });
+    eventually(check, { withinMs: 120_000, everyMs: 250 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   /** The command of the page that begins so, with this machine's registry and image in place of the page's. */
   const command = (begin: string): string => {
@@ -92,7 +92,7 @@ async function walk(test: ReturnType<typeof suite>): Promise<void> {
       node,
       `pullwright synth --fleet fleet.yaml --to manifests
        kubectl apply --server-side -k manifests/prod
-       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=300s`,
+       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s`,
     );
     for (const begin of [
       'kubectl create namespace platform',

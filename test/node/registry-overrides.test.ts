@@ -1,4 +1,4 @@
-// deadline: 900 s
+// deadline: 420 s
 /**
  * Registry overrides as shipped on a real node: the Deployments of a hosted control plane, in their real shape, start anew with the
  * values of the mirror sets, and with nothing else when those stand still.
@@ -81,7 +81,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
   const hosted = await startControlPlane({ nodeAddress: ADDRESS });
   const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 250 });
+    eventually(check, { withinMs: 120_000, everyMs: 250 });
   /** Of each Deployment the one pod that runs and is to stay: its UID and the variable that its program has. */
   const pods = async (): Promise<
     Readonly<Record<string, readonly [uid: string, value: string | undefined]>>
@@ -147,7 +147,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
       `pullwright validate fleet.yaml
        pullwright synth --fleet fleet.yaml --to manifests
        kubectl apply --server-side -k manifests/mgmt
-       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=300s`,
+       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s`,
     );
     await bothHave('quay.io/a=m.example.com/a');
     await inOrder();
@@ -165,7 +165,7 @@ async function journey(test: ReturnType<typeof suite>): Promise<void> {
       await within(async () => assert.match(await status(), /"Reconciled"/));
       await ok(
         node,
-        'kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=300s',
+        'kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s',
       );
       await plane.apply(mirrors([['quay.io/b', ['n.example.com/b']]], 'same'));
       await inOrder();

@@ -1,4 +1,4 @@
-// deadline: 1200 s
+// deadline: 600 s
 /**
  * Two nodes with an agent each and default options: what one restart may cost the fleet is shared through the API server, and a
  * node that dies when its turn has come keeps nobody waiting. Then with a canary: a credential that its registry refuses stays on
@@ -64,7 +64,7 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
   const names = [NODE_NAME, SECOND_NAME] as const;
   const step = steps(test);
   const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 300_000, everyMs: 250 });
+    eventually(check, { withinMs: 180_000, everyMs: 250 });
   const on = (name: string): NodeSystem => {
     const system = systems.get(name);
     assert.ok(system !== undefined, name);
@@ -111,7 +111,7 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
       node,
       `pullwright synth --fleet fleet.yaml --to manifests
        kubectl apply --server-side -k manifests/prod
-       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=300s`,
+       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s`,
     );
     // There is no secret yet, so that it is not in order.
     await within(async () =>
@@ -178,8 +178,8 @@ async function twoNodes(test: ReturnType<typeof suite>): Promise<void> {
         node,
         `pullwright synth --fleet fleet.yaml --to manifests
        kubectl apply --server-side -k manifests/prod
-       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=300s
-       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=300s`,
+       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s
+       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=150s`,
       );
       await inOrder();
       const before = await Promise.all(names.map(digestOn));

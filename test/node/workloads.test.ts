@@ -1,4 +1,4 @@
-// deadline: 1200 s
+// deadline: 600 s
 /**
  * Every workload that a fleet renders, on a real node from the image that users get: pushed by the documented commands to a
  * registry that wants a password, pulled with the fleet's `imagePullSecrets`, started with the rendered security context. Each
@@ -60,7 +60,7 @@ async function workloads(test: ReturnType<typeof suite>): Promise<void> {
     commonName: 'pullwright-webhook',
     hosts: ['pullwright-webhook.pullwright-system.svc'],
   });
-  const within = <T>(check: () => Promise<T>, withinMs = 300_000): Promise<T> =>
+  const within = <T>(check: () => Promise<T>, withinMs = 120_000): Promise<T> =>
     eventually(check, { withinMs, everyMs: 500 });
   const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   /** What stands for Google behind TLS; its metadata server has none there either. */

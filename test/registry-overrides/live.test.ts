@@ -87,7 +87,7 @@ else {
     const wanted = 'quay.io/a=m.example.com,quay.io/b=m2.example.com,quay.io/b=m1.example.com';
     await eventually(
       async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
-      { withinMs: 90_000 },
+      { withinMs: 30_000 },
     );
     await eventually(async () => assert.equal(await value('control-plane-operator'), wanted));
     await eventually(async () => assert.equal(await condition('Ready'), 'True Reconciled'));
@@ -173,7 +173,7 @@ else {
     const stand = setInterval(() => void replace().catch(() => undefined), 1000);
     try {
       await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'), {
-        withinMs: 90_000,
+        withinMs: 20_000,
       });
       await stands(read);
       assert.equal(await value('ignition-server'), undefined);
@@ -218,7 +218,7 @@ async function stands(read: (name: string) => Promise<Deployment>): Promise<void
       version = now;
       assert.ok(performance.now() - since > 5000, 'the resourceVersion moves');
     },
-    { withinMs: 90_000, everyMs: 200 },
+    { withinMs: 25_000, everyMs: 200 },
   );
 }
 

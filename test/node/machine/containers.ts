@@ -30,7 +30,7 @@ export class ContainersOf {
   }
 
   /** Waits until each runs again: milliseconds since it was killed, by pod. */
-  async again(pods: readonly string[], withinMs = 300_000): Promise<Readonly<Record<string, number>>> {
+  async again(pods: readonly string[], withinMs = 120_000): Promise<Readonly<Record<string, number>>> {
     const took: Record<string, number> = {};
     for (;;) {
       for (const pod of pods.filter((one) => took[one] === undefined)) {

@@ -138,7 +138,7 @@ export class NodeMachine {
           if (status !== 'True' || (since > 0 && !(Date.parse(lastHeartbeatTime) >= second)))
             throw new Error('the node is not Ready');
         },
-        { withinMs: 300_000, everyMs: 200 },
+        { withinMs: 120_000, everyMs: 200 },
       );
     } catch (error) {
       if (error instanceof Error) error.message += `\n${this.logs()}`;

@@ -108,7 +108,7 @@ export async function shell(node: NodeMachine, lines: string): Promise<ProcessRe
   }
   return runProcess(['bash', '-euo', 'pipefail', '-c', lines], {
     cwd: work,
-    deadlineMs: 360_000,
+    deadlineMs: 180_000,
     env: { PATH: `${bin}:/usr/bin:/bin`, HOME: work, KUBECONFIG: node.plane.kubeconfig },
   });
 }
