@@ -39,7 +39,7 @@ export const CAUSES: readonly Cause[] = [
     type: 'WritesAccepted',
     reasons: ['Forbidden', 'AdmissionDenied', 'WriteRefused'],
     whose: 'platform',
-    well: 'No write of a copy was refused',
+    well: 'Neither rights nor an admission policy refuse a copy',
   },
   {
     type: 'TargetsFree',
