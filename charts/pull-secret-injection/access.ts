@@ -1,26 +1,84 @@
-/** What the reconciler of this system may do. Secrets cannot be narrowed by RBAC here; the guard policy does it instead. */
+/**
+ * What the reconciler of this system may do. Where the fleet names the namespaces, Secrets, pods and ServiceAccounts are a Role in each
+ * of them; else RBAC cannot narrow them, and the guard policy does it instead.
+ */
 import { WEBHOOK_NAME } from '../../runtime/rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../runtime/rules/injection/profile-policy.ts';
 import { applyByName, type PolicyRule } from '../shared/objects.ts';
+import type { Access } from '../shared/system.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
 
-/** With `secretNames`, copies may be written under these names only. */
-export function injectionAccess(input: {
+export interface InjectionAccessInput {
   readonly admission: 'policy' | 'webhook' | 'none';
+  /** The only namespaces that the system works in. @default all */
+  readonly namespaces?: readonly string[];
+  /** Copies may be written under these names only. @default any */
   readonly secretNames?: readonly string[];
+  /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
+  readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;
   readonly evict: boolean;
   /** @default {false} */
   readonly serviceAccounts?: boolean;
   /** Whether policies bind the account. @default {false} */
   readonly isGuarded?: boolean;
-}): readonly PolicyRule[] {
-  const named = input.secretNames === undefined ? {} : { resourceNames: input.secretNames };
+}
+
+/** A ClusterRole, and with `namespaces` a Role in each of them. */
+export function injectionAccess(
+  input: InjectionAccessInput,
+  reasons: Readonly<Record<string, string>>,
+): readonly Access[] {
+  const { namespaces } = input;
+  const wide = clusterRules(input);
+  if (namespaces === undefined)
+    return [{ rules: [...secretRules(input), ...wide, ...podRules(input)], reasons }];
+  const { 'change-admission': why = '' } = reasons;
+  return [
+    { rules: wide, reasons: { 'change-admission': why } },
+    ...namespaces.map((namespace) => ({
+      namespace,
+      rules: [...secretRules(input, namespace), ...podRules(input)],
+    })),
+  ];
+}
+
+/** @param namespace of a Role: what is read there can be named, where all names are known */
+function secretRules(
+  { secretNames, sources = [] }: InjectionAccessInput,
+  namespace?: string,
+): readonly PolicyRule[] {
+  const secrets = { apiGroups: [''], resources: ['secrets'] };
+  const named = (names: readonly string[] | undefined) =>
+    names === undefined ? {} : { resourceNames: [...new Set(names)] };
+  const here = sources.filter((source) => source.namespace === namespace).map(({ name }) => name);
+  const read = namespace === undefined || secretNames === undefined ? undefined : [...secretNames, ...here];
+  return [
+    { ...secrets, verbs: READ, ...named(read) },
+    { ...secrets, verbs: ['create', 'patch', 'delete'], ...named(secretNames) },
+  ];
+}
+
+function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
+  return [
+    ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
+    // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
+    // Also to take names off again when the option has gone. Never without that policy.
+    ...(input.serviceAccounts === true || input.isGuarded === true
+      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
+      : []),
+    // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
+    ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
+    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
+  ];
+}
+
+function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
   const admission = 'admissionregistration.k8s.io';
   return [
-    { apiGroups: [''], resources: ['namespaces', 'secrets'], verbs: READ },
-    { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'patch', 'delete'], ...named },
+    { apiGroups: [''], resources: ['namespaces'], verbs: READ },
     {
       apiGroups: ['pullwright.dev'],
       resources: ['pullsecretprofiles', 'pullsecretgrants', 'pullsecretclaims', 'pullstatuses'],
@@ -66,16 +124,6 @@ export function injectionAccess(input: {
           },
         ]
       : []),
-    ...(input.audit ? [{ apiGroups: [''], resources: ['pods'], verbs: READ }] : []),
-    // Which of them enforce mountable secrets. A policy holds the account to their lists of pull secrets.
-    { apiGroups: [''], resources: ['serviceaccounts'], verbs: READ },
-    // Also to take names off again when the option has gone. Never without that policy.
-    ...(input.serviceAccounts === true || input.isGuarded === true
-      ? [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['patch'] as const }]
-      : []),
-    // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
-    ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
-    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
   ];
 }
 

@@ -13,7 +13,13 @@ import { pullSecretClaimCrd } from './claim-crd.ts';
 import { pullSecretProfileCrd } from './crd.ts';
 import { pullSecretGrantCrd } from './grant-crd.ts';
 import { injectionObjects } from './objects.ts';
-import { type PullSecretInjectionInput, schema, sectionProblems } from './section.ts';
+import {
+  type ProfileInput,
+  type PullSecretInjectionInput,
+  schema,
+  sectionProblems,
+  sourcesOf,
+} from './section.ts';
 import { sidecarSetCrd } from './sidecar-set-crd.ts';
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
   name: 'pull-secret-injection',
@@ -36,7 +42,8 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
     // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
     if (first === undefined) return undefined;
     const own = hosted.map(({ cluster }) => cluster.namespace);
-    return { ...part(first.config, management, own), access: [] };
+    const profiles = hosted.flatMap(({ config }) => config.profiles ?? []);
+    return { ...part({ ...first.config, profiles }, management, own), access: [] };
   },
 };
 
@@ -49,8 +56,18 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { admission = 'policy', audit = true, evict = false, serviceAccounts = false } = config;
-  const { excludedNamespaces = [], trustedLabelKeys, withoutContainers, missingRevision, removals } = config;
+  const {
+    namespaces,
+    excludedNamespaces = [],
+    trustedLabelKeys,
+    withoutContainers,
+    missingRevision,
+    removals,
+  } = config;
   return {
+    namespaces,
+    // Without namespaces they only narrow the rights in that one cluster.
+    secretNames: namespaces === undefined ? undefined : config.secretNames,
     admission,
     audit,
     evict,
@@ -71,7 +88,6 @@ function part(
 ): ReconcilerPart {
   const { namespace: ownNamespace } = cluster;
   const { admission = 'policy', audit = true, evict = false } = config;
-  const { secretNames } = config;
   const more = [...(config.excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const excludedNamespaces =
     config.excludedNamespaces === undefined && more.length === 0 ? undefined : [...new Set(more)];
@@ -83,29 +99,49 @@ function part(
       audit,
       evict,
       ...(excludedNamespaces === undefined ? {} : { excludedNamespaces }),
+      ...placesOf(config),
       ...optional(config),
     },
-    access: [
+    access: injectionAccess(
       {
-        rules: injectionAccess({
-          admission,
-          audit,
-          evict,
-          isGuarded: accountOf(cluster) !== undefined,
-          ...(config.serviceAccounts === undefined ? {} : { serviceAccounts: config.serviceAccounts }),
-          ...(secretNames === undefined ? {} : { secretNames }),
-        }),
-        reasons: WHY_SO_WIDE,
+        ...config,
+        admission,
+        audit,
+        evict,
+        isGuarded: accountOf(cluster) !== undefined,
+        sources: sourcesIn(config),
       },
-    ],
+      WHY_SO_WIDE,
+    ),
     alerts: PULL_SECRET_INJECTION_ALERTS,
   };
 }
 
+/** What is read, where the fleet says it. */
+function placesOf({
+  namespaces,
+  secretNames,
+  profiles,
+}: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
+  if (namespaces === undefined) return {};
+  if (secretNames === undefined) return { namespaces };
+  const sources = sourcesIn({ profiles }).map(({ namespace, name }) => `${namespace}/${name}`);
+  return { namespaces, secretNames, sources: [...new Set(sources)].sort() };
+}
+
+function sourcesIn({
+  profiles = [],
+}: {
+  readonly profiles?: readonly ProfileInput[] | undefined;
+}): ReturnType<typeof sourcesOf> {
+  return profiles.flatMap(sourcesOf);
+}
+
 const WHY_SO_WIDE = {
   'read-secrets':
-    'sources and copies lie in namespaces that profiles and grants name while it runs; admission policies are never asked about reads',
-  'write-secrets': 'copies go to namespaces that profiles select while it runs',
+    'sources and copies lie in namespaces that profiles and grants name while it runs; admission policies are never asked about reads: namespaces names those that it works in',
+  'write-secrets':
+    'copies go to namespaces that profiles select while it runs: namespaces names those that it works in',
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
   'change-admission':
     'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
@@ -154,6 +190,7 @@ function pullSecretInjectionObjects(
       admission: config.admission ?? 'policy',
       certificates: config.certificates ?? { kind: 'service-ca' },
       excludedNamespaces: config.excludedNamespaces ?? [],
+      onlyNamespaces: config.namespaces,
       ...(cluster.account === undefined ? {} : { account: cluster.account }),
       evict: config.evict ?? false,
       serviceAccounts: config.serviceAccounts ?? false,

@@ -30,6 +30,8 @@ export interface InjectionObjectsInput {
   /** Needed for `admission: webhook`. */
   readonly certificates?: CertificateSource;
   readonly excludedNamespaces: readonly string[];
+  /** The only namespaces that the system works in. @default all */
+  readonly onlyNamespaces?: readonly string[] | undefined;
   /** Of the reconciler. Without one that is its alone there is no guard policy: it would bind people as well. */
   readonly account?: { readonly namespace: string; readonly name: string };
   readonly withoutContainers: boolean;
@@ -68,6 +70,7 @@ export function injectionObjects(input: InjectionObjectsInput): readonly KubeObj
           image,
           certificates,
           excludedNamespaces,
+          onlyNamespaces: input.onlyNamespaces,
           withoutContainers,
           missingRevision,
           ...(input.network === undefined ? {} : { network: input.network }),

@@ -1,6 +1,6 @@
 /** What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant. */
 import { z } from 'zod';
-import { readProfile } from '../../runtime/rules/injection/profile.ts';
+import { type ProfileSource, readProfile } from '../../runtime/rules/injection/profile.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import type { ClusterContext, SectionProblem } from '../shared/system.ts';
 import type { CertificateSource } from './webhook.ts';
@@ -22,9 +22,17 @@ export interface PullSecretInjectionInput {
   readonly certificates?: CertificateSource;
   /** Namespaces whose pods are left alone. @default {[]} */
   readonly excludedNamespaces?: readonly string[];
+  /**
+   * The only namespaces that the system works in: Secrets are read, brought and taken from these alone, by a Role in each, and only their
+   * pods get names. Every source has to lie in one of them. @default all, by a ClusterRole
+   */
+  readonly namespaces?: readonly string[];
   /** Namespace label keys that grants may select by. @default only the name */
   readonly trustedLabelKeys?: readonly string[];
-  /** Names under which copies may be written; narrows the reconciler's rights. @default any */
+  /**
+   * Names under which copies may be written; narrows the reconciler's rights. With `namespaces` also what may be read, beside the sources
+   * of `profiles`. @default any
+   */
   readonly secretNames?: readonly string[];
   /** Report pods that lack names. @default {true} */
   readonly audit?: boolean;
@@ -74,6 +82,13 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .describe('Who adds names to pods: "policy" needs Kubernetes 1.36, "webhook" runs in the cluster'),
   certificates: certificates.exactOptional().describe("Where the webhook's certificate comes from"),
   excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are left alone'),
+  namespaces: z
+    .array(dnsLabel())
+    .min(1)
+    .exactOptional()
+    .describe(
+      'The only namespaces that the system works in, sources included: rights to Secrets and pods are a Role in each of them',
+    ),
   trustedLabelKeys: z
     .array(z.string().min(1).max(317))
     .exactOptional()
@@ -82,7 +97,9 @@ export const schema: z.ZodType<PullSecretInjectionInput, PullSecretInjectionInpu
     .array(dnsName())
     .min(1)
     .exactOptional()
-    .describe("Names under which copies may be written; narrows the reconciler's rights"),
+    .describe(
+      "Names under which copies may be written; narrows the reconciler's rights. With namespaces also what it may read, beside the sources of profiles",
+    ),
   audit: z.boolean().exactOptional().describe('Report pods that lack names'),
   evict: z
     .boolean()
@@ -180,7 +197,27 @@ function contradictions(config: PullSecretInjectionInput): readonly SectionProbl
         ]
       : []),
     ...unlistedAccounts(config),
+    ...outsideSources(config),
   ];
+}
+
+/** Sources of the fleet's own profiles that the rights of the same fleet do not reach. */
+function outsideSources({ profiles = [], namespaces }: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (namespaces === undefined) return [];
+  return profiles.flatMap(({ name, spec }, index) =>
+    [...new Set(sourcesOf({ name, spec }).map((source) => source.namespace))]
+      .filter((namespace) => !namespaces.includes(namespace))
+      .map((namespace) => ({
+        path: ['profiles', index],
+        text: `has a source in namespace "${namespace}", which namespaces does not name: add it there`,
+      })),
+  );
+}
+
+/** What a profile of the fleet brings Secrets from. */
+export function sourcesOf({ name, spec }: ProfileInput): readonly ProfileSource[] {
+  const read = readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
+  return read.ok && read.profile.distributes ? read.profile.secrets.flatMap(({ sources }) => sources) : [];
 }
 
 /** A profile of the fleet that asks for what the same fleet does not allow. */

@@ -43,6 +43,8 @@ export interface WebhookInput {
   readonly replicas?: number;
   /** Namespaces that are left alone besides our own. @default {[]} */
   readonly excludedNamespaces?: readonly string[];
+  /** The only namespaces whose pods are sent. @default all */
+  readonly onlyNamespaces?: readonly string[] | undefined;
   /** @default {false} */
   readonly withoutContainers?: boolean;
   /** @default {'skip'} */
@@ -175,6 +177,7 @@ function certificateObjects(input: WebhookInput, metadata: ObjectMeta): readonly
 /** What the injector of the CA writes, `caBundle`, is not rendered, so that no GitOps tool takes it away. */
 function webhookConfiguration(input: WebhookInput, metadata: ObjectMeta): KubeObject {
   const { certificates } = input;
+  const only = [...(input.onlyNamespaces ?? [])].sort();
   const excluded = [...new Set([input.namespace, ...(input.excludedNamespaces ?? [])])].sort();
   const notFalse = { key: 'pullwright.dev/inject', operator: 'NotIn', values: ['false'] };
   return kubernetesObject(
@@ -200,6 +203,9 @@ function webhookConfiguration(input: WebhookInput, metadata: ObjectMeta): KubeOb
           namespaceSelector: {
             matchExpressions: [
               notFalse,
+              ...(only.length === 0
+                ? []
+                : [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: only }]),
               { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: excluded },
             ],
           },

@@ -106,7 +106,8 @@ export class Readings {
         read.role === ref.role &&
         read.kind === ref.kind &&
         read.apiVersion === ref.apiVersion &&
-        readName(read, this.#options.scope) === ref.name &&
+        (source.selection.name ?? ref.name) === ref.name &&
+        (source.selection.namespace ?? ref.namespace) === ref.namespace &&
         isDispensed(read, source),
     );
   }

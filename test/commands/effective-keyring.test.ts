@@ -103,6 +103,36 @@ test('explain names the profile, and says what is missing without consent', asyn
   assert.match(without.stdout, /PullSecretProfile\/team/);
 });
 
+test('explain goes by the namespaces of the fleet whose rendered reconciler is in the folder', async () => {
+  write(true);
+  const told = (namespaces: readonly string[]): void =>
+    writeFileSync(
+      join(folder, 'told.yaml'),
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: {
+          name: 'pullwright-reconciler-config',
+          namespace: 'pullwright-system',
+          labels: { 'app.kubernetes.io/component': 'reconciler' },
+        },
+        data: {
+          'config.yaml': `systems:\n  pull-secret-injection:\n    namespaces: [${namespaces.join(', ')}]\n`,
+        },
+      }),
+    );
+  told(['platform', 'shop']);
+  const inside = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
+  assert.match(inside.stdout, /Secret\/shop\/reg/);
+  told(['platform']);
+  const outside = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
+  assert.doesNotMatch(outside.stdout, /Secret\/shop\/reg|PullSecretProfile\/team/);
+  told(['shop']);
+  const unread = await run('explain', '--pod', 'deploy/web', '-n', 'shop');
+  assert.match(unread.stderr, /PullSecretProfile\/team: Secret "platform\/quay-robot" is not read/);
+  rmSync(join(folder, 'told.yaml'));
+});
+
 test('reconcile --from shows the pods of templates, which no diff shows', async () => {
   write(true);
   const ran = await run('reconcile');

@@ -68,6 +68,34 @@ export const discovery: FleetInput = {
   ],
 };
 
+/** Everything that can be named is named. */
+export const named: FleetInput = {
+  image: IMAGE,
+  clusters: [
+    {
+      name: 'named',
+      path: '.',
+      systems: {
+        'pull-secret-injection': {
+          namespaces: ['platform', 'shop'],
+          secretNames: ['reg'],
+          profiles: [
+            {
+              name: 'team',
+              spec: {
+                namespaceSelector: {},
+                selector: {},
+                secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
+              },
+            },
+          ],
+        },
+        verify: { namespaces: ['shop'], secretNames: ['reg'] },
+      },
+    },
+  ],
+};
+
 export interface Answered {
   readonly code: number;
   readonly stdout: string;

@@ -10,7 +10,7 @@ import { defaultFleet, type FleetInput, readFleet, renderFleet, writeTree } from
 import type { RbacRule } from '../../runtime/rules/rights/grants.ts';
 import { rightsOf } from '../../runtime/rules/rights/rights.ts';
 import { suite } from '../support/suite.ts';
-import { discovery, full, hub, rights } from './rights-fleets.ts';
+import { discovery, full, hub, named, rights } from './rights-fleets.ts';
 
 const test = suite('rights');
 const root = join(import.meta.dirname, '../..');
@@ -24,6 +24,7 @@ const FLEETS: readonly (readonly [name: string, fleet: FleetInput, cluster: stri
   ['hub', hub, 'hub'],
   ['guest', hub, 'guest'],
   ['discovery', discovery, '.'],
+  ['named', named, '.'],
 ];
 
 for (const [name, fleet, cluster] of FLEETS)
@@ -45,6 +46,23 @@ for (const [name, fleet, cluster] of FLEETS)
     );
     assert.deepEqual(unexplained, [], 'a wide right is named with its reason');
   });
+
+test('where everything is named reach no Secret beyond these names and namespaces', async () => {
+  const all = await rights('--from', join(folder, 'named'), '--output=json');
+  const found: readonly { power: string; namespace?: string; names?: readonly string[] }[] = JSON.parse(
+    all.stdout,
+  ).rights;
+  const places = found
+    .filter(({ power }) => power.endsWith('-secrets'))
+    .flatMap(({ namespace = '*', names = ['*'] }) => names.map((name) => `${namespace}/${name}`));
+  assert.deepEqual([...new Set(places)].sort(), [
+    'kube-system/global-pull-secret',
+    'openshift-config/pull-secret',
+    'platform/quay',
+    'platform/reg',
+    'shop/reg',
+  ]);
+});
 
 test('that are wide stand in the threat model', async () => {
   const document = join(root, 'docs/threat-model.md');

@@ -60,7 +60,9 @@ export function reconcilerUser(
   return plane.user({
     name: 'reconciler',
     by: 'token',
-    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }),
+    cluster: injectionAccess({ admission: 'policy', audit: true, evict: true, ...more }, {}).flatMap(
+      ({ rules }) => rules,
+    ),
   });
 }
 

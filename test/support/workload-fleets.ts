@@ -65,6 +65,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
           admission: 'webhook',
           certificates: { kind: 'cert-manager', issuer: { kind: 'Issuer', name: 'a' } },
           excludedNamespaces: ['b'],
+          namespaces: ['a'],
           withoutContainers: true,
           missingRevision: 'current',
         },

@@ -3,17 +3,14 @@ import type { World } from '../../controller/contract.ts';
 import { runOffline } from '../../controller/offline.ts';
 import type { ObjectStore } from '../../controller/store.ts';
 import { worldView } from '../../controller/world.ts';
-import {
-  DEFAULT_OPTIONS,
-  excludedNamespaces,
-  type InjectionOptions,
-} from '../../pull-secret-injection/options.ts';
+import { parseYaml } from '../../kube/yaml.ts';
+import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-secret-injection/options.ts';
 import { approvedPlan } from '../../pull-secret-injection/reconciler/approved.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconciler.ts';
 import { pinnedSetsIn, profilesIn } from '../../pull-secret-injection/reconciler/view.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { CAUSES } from '../../rules/injection/profile-causes.ts';
-import { exemption, injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { injectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { CLAIM_API_VERSION, CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   accountRefuses,
@@ -23,8 +20,34 @@ import { SIDECAR_SET_API_VERSIONS } from '../../rules/injection/sidecar-set.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
 import { NAMESPACE_NAME_LABEL } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { recordOf, textOf } from '../../rules/record.ts';
 import type { SourceKind } from '../object-source.ts';
 import { FORCE_KINDS, forceOf } from './admission-force.ts';
+
+/** What the reconciler is told in a folder of rendered manifests; a cluster shows it by what is in force. */
+function toldIn(store: ObjectStore): Partial<InjectionOptions> {
+  const own = store
+    .list({ apiVersion: 'v1', kind: 'ConfigMap' })
+    .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === 'reconciler');
+  const [text] = own.map((object) => textOf(recordOf(object['data'])['config.yaml']));
+  if (text === undefined || own.length > 1) return {};
+  const told = recordOf(recordOf(recordOf(parsed(text))['systems'])['pull-secret-injection']);
+  return Object.fromEntries(
+    (['excludedNamespaces', 'namespaces', 'secretNames', 'sources'] as const).flatMap((name) => {
+      const value = told[name];
+      return Array.isArray(value) ? [[name, value.filter((one) => typeof one === 'string')]] : [];
+    }),
+  );
+}
+
+/** What is no YAML tells nothing. */
+function parsed(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** What to read of a cluster for a pod that is not there yet. */
 export function injectionKinds(namespace: string): readonly SourceKind[] {
@@ -39,6 +62,7 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
 
 /** Kinds of a folder that decide what is injected and what is brought. */
 export const INJECTION_FOLDER_KINDS: readonly string[] = [
+  'ConfigMap',
   'Namespace',
   'PullSecretProfile',
   'PullSecretGrant',
@@ -78,11 +102,15 @@ export function plannedNames(store: ObjectStore, pod: PlannedPodMeta): readonly 
   const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
   // Our own namespace has the name that the fleet gave it.
   const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
-  const options: InjectionOptions = isOwn ? { ...DEFAULT_OPTIONS, ownNamespace: namespace } : DEFAULT_OPTIONS;
+  const options: InjectionOptions = {
+    ...DEFAULT_OPTIONS,
+    ...toldIn(store),
+    ...(isOwn ? { ownNamespace: namespace } : {}),
+  };
   const identity = { namespace, labels, annotations, namespaceLabels };
   const world = worldOf(store, options);
   const force = forceOf(store, identity);
-  const isExempt = exemption(identity, excludedNamespaces(options)) !== undefined;
+  const isExempt = exemptionOf(identity, options) !== undefined;
   const plan = approvedPlan(world, injectionPlan(profilesIn(world), pinnedSetsIn(world, options)), namespace);
   const seen = new Set(listed);
   return planInjection(plan, identity).by.flatMap(({ source, names }) => {
@@ -140,7 +168,7 @@ export function bringCopies(store: ObjectStore): readonly string[] {
   // Told to write no policy, the reconciler would take away the one that is there, which says what is injected.
   const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
   runOffline({
-    reconcilers: [pullSecretInjection({ audit: false, admission: 'none' })],
+    reconcilers: [pullSecretInjection({ ...toldIn(store), audit: false, admission: 'none' })],
     scope: { name: 'local', controlPlaneNamespace: '' },
     stores: { hosted: store, management: store },
     now: new Date(),

@@ -1,10 +1,9 @@
 /** What a profile says of ServiceAccounts: whose pods it leaves out, and who does not list its names yet. */
 import type { World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { exemption } from '../../rules/injection/profile-plan.ts';
 import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { namespaceRef } from './namespace-plan.ts';
 import { enforcingIn, referencesOf, withheld } from './service-accounts.ts';
@@ -47,11 +46,7 @@ function isServed(
   if (namespace === undefined || isTerminating(namespace)) return false;
   const labels: Labels = namespaceLabels(namespace);
   const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
-  if (
-    !selects(profile.namespaceSelector, labels) ||
-    exemption(pod, excludedNamespaces(options)) !== undefined
-  )
-    return false;
+  if (!selects(profile.namespaceSelector, labels) || exemptionOf(pod, options) !== undefined) return false;
   return !profile.onRequest || profile.secrets.some((secret) => isBrought(world, profile, secret, name));
 }
 

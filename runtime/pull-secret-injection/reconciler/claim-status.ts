@@ -17,7 +17,7 @@ import {
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
-import type { InjectionOptions } from '../options.ts';
+import { type InjectionOptions, isOutside } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { type Copy, copiesFor } from './copies.ts';
 import { injectionState } from './injecting.ts';
@@ -113,9 +113,12 @@ function refusalOf(
     };
   const object = world.get(namespaceRef(namespace));
   if (object !== undefined && serves(profile, namespaceLabels(object), options)) return undefined;
+  const why = isOutside(namespace, options)
+    ? 'the fleet does not have pull-secret-injection work in it; ask the operator of the cluster'
+    : 'its namespaceSelector does not select it, or it opted out';
   return {
     reason: 'NotOffered',
-    message: `PullSecretProfile "${name}" is not offered to namespace "${namespace}": its namespaceSelector does not select it, or it opted out`,
+    message: `PullSecretProfile "${name}" is not offered to namespace "${namespace}": ${why}`,
   };
 }
 

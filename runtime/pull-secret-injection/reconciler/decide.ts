@@ -15,6 +15,7 @@ import {
 } from './consent.ts';
 import { expiryOf } from './missing-sources.ts';
 import { PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from './names.ts';
+import { unreadText } from './unread.ts';
 import type { Distribution, Distributor } from './view.ts';
 
 /** Copies live only at run time: GitOps tools must neither miss nor prune them. */
@@ -57,7 +58,7 @@ export function decideCopies(
   present: SecretObject | undefined,
 ): CopiesDecision {
   const consents = consentsOf(context, one, secret, present);
-  const expired = expiryOf(context.world, one).sources;
+  const expired = expiryOf(context.world, one, context.options).sources;
   const held = heldSources(present);
   // What was taken back may not stay, whatever else is wrong: suspended, broken or missing sources, a collision.
   const isTainted = held.some((name) => consents.get(name)?.is === 'revoked');
@@ -127,10 +128,12 @@ interface Found {
 }
 
 function troubleOf(
-  { world, namespace }: CopyContext,
+  { world, namespace, options }: CopyContext,
   secret: ProfileSecret,
   { composed, consents, expired }: Found,
 ): Pick<CopiesDecision, 'trouble'> {
+  const unread = secret.sources.flatMap((source) => unreadText(world, source, options) ?? []);
+  if (unread[0] !== undefined) return { trouble: { reason: 'SourceUnread', message: unread[0] } };
   const [bad] = composed.bad;
   if (bad !== undefined) return { trouble: { reason: bad.reason, message: bad.message } };
   const named = secret.sources.map(sourceName);

@@ -16,6 +16,7 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
 import { secretRef } from './names.ts';
+import { unreadText } from './unread.ts';
 import { distributionIn } from './view.ts';
 
 /** What should be true of the status of a grant. */
@@ -49,6 +50,7 @@ interface GrantFacts {
 /** A grant may come before what it grants; then it says what it waits for. */
 const SUMMARY: readonly SummaryRow<GrantFacts>[] = [
   ['stalled', ({ grant: { problems } }) => invalid(problems)],
+  ['stalled', unreadSecrets],
   ['progressing', absentSecrets],
   ['progressing', strangeProfiles],
   ['ready', granted],
@@ -56,6 +58,12 @@ const SUMMARY: readonly SummaryRow<GrantFacts>[] = [
 
 function invalid(problems: readonly string[]): ConditionText | undefined {
   return problems.length === 0 ? undefined : { reason: 'GrantInvalid', message: problems.join('; ') };
+}
+
+function unreadSecrets({ world, grant, options }: GrantFacts): ConditionText | undefined {
+  const { namespace } = grant;
+  const [message] = grant.secrets.flatMap((name) => unreadText(world, { namespace, name }, options) ?? []);
+  return message === undefined ? undefined : { reason: 'SourceUnread', message };
 }
 
 function absentSecrets({ world, grant }: GrantFacts): ConditionText | undefined {

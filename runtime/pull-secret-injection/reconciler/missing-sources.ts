@@ -6,7 +6,9 @@ import type { World } from '../../controller/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { timestamp } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { InjectionOptions } from '../options.ts';
 import { secretRef, sourceName } from './names.ts';
+import { unreadText } from './unread.ts';
 import type { Distributor } from './view.ts';
 
 /** One source that is gone; an element of `status.missingSources`. */
@@ -22,12 +24,14 @@ export function missingSources(
   world: World,
   one: Pick<Distributor, 'secrets'>,
   object: KubeObject | undefined,
+  options: InjectionOptions,
 ): readonly MissingSource[] {
   const before = new Map(rememberedIn(object).map(({ source, since }) => [source, since]));
   const names = new Set(
     one.secrets.flatMap(({ sources }) =>
       sources
         .filter(({ namespace, name }) => world.get(secretRef(namespace, name)) === undefined)
+        .filter((source) => unreadText(world, source, options) === undefined)
         .map(sourceName),
     ),
   );
@@ -43,7 +47,7 @@ export interface Expiry {
 const NONE: Expiry = { sources: new Set(), nextMs: undefined };
 
 /** For one profile; nothing ever leaves the copies of one that keeps them. */
-export function expiryOf(world: World, one: Distributor): Expiry {
+export function expiryOf(world: World, one: Distributor, options: InjectionOptions): Expiry {
   const { removeAfterMs } = one.copies;
   if (removeAfterMs === undefined) return NONE;
   const ref = {
@@ -52,7 +56,7 @@ export function expiryOf(world: World, one: Distributor): Expiry {
     kind: PROFILE_KIND,
     name: one.name,
   } as const;
-  const left = missingSources(world, one, world.get(ref)).map(({ source, since }) => ({
+  const left = missingSources(world, one, world.get(ref), options).map(({ source, since }) => ({
     source,
     ms: Date.parse(since) + removeAfterMs - world.now.getTime(),
   }));

@@ -28,7 +28,7 @@ function againOf(
   const labels = namespaceLabels(namespace);
   const waits = distribution.distributors
     .filter((one) => one.copies.removeAfterMs !== undefined && serves(one, labels, options))
-    .flatMap((one) => expiryOf(world, one).nextMs ?? []);
+    .flatMap((one) => expiryOf(world, one, options).nextMs ?? []);
   if (isHeld) waits.push(HELD_AGAIN_MS);
   if (troubled.some(({ action }) => action === 'write')) waits.push(TAKEN_AGAIN_MS);
   return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };

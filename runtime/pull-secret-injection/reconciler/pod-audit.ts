@@ -6,12 +6,12 @@
 import type { Apply, Outcome, Sample, World } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
 import { mergeImagePullSecrets } from '../../rules/injection/image-pull-secrets.ts';
-import { exemption, type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
+import { type InjectionPlan, planInjection } from '../../rules/injection/profile-plan.ts';
 import { type ConditionInput, readiness } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
 import { evictionOf } from './eviction.ts';
 import { namespaceRef } from './namespace-plan.ts';
@@ -70,14 +70,13 @@ export function uninjectedPods(
   plan: InjectionPlan,
   options: InjectionOptions,
 ): readonly UninjectedPod[] {
-  const excluded = excludedNamespaces(options);
   const labels = namespaceLabels(namespace);
   const { name } = namespace.metadata;
   if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
   return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
     const { annotations = {}, labels: own = {} } = pod.metadata;
     const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
-    if (!isActive(pod) || exemption(seen, excluded) !== undefined) return [];
+    if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return [];
     const { names, by } = planInjection(plan, seen);
     const has = new Set(pullSecretsOf(pod));
     const missing = names.filter((secret) => !has.has(secret));

@@ -36,6 +36,7 @@ export function reconcilePolicy(world: World, options: InjectionOptions): Outcom
   const compiled = compileInjectionPolicy(plan, {
     apiVersion,
     excludedNamespaces: excludedNamespaces(options),
+    onlyNamespaces: options.namespaces,
     enforcing: enforcingIn(world),
   });
   if (!compiled.ok) {

@@ -9,13 +9,15 @@ import {
   type SummaryRow,
   summarize,
 } from '../../rules/kubernetes/conditions.ts';
-import type { InjectionOptions } from '../options.ts';
+import { type InjectionOptions, isOutside } from '../options.ts';
 import { accountConditions } from './account-conditions.ts';
 import { annotatedGrant } from './consent.ts';
 import { type InjectionState, injectionState } from './injecting.ts';
 import { secretRef, sourceName } from './names.ts';
 import type { Count } from './profile-count.ts';
 import type { HeldRemoval } from './removals.ts';
+import { namesText } from './unread.ts';
+import { isTerminating, namespaceLabels, serves } from './view.ts';
 
 /** What decides besides the profile and its namespaces. */
 export interface ProfileContext {
@@ -46,6 +48,7 @@ export function profileConditions(
     injecting,
     ...causes,
     ...present,
+    ...servedCondition(world, profile, options),
     ...accountConditions(world, profile, options),
     ...grantConditions(world, profile, options),
   ];
@@ -109,6 +112,23 @@ function presentCondition(profile: PullSecretProfile, count: Count): readonly Co
   // Only Secrets of one type are read, so that their absence is not proven.
   const message = `Secret "${absent.secret}", which somebody else is to bring, is not seen in ${absent.namespaces} of ${selected} namespaces, first in "${absent.first}"; bring it, or name its sources`;
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
+}
+
+/** Namespaces that it selects and that this system does not work in. Of its own choice nothing is wrong with the profile. */
+function servedCondition(
+  world: World,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const { namespaces } = options;
+  const outside = world
+    .list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })
+    .filter((object) => isOutside(object.metadata.name, options) && !isTerminating(object))
+    .filter((object) => serves(profile, namespaceLabels(object), { ...options, namespaces: [] }))
+    .map(({ metadata }) => metadata.name);
+  if (outside.length === 0) return [];
+  const message = `Of the namespaces that it selects ${namesText(outside)} ${outside.length === 1 ? 'is' : 'are'} left alone: the fleet has pull-secret-injection work in ${namesText(namespaces)} alone; add them to its namespaces, or select fewer`;
+  return [{ type: 'NamespacesServed', status: 'False', reason: 'OutsideNamespaces', message }];
 }
 
 /** Which copies stay for now, and how to say that they may go. */

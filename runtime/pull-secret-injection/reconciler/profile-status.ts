@@ -50,7 +50,7 @@ export function reconcileProfile(world: World, name: string, options: InjectionO
       conditions,
       ...countsOf(profile, count),
       ...heldOf(object, removal),
-      ...missingOf(world, object, profile),
+      ...missingOf(world, object, profile, options),
     }),
     trials,
     metrics: samplesOf(world, profile, count),
@@ -85,8 +85,10 @@ function missingOf(
   world: World,
   object: KubeObject,
   profile: PullSecretProfile,
+  options: InjectionOptions,
 ): Readonly<Record<string, unknown>> {
-  const missing = profile.copies.removeAfterMs === undefined ? [] : missingSources(world, profile, object);
+  const keeps = profile.copies.removeAfterMs === undefined;
+  const missing = keeps ? [] : missingSources(world, profile, object, options);
   const { missingSources: before } = (object.status ?? {}) as { missingSources?: unknown };
   return missing.length === 0 && before === undefined ? {} : { missingSources: missing };
 }

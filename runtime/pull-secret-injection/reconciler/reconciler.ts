@@ -35,7 +35,7 @@ const WORKERS = 32;
 const COUNT_PATIENCE_MS = 2000;
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Everything that is read. Secrets only of the one type that is distributed, and within a budget, so that others cost no memory. */
+/** Everything that is read; what lies in namespaces, where some are named, in these alone. */
 function readsOf(options: InjectionOptions): readonly Read[] {
   const hosted = (apiVersion: string, kind: string, rest: Partial<Read> = {}): Read => ({
     role: 'hosted',
@@ -45,7 +45,7 @@ function readsOf(options: InjectionOptions): readonly Read[] {
   });
   return [
     hosted('v1', 'Namespace'),
-    hosted('v1', 'Secret', { fieldSelector: `type=${SECRET_TYPE}`, values: 'budget' }),
+    ...inNamespaces(options),
     hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
     hosted(CLAIM_API_VERSION, CLAIM_KIND, { optional: true }),
@@ -62,10 +62,32 @@ function readsOf(options: InjectionOptions): readonly Read[] {
         }),
       ),
     ),
-    ...(options.audit ? [hosted('v1', 'Pod')] : []),
-    // Which of them enforce mountable secrets, and which list names of ours.
-    hosted('v1', 'ServiceAccount'),
   ];
+}
+
+/**
+ * Secrets only of the one type that is distributed, and within a budget, so that others cost no memory. The rights in a namespace are a
+ * Role there: one that is missing, or whose namespace is, stops no other.
+ */
+function inNamespaces(options: InjectionOptions): readonly Read[] {
+  const { namespaces, secretNames, sources, audit } = options;
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    fieldSelector: `type=${SECRET_TYPE}`,
+    values: 'budget',
+  } as const;
+  // Which accounts enforce mountable secrets, and which list names of ours.
+  const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
+  if (namespaces.length === 0) return [secret, ...others].map((read) => ({ role: 'hosted', ...read }));
+  return namespaces.flatMap((namespace): readonly Read[] => {
+    const named = sources
+      .filter((one) => one.startsWith(`${namespace}/`))
+      .map((one) => one.slice(namespace.length + 1));
+    const names = secretNames.length === 0 ? [] : [...new Set([...secretNames, ...named])];
+    const secrets = names.length === 0 ? [secret] : names.map((name) => ({ ...secret, name }));
+    return [...secrets, ...others].map((read) => ({ role: 'hosted', namespace, dispensable: true, ...read }));
+  });
 }
 
 /** Whether the webhook is asked, and whether one answers. */

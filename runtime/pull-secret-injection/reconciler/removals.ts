@@ -158,10 +158,10 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
 }
 
 /** The profile asked for its removal when the source is gone, and waited. */
-function isExpired({ world, distribution }: CopyContext, copy: SecretObject): boolean {
+function isExpired({ world, distribution, options }: CopyContext, copy: SecretObject): boolean {
   const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;
-  const { sources } = expiryOf(world, one);
+  const { sources } = expiryOf(world, one, options);
   return heldSources(copy).every((name) => sources.has(name));
 }
 

@@ -16,7 +16,6 @@ import { OWNER_LABEL } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
 import type { LocalObjectReference } from '../../rules/injection/image-pull-secrets.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { exemption } from '../../rules/injection/profile-plan.ts';
 import {
   type AccountList,
   ADDED_ANNOTATION,
@@ -30,7 +29,7 @@ import { readiness } from '../../rules/kubernetes/conditions.ts';
 import { selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import { RECONCILER_NAME } from '../name.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { writerOf } from './claims.ts';
 import { secretRef } from './names.ts';
@@ -126,7 +125,7 @@ function servingPods(
 ): readonly PullSecretProfile[] {
   const labels = namespaceLabels(namespace);
   const pod = { namespace: namespace.metadata.name, labels: {}, annotations: {}, namespaceLabels: labels };
-  if (exemption(pod, excludedNamespaces(options)) !== undefined) return [];
+  if (exemptionOf(pod, options) !== undefined) return [];
   return profilesIn(world).filter(
     (profile) => profile.injects && !profile.suspended && selects(profile.namespaceSelector, labels),
   );
@@ -211,7 +210,7 @@ function wantedIn(
   const own = namespaceLabels(namespace);
   const where = namespace.metadata.name;
   const pod = { namespace: where, labels, annotations: {}, namespaceLabels: own };
-  const isExempt = exemption(pod, excludedNamespaces(options)) !== undefined;
+  const isExempt = exemptionOf(pod, options) !== undefined;
   const asking = profilesIn(world).filter(
     (profile) => profile.injects && selects(profile.namespaceSelector, own),
   );

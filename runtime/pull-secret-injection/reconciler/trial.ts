@@ -4,13 +4,13 @@
  */
 import type { PodTrial, World } from '../../controller/contract.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
-import { exemption, planInjection } from '../../rules/injection/profile-plan.ts';
+import { planInjection } from '../../rules/injection/profile-plan.ts';
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import type { SidecarSet } from '../../rules/injection/sidecar-set.ts';
 import { exampleLabels } from '../../rules/kubernetes/label-example.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { policyVersion } from './policy-plan.ts';
 import { refusesNames } from './service-accounts.ts';
@@ -67,11 +67,10 @@ function trialWhere(
   { labels, wants }: { readonly labels: Labels; readonly wants: readonly string[] },
   isMeant: (labels: Labels, name: string) => boolean,
 ): Trial | undefined {
-  const excluded = excludedNamespaces(options);
   const found = world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
     const own = namespaceLabels(object);
     const pod = { namespace: object.metadata.name, labels, annotations: {}, namespaceLabels: own };
-    const isTaken = exemption(pod, excluded) === undefined && !isTerminating(object);
+    const isTaken = exemptionOf(pod, options) === undefined && !isTerminating(object);
     return isTaken && isMeant(own, object.metadata.name);
   });
   if (found === undefined) return undefined;

@@ -25,7 +25,7 @@ import {
   selects,
 } from '../../rules/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { claimObjects, requested } from './requests.ts';
 
 /** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
@@ -253,7 +253,7 @@ function makeDistribution(
 const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 /**
- * Whether the profile serves the namespace. One that opted out is not served, and those of the cluster, of ourselves and the excluded ones only
+ * Whether the profile serves the namespace. One that opted out or is not among those that are named is not served, and those of the cluster, of ourselves and the excluded ones only
  * by a selector that names them.
  */
 export function serves(
@@ -263,6 +263,7 @@ export function serves(
 ): boolean {
   if (labels[DISTRIBUTE_LABEL] === 'false' || !selects(one.namespaceSelector, labels)) return false;
   const name = labels[NAMESPACE_NAME_LABEL] ?? '';
+  if (isOutside(name, options)) return false;
   if (!SYSTEM_NAMESPACES.includes(name) && !excludedNamespaces(options).includes(name)) return true;
   return one.namespaceSelector.some(
     ({ key, operator, values = [] }) =>

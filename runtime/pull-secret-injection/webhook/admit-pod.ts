@@ -11,7 +11,6 @@ import {
   type SetPullSecrets,
 } from '../../rules/injection/image-pull-secrets.ts';
 import {
-  exemption,
   type InjectionPlan,
   type PlannedInjection,
   planInjection,
@@ -19,7 +18,7 @@ import {
 import { INJECTION_POLICY_NAME } from '../../rules/injection/profile-policy.ts';
 import type { Labels } from '../../rules/kubernetes/label-selector.ts';
 import type { AdmissionRequest } from '../../webhook/admission-review.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { policyVersion } from '../reconciler/policy-plan.ts';
 import { refusesNames } from '../reconciler/service-accounts.ts';
 
@@ -83,7 +82,7 @@ export function admitPod(world: World, input: AdmissionInput): PodAnswer {
   const { metadata = {} } = input.pod;
   const { labels = {}, annotations = {} } = metadata;
   const seen = { namespace, namespaceLabels, labels, annotations };
-  if (isOver(input.pod) || exemption(seen, excludedNamespaces(options)) !== undefined) return SKIPPED;
+  if (isOver(input.pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
   const planned = planInjection(plan, seen);
   if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
   return inject(world, namespace, input.pod, planned);

@@ -19,7 +19,7 @@ export interface Cause {
 export const CAUSES: readonly Cause[] = [
   {
     type: 'SourcesReady',
-    reasons: ['SourceMissing', 'SourceEmpty', 'SourceInvalid', 'SourceCollision', 'TooLarge'],
+    reasons: ['SourceUnread', 'SourceMissing', 'SourceEmpty', 'SourceInvalid', 'SourceCollision', 'TooLarge'],
     whose: 'platform',
     well: 'Every source can be read',
   },

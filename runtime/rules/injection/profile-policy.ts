@@ -20,6 +20,8 @@ export interface PolicyOptions {
   readonly apiVersion: string;
   /** Pods of these namespaces are left alone. */
   readonly excludedNamespaces: readonly string[];
+  /** Pods of other namespaces are left alone. @default all */
+  readonly onlyNamespaces?: readonly string[];
   /** Accounts whose pods would be refused when they name what the account does not list. @default {[]} */
   readonly enforcing?: readonly EnforcingAccount[];
 }
@@ -102,7 +104,7 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
     spec: {
       failurePolicy: 'Ignore',
       reinvocationPolicy: 'Never',
-      matchConstraints: matchConstraints(options.excludedNamespaces),
+      matchConstraints: matchConstraints(options.excludedNamespaces, options.onlyNamespaces),
       matchConditions: [
         {
           name: 'not-mirror',
@@ -152,13 +154,19 @@ function enforcingVariables(accounts: readonly EnforcingAccount[]): readonly Var
   ];
 }
 
-function matchConstraints(excludedNamespaces: readonly string[]): Readonly<Record<string, unknown>> {
+function matchConstraints(
+  excludedNamespaces: readonly string[],
+  onlyNamespaces: readonly string[] = [],
+): Readonly<Record<string, unknown>> {
   const notFalse = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
   const names = [...excludedNamespaces].sort();
-  const excluded = { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: names };
+  const byName = [
+    { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [...onlyNamespaces].sort() },
+    { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: names },
+  ].filter(({ values }) => values.length > 0);
   return {
     matchPolicy: 'Equivalent',
-    namespaceSelector: { matchExpressions: names.length === 0 ? [notFalse] : [notFalse, excluded] },
+    namespaceSelector: { matchExpressions: [notFalse, ...byName] },
     objectSelector: { matchExpressions: [notFalse] },
     resourceRules: [
       {

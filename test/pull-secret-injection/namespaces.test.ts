@@ -1,0 +1,163 @@
+/** A fleet that names its namespaces: what is read, what is served, and what is said of the rest. */
+import assert from 'node:assert/strict';
+import {
+  type PullSecretInjectionInput,
+  sectionProblems,
+} from '../../charts/pull-secret-injection/section.ts';
+import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconciler.ts';
+import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import { namespace, profile, type Scene, scene, source } from './scene.ts';
+
+const test = suite('named namespaces');
+
+interface ReadRow extends Case {
+  readonly options: Partial<InjectionOptions>;
+  /** Of Secrets: `namespace/name`, `*` for all. */
+  readonly secrets: readonly string[];
+}
+
+table<ReadRow>(
+  test,
+  [
+    {
+      name: 'reads without namespaces',
+      reason: 'profiles may select any namespace',
+      options: {},
+      secrets: ['*/*'],
+    },
+    {
+      name: 'reads with namespaces',
+      reason: 'a Role reaches no further than its namespace',
+      options: { namespaces: ['a', 'b'] },
+      secrets: ['a/*', 'b/*'],
+    },
+    {
+      name: 'reads with namespaces and names',
+      reason: 'what can be named is read by name, sources where they lie',
+      options: { namespaces: ['a', 'b'], secretNames: ['reg'], sources: ['b/quay', 'b/reg'] },
+      secrets: ['a/reg', 'b/reg', 'b/quay'],
+    },
+    {
+      name: 'reads with names alone',
+      reason: 'secretNames without namespaces narrows what is written, and sources lie anywhere',
+      options: { secretNames: ['reg'] },
+      secrets: ['*/*'],
+    },
+  ],
+  ({ options, secrets }) => {
+    const { reads } = pullSecretInjection(options);
+    const found = reads.filter(({ kind }) => kind === 'Secret');
+    assert.deepEqual(
+      found.map(({ namespace: place = '*', name = '*' }) => `${place}/${name}`),
+      secrets,
+    );
+    const placed = reads.filter(({ namespace: place }) => place !== undefined);
+    // A namespace that is missing, or whose Role is, stops no other.
+    assert.deepEqual(
+      placed.filter(({ dispensable }) => dispensable !== true),
+      [],
+    );
+    for (const kind of ['Pod', 'ServiceAccount'])
+      assert.deepEqual(
+        reads.filter((read) => read.kind === kind).map((read) => read.namespace ?? '*'),
+        options.namespaces ?? ['*'],
+      );
+  },
+);
+
+const spec = {
+  namespaceSelector: {},
+  secrets: [{ name: 'reg', sources: [{ namespace: 'hub', name: 'quay' }] }],
+};
+/** e.g. `True Current all well` */
+const said = (
+  after: Scene,
+  type: string,
+  [kind, name, place]: readonly [string, string, string?],
+): string => {
+  const { conditions = [] } = after.status(kind, name, place) ?? {};
+  const found = conditions.find((condition) => condition.type === type);
+  return `${found?.status} ${found?.reason} ${found?.message}`;
+};
+const TEAM = ['PullSecretProfile', 'team'] as const;
+const world = (): readonly KubeObject[] => [
+  ...['hub', 'a', 'b', 'kube-system'].map((name) => namespace(name)),
+  source('hub/quay', ['quay.io']),
+  profile('team', spec),
+];
+
+test('a profile is served in these alone; one of the cluster is not served for being among them', () => {
+  const after = scene(world(), { namespaces: ['hub', 'a', 'kube-system'] });
+  assert.deepEqual(after.registries('a', 'reg'), ['quay.io']);
+  for (const name of ['b', 'kube-system']) assert.equal(after.registries(name, 'reg'), undefined, name);
+  assert.match(
+    said(after, 'NamespacesServed', TEAM),
+    /^False OutsideNamespaces Of the namespaces that it selects "b" is left alone/,
+  );
+  assert.match(said(after, 'SourcesReady', TEAM), /^True/);
+});
+
+test('a source that is not read takes nothing away, not for want of it either', () => {
+  const removes = { ...spec, copies: { onSourceDeleted: 'Remove', removeAfter: '1s' } };
+  const grant: KubeObject = {
+    apiVersion: 'pullwright.dev/v1alpha1',
+    kind: 'PullSecretGrant',
+    metadata: { name: 'quay', namespace: 'hub' },
+    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces: ['a'] },
+  };
+  const before = scene([...world(), profile('team', removes), grant]);
+  assert.deepEqual(before.registries('a', 'reg'), ['quay.io']);
+  const objects = ['Namespace', 'Secret', 'PullSecretProfile', 'PullSecretGrant'].flatMap((kind) =>
+    before.store.list({ apiVersion: kind.startsWith('Pull') ? 'pullwright.dev/v1alpha1' : 'v1', kind }),
+  );
+  const after = scene(objects, { namespaces: ['a'] }).after([]);
+  assert.deepEqual(after.registries('a', 'reg'), ['quay.io']);
+  for (const about of [TEAM, ['PullSecretGrant', 'quay', 'hub']] as const)
+    assert.match(
+      said(after, 'Ready', about),
+      /^False SourceUnread Secret "hub\/quay" is not read: the fleet has pull-secret-injection work in "a" alone; add "hub" to its namespaces/,
+    );
+  const status = after.status('PullSecretProfile', 'team') as { missingSources?: unknown } | undefined;
+  assert.equal(status?.missingSources, undefined);
+});
+
+interface SectionRow extends Case {
+  readonly config: PullSecretInjectionInput;
+  readonly says: readonly RegExp[];
+}
+
+table<SectionRow>(
+  test,
+  [
+    {
+      name: 'a profile of the fleet with its source outside',
+      reason: 'the rights of the same fleet do not reach it',
+      config: { namespaces: ['a'], profiles: [{ name: 'team', spec: { ...spec, selector: {} } }] },
+      says: [/has a source in namespace "hub", which namespaces does not name: add it there/],
+    },
+    {
+      name: 'a profile of the fleet with its source inside',
+      reason: 'nothing is wrong',
+      config: { namespaces: ['a', 'hub'], profiles: [{ name: 'team', spec: { ...spec, selector: {} } }] },
+      says: [],
+    },
+    {
+      name: 'a profile of the fleet that only injects',
+      reason: 'its sources are not read',
+      config: {
+        namespaces: ['a'],
+        profiles: [{ name: 'team', spec: { ...spec, selector: {}, mode: 'Inject' } }],
+      },
+      says: [],
+    },
+  ],
+  ({ config, says }) => {
+    const found = sectionProblems(config, { kind: 'standalone' }).map(({ text }) => text);
+    assert.equal(found.length, says.length, found.join('; '));
+    for (const [at, pattern] of says.entries()) assert.match(found[at] ?? '', pattern);
+  },
+);
+
+test.run();
