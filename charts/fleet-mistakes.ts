@@ -49,6 +49,9 @@ function twice(
   });
 }
 
+/** Longer than folders are: each folder around it is looked up, and a path of thousands has thousands. */
+const MOST_PATH = 1000;
+
 /** A folder within another cluster's folder would be taken for a part of it. */
 function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
   const folders = new Map<string, number>();
@@ -64,6 +67,15 @@ function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
         {
           path: ['clusters', index, 'path'],
           text: 'only a fleet of one cluster may be written to ".", expected a folder',
+        },
+      ];
+    // A name that is too long is a mistake of its own.
+    if (path.length > MOST_PATH && cluster.path === undefined) return [];
+    if (path.length > MOST_PATH)
+      return [
+        {
+          path: ['clusters', index, 'path'],
+          text: `has ${path.length} characters, expected at most ${MOST_PATH}`,
         },
       ];
     const parent = parentsOf(path).find((one) => folders.has(one));

@@ -1,5 +1,6 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { repeatedKeys } from '../runtime/rules/text/repeated-keys.ts';
 import { yamlMistake } from '../runtime/rules/text/yaml-mistake.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
@@ -28,7 +29,7 @@ export interface FleetYaml {
  */
 export function readFleetYaml(text: string): FleetYaml {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' });
+  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'error' });
   const at = (offset: number): { line: number; column: number } => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
@@ -43,11 +44,10 @@ export function readFleetYaml(text: string): FleetYaml {
       locate: locate(undefined),
     };
   const [document, second] = documents as unknown as readonly [Document, Document | undefined];
-  const problems: LocatedProblem[] = document.errors.map((error) => ({
-    path: [],
-    text: fleetMistake(error),
-    ...at(error.pos[0]),
-  }));
+  const problems: LocatedProblem[] = [
+    ...document.errors.map((error) => ({ path: [], text: fleetMistake(error), ...at(error.pos[0]) })),
+    ...repeatedKeys(document.contents).map(([start]) => ({ path: [], text: REPEATED, ...at(start) })),
+  ];
   if (second !== undefined)
     problems.push({
       path: [],
@@ -58,8 +58,8 @@ export function readFleetYaml(text: string): FleetYaml {
 }
 
 function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
-  // A duplicate key leaves the rest readable; anything else would only lead to mistakes that are none.
-  if (document.errors.some((error) => error.code !== 'DUPLICATE_KEY')) return { value: undefined, problems };
+  // A key that stands twice leaves the rest readable; anything else would only lead to mistakes that are none.
+  if (document.errors.length > 0) return { value: undefined, problems };
   try {
     return { value: document.toJS({ maxAliasCount: 100 }), problems };
   } catch {
@@ -70,9 +70,10 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
   }
 }
 
+const REPEATED = 'this key stands twice in the same map, expected once';
+
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {
   if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, expected spaces';
-  if (error.code === 'DUPLICATE_KEY') return 'this key stands twice in the same map, expected once';
   return `not valid YAML: ${yamlMistake(error)}`;
 }
 

@@ -3,9 +3,9 @@
  * objects and problems out.
  */
 
-import { LineCounter, parseDocument } from 'yaml';
+import { LineCounter } from 'yaml';
 import { decodeObject } from '../kube/decode.ts';
-import { KUBERNETES_SCHEMA } from '../kube/yaml-schema.ts';
+import { yamlDocument } from '../kube/yaml-documents.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isRecord } from '../rules/record.ts';
 import { yamlMistake } from '../rules/text/yaml-mistake.ts';
@@ -126,12 +126,7 @@ function parseOne(
     }
   }
   const lines = new LineCounter();
-  const document = parseDocument(text, {
-    ...KUBERNETES_SCHEMA,
-    lineCounter: lines,
-    logLevel: 'silent',
-    prettyErrors: false,
-  });
+  const document = yamlDocument(text, lines);
   const error = document.errors[0];
   if (error !== undefined) {
     return {

@@ -159,6 +159,8 @@ export class JsonItems {
 
   #textEnds(chunk: Uint8Array, at: number): void {
     this.#inText = false;
+    // What is around the items is kept, however long it is.
+    if (this.#part !== 'items') return;
     const isLong = this.#size + at - this.#from - this.#textFrom > this.#mostText;
     if (this.#hash === undefined && !isLong) return;
     this.#put(chunk, at);

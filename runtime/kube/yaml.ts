@@ -10,11 +10,11 @@ import {
   Document,
   type DocumentOptions,
   isScalar,
-  parseAllDocuments,
   stringify,
   type ToStringOptions,
   visit,
 } from 'yaml';
+import { yamlDocuments } from './yaml-documents.ts';
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
 /**
@@ -30,7 +30,7 @@ import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
  * ```
  */
 export function parseYaml(text: string): unknown {
-  const [first, ...more] = parseAllDocuments(text, { ...KUBERNETES_SCHEMA, logLevel: 'error' }) as Document[];
+  const [first, ...more] = yamlDocuments(text);
   if (first === undefined) return null;
   const wrong = first.errors[0];
   if (wrong !== undefined) throw wrong;

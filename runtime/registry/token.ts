@@ -108,7 +108,10 @@ function formOf(
   }
   const asked = new URL(url);
   if (challenge.service !== undefined) asked.searchParams.set('service', challenge.service);
-  for (const one of scope.split(' ')) asked.searchParams.append('scope', one);
+  // At once: each change of a URL's parameters writes all of them anew, and the registry chose how many there are.
+  const query = new URLSearchParams(asked.search);
+  for (const one of new Set(scope.split(' '))) if (one !== '') query.append('scope', one);
+  asked.search = query.toString();
   const basic = credential?.basic;
   return {
     method: 'GET',

@@ -63,7 +63,18 @@ export class WorkCounter {
     return worst;
   }
 
-  async #of(parser: Parser, text: string): Promise<number> {
+  /** Four times as many of something take so many times the work. What both take alike does not count. */
+  async growth(run: (many: number) => unknown, many: number): Promise<number> {
+    const parser = { run: (text: string) => run(text.length) };
+    // The first look at some code does more.
+    await this.#of(parser, '');
+    const works: number[] = [];
+    for (const size of [0, many, 4 * many]) works.push(await this.#of(parser, ' '.repeat(size)));
+    const [none = 0, few = 0, all = 0] = works;
+    return (all - none) / Math.max(few - none, 1);
+  }
+
+  async #of(parser: Pick<Parser, 'run'>, text: string): Promise<number> {
     await this.#session.post('Profiler.takePreciseCoverage');
     try {
       await parser.run(text);

@@ -73,7 +73,6 @@ test('no pattern of the product backtracks', () => {
 const PUT_TOGETHER: readonly string[] = [
   'charts/credential-provider/crd.ts',
   'charts/helm/values.ts',
-  'runtime/credential-provider/installer/plan.ts',
   'runtime/credential-provider/plugin/api-server.ts',
   'runtime/kube/refusal-words.ts',
   'runtime/rules/auth-lookup/image-reference.ts',

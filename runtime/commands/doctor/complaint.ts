@@ -64,20 +64,40 @@ function waiting(pod: KubeObject): readonly Said[] {
 }
 
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
-  return ['v1', 'events.k8s.io/v1'].flatMap((apiVersion) =>
-    store.list({ apiVersion, kind: 'Event' }, metadata.namespace).flatMap((event) => {
-      const about = (event['involvedObject'] ?? event['regarding']) as
-        | { kind?: string; name?: string }
-        | undefined;
-      if (about?.kind !== 'Pod' || about.name !== metadata.name) return [];
-      const text = (...fields: readonly string[]): string => {
-        const found = fields
-          .map((field) => event[field])
-          .find((value) => typeof value === 'string' && value !== '');
-        return typeof found === 'string' ? found : '';
-      };
-      const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
-      return [{ reason: text('reason'), message: text('message', 'note'), at }];
-    }),
-  );
+  return ['v1', 'events.k8s.io/v1'].flatMap((apiVersion) => {
+    const events = saidOf(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
+    return events.get(metadata.name) ?? [];
+  });
+}
+
+/** By the events of a namespace, which are one list until something in it changes: there may be thousands, and as many pods. */
+const known = new WeakMap<readonly KubeObject[], ReadonlyMap<string, readonly Said[]>>();
+
+/** What events say, by the pods that they are about. */
+function saidOf(events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> {
+  const before = known.get(events);
+  if (before !== undefined) return before;
+  const byPod = new Map<string, Said[]>();
+  for (const event of events) {
+    const about = (event['involvedObject'] ?? event['regarding']) as
+      | { kind?: string; name?: string }
+      | undefined;
+    if (about?.kind !== 'Pod' || typeof about.name !== 'string') continue;
+    const said = byPod.get(about.name) ?? [];
+    byPod.set(about.name, said);
+    said.push(saidBy(event));
+  }
+  known.set(events, byPod);
+  return byPod;
+}
+
+function saidBy(event: KubeObject): Said {
+  const text = (...fields: readonly string[]): string => {
+    const found = fields
+      .map((field) => event[field])
+      .find((value) => typeof value === 'string' && value !== '');
+    return typeof found === 'string' ? found : '';
+  };
+  const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
+  return { reason: text('reason'), message: text('message', 'note'), at };
 }

@@ -5,14 +5,14 @@ import { parseImageReference } from '../../rules/auth-lookup/image-reference.ts'
 import { type AuthSource, kubeletKeyring, lookupForKubelet } from '../../rules/auth-lookup/kubelet.ts';
 import type { DoctorImage, DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
-import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import type { Condition } from '../../rules/kubernetes/conditions.ts';
-import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
+import { describeObject, type KubeObject } from '../../rules/kubernetes/object.ts';
 import type { NodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import { recordOf } from '../../rules/record.ts';
 import { injectionKinds, plannedNames } from '../explain/injected.ts';
 import { nodeNameOf } from '../explain/node-file.ts';
+import { podSource } from '../explain/secret-sources.ts';
 import { explainIn, type FoundWorld, findWorld } from '../explain/world.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
 import {
@@ -216,13 +216,16 @@ interface ImageLook {
   readonly mayRead: boolean;
 }
 
+/** Of entries for other registries nothing is said. */
+const BRIEF = { brief: true } as const;
+
 function imageIn(store: ObjectStore, { world, namespace, image, mayRead }: ImageLook): DoctorImage {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
-  const explanation = explainIn(world, parsed.reference);
+  const explanation = explainIn(world, parsed.reference, BRIEF);
   const listed = new Set(explanation.secrets.map(({ name }) => name));
   const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
-    const source = pullSecretSource(object as SecretObject);
+    const source = podSource(object);
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
   const { repository } = parsed.reference;
@@ -251,7 +254,7 @@ function leftOut(
   if (!parsed.ok || node === undefined) return {};
   const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
   const isLeftOut =
-    isBare(explainIn(world, parsed.reference)) && !isBare(explainIn(synced, parsed.reference));
+    isBare(explainIn(world, parsed.reference, BRIEF)) && !isBare(explainIn(synced, parsed.reference, BRIEF));
   return isLeftOut ? { leftOutNode: node } : {};
 }
 

@@ -7,6 +7,7 @@ import { type ImageReference, parseImageReference } from '../../rules/auth-looku
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { explanationMermaid, explanationText, type Paint } from '../../rules/diagnose/explain-text.ts';
+import type { KubeletView } from '../../rules/diagnose/explain-types.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import { jsonText } from '../../rules/text/json-text.ts';
@@ -181,7 +182,9 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
 }
 
 /** What is printed as JSON of one image. */
-export interface ExplainOutput extends Explanation {
+export interface ExplainOutput extends Omit<Explanation, 'kubelet'> {
+  /** Nothing is left out. */
+  readonly kubelet: Omit<KubeletView, 'others'>;
   /** Where sources stand, by their names. */
   readonly files: Readonly<Record<string, string>>;
 }

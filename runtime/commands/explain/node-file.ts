@@ -3,10 +3,10 @@ import type { ObjectName, ObjectStore } from '../../controller/store.ts';
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
 import type { NodeMerge } from '../../rules/diagnose/explain-types.ts';
 import { mergePullSecrets } from '../../rules/docker-config/merge.ts';
-import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
-import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { findPod, type PodPuller, podSpecIn } from '../pod-spec.ts';
+import { nodeSource } from './secret-sources.ts';
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
@@ -53,13 +53,26 @@ export function nodeFile(
   return { node: merge.source, merge: merge.facts };
 }
 
+interface Merged {
+  readonly source: AuthSource;
+  readonly facts: NodeMerge;
+}
+
+/** By both Secrets: it is the same for every pod. */
+const merges = new WeakMap<AuthSource, WeakMap<AuthSource, { readonly merged: Merged | undefined }>>();
+
 /** The merge that the reconciler would make, for the origins of entries and the verdicts on them. */
-function mergedFrom(
-  store: ObjectStore,
-  original: AuthSource | undefined,
-): { readonly source: AuthSource; readonly facts: NodeMerge } | undefined {
+function mergedFrom(store: ObjectStore, original: AuthSource | undefined): Merged | undefined {
   const additional = configSource(store, NAMES.namespace, NAMES.additional);
   if (original === undefined || additional === undefined) return undefined;
+  const known = merges.get(original)?.get(additional);
+  if (known !== undefined) return known.merged;
+  const merged = merge(original, additional);
+  merges.set(original, (merges.get(original) ?? new WeakMap()).set(additional, { merged }));
+  return merged;
+}
+
+function merge(original: AuthSource, additional: AuthSource): Merged | undefined {
   const result = mergePullSecrets({ original: original.text, additional: additional.text });
   if (!result.ok) return undefined;
   const names = { original: original.name, additional: additional.name, lastGood: additional.name };
@@ -73,12 +86,9 @@ function mergedFrom(
   };
 }
 
-/** A Secret as a docker config. Its type does not count: the copy of the platform's secret may be Opaque. */
 function configSource(store: ObjectStore, namespace: string, name: string): AuthSource | undefined {
-  const found = store.get({ ...SECRET, namespace, name }) as SecretObject | undefined;
-  const value = found?.data?.[NAMES.dataKey];
-  if (value === undefined) return undefined;
-  return { name: `Secret/${namespace}/${name}`, format: 'config.json', text: secretDataText(value) };
+  const found = store.get({ ...SECRET, namespace, name });
+  return found === undefined ? undefined : nodeSource(found);
 }
 
 /** Whether the pull secret is brought to the node in question. Of a pod's own node that is not known, nothing bad is taken. */

@@ -11,9 +11,10 @@ import {
   BODY_KEY,
   chooseCredentials,
   collectOffers,
+  type Offers,
 } from '../../rules/credential-provider/namespace-credentials.ts';
 import type { PullFile } from '../../rules/diagnose/explain-types.ts';
-import type { SecretObject } from '../../rules/kubernetes/object.ts';
+import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
 import { pullSources } from '../../rules/mirrors/pull-sources.ts';
 
@@ -31,12 +32,8 @@ export function pullFile(store: ObjectStore, namespace: string, pull: Pull): Pul
   if (!isServed(store, pull.repository)) return undefined;
   const sources = pullSources(pull.rules, pull.repository);
   if (sources.length === 0) return undefined;
-  const secrets = store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace).flatMap((object) => {
-    const { type = 'Opaque', data, metadata } = object as SecretObject;
-    const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
-    return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
-  });
-  const choice = chooseCredentials(collectOffers(secrets), sources, pull.order);
+  const offers = offersOf(store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace));
+  const choice = chooseCredentials(offers, sources, pull.order);
   if (choice.entries.length === 0) return undefined;
   const global = pull.node === undefined ? undefined : parseGlobalAuth(pull.node.text);
   return {
@@ -47,6 +44,22 @@ export function pullFile(store: ObjectStore, namespace: string, pull: Pull): Pul
     },
     origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
   };
+}
+
+/** By the list of a namespace, which stays the same one until something in it changes: all its images have the same. */
+const known = new WeakMap<readonly KubeObject[], Offers>();
+
+function offersOf(objects: readonly KubeObject[]): Offers {
+  const before = known.get(objects);
+  if (before !== undefined) return before;
+  const secrets = objects.flatMap((object) => {
+    const { type = 'Opaque', data, metadata } = object as SecretObject;
+    const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
+    return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
+  });
+  const offers = collectOffers(secrets);
+  known.set(objects, offers);
+  return offers;
 }
 
 /** Whether a CRIOCredentialProviderConfig makes the kubelet ask the provider for the image. */

@@ -5,8 +5,7 @@ import type { ImageReference } from '../../rules/auth-lookup/image-reference.ts'
 import type { AuthSource } from '../../rules/auth-lookup/kubelet.ts';
 import { type Explanation, explainImage } from '../../rules/diagnose/explain.ts';
 import type { ExplainInput, ListedSecret, PullFile } from '../../rules/diagnose/explain-types.ts';
-import { pullSecretSource } from '../../rules/docker-config/secret-text.ts';
-import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { MirrorRule } from '../../rules/mirrors/mirrors.ts';
 import { type NodeMirrors, nodeMirrors } from '../../rules/node-registries/node-mirrors.ts';
 import type { NextKinds, SourceKind } from '../object-source.ts';
@@ -40,6 +39,7 @@ import {
   PROVIDER_CONFIG,
 } from './node-kinds.ts';
 import { pullFile } from './pull-file.ts';
+import { podSource } from './secret-sources.ts';
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
@@ -206,6 +206,8 @@ export interface Asked {
   readonly given?: AuthSource | undefined;
   /** The image as the pod names it. */
   readonly written?: string;
+  /** See {@link ExplainInput.brief}. */
+  readonly brief?: boolean;
 }
 
 /** Explains a pull of `image`. */
@@ -217,7 +219,7 @@ export function explainIn(world: FoundWorld, image: ImageReference, asked: Asked
 export function inputIn(
   world: FoundWorld,
   image: ImageReference,
-  { given, written }: Asked = {},
+  { given, written, brief = false }: Asked = {},
 ): ExplainInput {
   const { secrets, mirrors, hosted, merge } = world;
   const node = given ?? world.node;
@@ -228,6 +230,7 @@ export function inputIn(
     secrets,
     mirrors,
     hosted,
+    brief,
     ...(node === undefined ? {} : { node }),
     ...(merge === undefined || given !== undefined ? {} : { merge }),
     ...(pullFile === undefined ? {} : { pullFile }),
@@ -239,9 +242,9 @@ function listedSecret(
   namespace: string,
   { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
 ): ListedSecret {
-  const found = store.get({ ...SECRET, namespace, name }) as SecretObject | undefined;
+  const found = store.get({ ...SECRET, namespace, name });
   if (found === undefined) return { name, listedBy, state: absent };
-  const source = pullSecretSource(found);
+  const source = podSource(found);
   return source === undefined
     ? { name, listedBy, state: 'ignored' }
     : { name, listedBy, state: 'found', source };

@@ -22,6 +22,7 @@ export function lineFinder(text: string): LineFinder {
   const counter = new LineCounter();
   const documents = parseAllDocuments(text, {
     ...KUBERNETES_SCHEMA,
+    uniqueKeys: false,
     lineCounter: counter,
     logLevel: 'silent',
     prettyErrors: false,

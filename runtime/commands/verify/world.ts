@@ -149,7 +149,7 @@ function attemptsOf(
       notes.push(`${usedBy}: image "${image}" cannot be read: ${parsed.goText}`);
       return [];
     }
-    const { explanation, attempts } = pullAttempts(inputIn(world, parsed.reference));
+    const { explanation, attempts } = pullAttempts(inputIn(world, parsed.reference, { brief: true }));
     const blocked = explanation.kubelet.blockedBy;
     const { mirrorFix } = explanation;
     if (mirrorFix !== undefined) hints.push(`${usedBy}: ${mirrorFix.message}; fix: ${mirrorFix.fix}`);

@@ -85,8 +85,20 @@ export function kubeletPointers(texts: readonly string[]): KubeletPointers {
 }
 
 function lastFlag(texts: readonly string[], name: string): string | undefined {
-  const pattern = new RegExp(`^(?!\\s*[#;]).*--${name}[= ]["']?([^\\s"']+)`, 'gm');
-  return texts.flatMap((text) => [...text.replace(/\\\n/g, ' ').matchAll(pattern)]).at(-1)?.[1];
+  return texts
+    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
+    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
+    .at(-1);
+}
+
+/** The last value of the flag on a line that is no comment. */
+function flagIn(line: string, flag: string): string | undefined {
+  if (/^\s*[#;]/.test(line)) return undefined;
+  return line
+    .split(flag)
+    .slice(1)
+    .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
+    .at(-1);
 }
 
 /** What takes everything back: a drop-in without effect, whatever the node runs. One of somebody else is not ours to take. */

@@ -8,7 +8,7 @@
  * Source of the rule: pkg/docker/config of go.podman.io/image v5.42 (GetCredentials, findCredentialsInFile).
  */
 
-import { parseDockerConfig } from '../docker-config/docker-config.ts';
+import type { DockerConfig } from '../docker-config/docker-config.ts';
 import { fieldOf } from '../docker-config/fields.ts';
 import { type ContainersCredential, containersCredential } from '../docker-config/go-reader.ts';
 import { compareBytes } from '../go/bytes.ts';
@@ -16,6 +16,7 @@ import type { JsonNode } from '../go/json.ts';
 import { reveal } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
 import type { AuthSource } from './kubelet.ts';
+import { readAuthSource } from './read-source.ts';
 
 /** What was found. */
 export type ContainersLookup =
@@ -82,7 +83,7 @@ interface FileEntry {
 }
 
 function lookupInFile(file: AuthSource, key: string): ContainersLookup {
-  const parsed = parseDockerConfig(file.text, file.format);
+  const parsed = readAuthSource(file);
   const fault = parsed.ok ? parsed.config.containersFault : parsed.problem.containersFault;
   if (fault !== undefined) {
     const goText = `reading JSON file "${file.name}": unmarshaling JSON at "${file.name}": ${fault}`;
@@ -92,21 +93,40 @@ function lookupInFile(file: AuthSource, key: string): ContainersLookup {
   const [registry = ''] = key.split('/', 1);
   const helper = helperFor(reveal(parsed.config.fields), registry);
   if (helper !== undefined) return { found: 'helper', source: file.name, helper };
-  const entries = new Map(
-    parsed.config.entries.map((entry): [string, FileEntry] => [
-      entry.key.written,
-      { written: entry.key.written, position: entry.position, value: reveal(entry.value) },
-    ]),
-  );
+  const { written, byHost } = indexOf(parsed.config);
   for (const candidate of lookupOrder(key, file.format)) {
-    const entry = entries.get(candidate);
+    const entry = written.get(candidate);
     if (entry !== undefined) return decode(file, entry, 'exact', []);
   }
-  const same = [...entries.values()]
-    .filter(({ written }) => normalizedKey(written, file.format) === normalizedHost(registry))
-    .sort((a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.written, b.written));
+  const same = (byHost.get(normalizedHost(registry)) ?? []).toSorted(
+    (a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.written, b.written),
+  );
   const [first, ...rivals] = same;
   return first === undefined ? { found: 'nothing' } : decode(file, first, 'host', rivals);
+}
+
+/** Entries of a file by what they are looked up by. */
+interface FileIndex {
+  readonly written: ReadonlyMap<string, FileEntry>;
+  readonly byHost: ReadonlyMap<string, readonly FileEntry[]>;
+}
+
+/** Made once for all images, as long as there is the config. */
+const indexes = new WeakMap<DockerConfig, FileIndex>();
+
+function indexOf(config: DockerConfig): FileIndex {
+  const known = indexes.get(config);
+  if (known !== undefined) return known;
+  const written = new Map(
+    config.entries.map(({ key, position, value }): [string, FileEntry] => [
+      key.written,
+      { written: key.written, position, value: reveal(value) },
+    ]),
+  );
+  const byHost = Map.groupBy(written.values(), (entry) => normalizedKey(entry.written, config.format));
+  const made = { written, byHost };
+  indexes.set(config, made);
+  return made;
 }
 
 /** The last `credHelpers` entry for the host, as Go merges them. */

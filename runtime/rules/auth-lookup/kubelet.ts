@@ -8,7 +8,6 @@
  *
  * Source of the rule: BasicDockerKeyring, UnionDockerKeyring and MakeDockerKeyring of k8s.io/kubernetes 1.36.
  */
-import { parseDockerConfig } from '../docker-config/docker-config.ts';
 import type { DockerConfigFormat } from '../docker-config/fields.ts';
 import type { KubeletCredential } from '../docker-config/go-reader.ts';
 import { compareBytes, fromByteText, toByteText } from '../go/bytes.ts';
@@ -16,6 +15,7 @@ import { parseGoUrlBytes } from '../go/url.ts';
 import type { Redacted } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
 import { parseSchemelessBytes, parseSchemelessUrl, type SchemelessUrl, urlsMatch } from './match-images.ts';
+import { readAuthSource } from './read-source.ts';
 
 /** One document with credentials. */
 export interface AuthSource {
@@ -66,8 +66,11 @@ export interface Ring {
   readonly entries: readonly IndexedEntry[];
 }
 
-interface IndexedEntry {
+/** An entry, and what its key is compared by. */
+export interface IndexedEntry {
   readonly entry: KeyringEntry;
+  /** Host that whoever wrote the key meant. */
+  readonly registry: string;
   /** Undefined when nothing can match. */
   readonly url: SchemelessUrl | undefined;
   readonly bytes: string;
@@ -90,34 +93,52 @@ interface IndexedEntry {
  * ```
  */
 export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
-  const ofSecrets: KeyringEntry[] = [];
+  const ofSecrets: (readonly IndexedEntry[])[] = [];
   for (const source of sources.secrets) {
-    const read = readSource(source);
-    if (typeof read === 'string') return { ok: false, source: source.name, goText: read };
-    ofSecrets.push(...read);
+    const entries = entriesOf(source);
+    if (typeof entries === 'string') return { ok: false, source: source.name, goText: entries };
+    ofSecrets.push(entries);
   }
-  const passedOver = (source: AuthSource): readonly KeyringEntry[] => {
-    const read = readSource(source);
-    return typeof read === 'string' ? [] : read;
+  const passedOver = (source: AuthSource): readonly IndexedEntry[] => {
+    const entries = entriesOf(source);
+    return typeof entries === 'string' ? [] : entries;
   };
-  const ofNode = sources.node === undefined ? [] : passedOver(sources.node);
-  const ofPlugins = (sources.plugins ?? []).flatMap(passedOver);
+  const ofNode = sources.node === undefined ? [] : [passedOver(sources.node)];
+  const ofPlugins = (sources.plugins ?? []).map(passedOver);
   return { ok: true, rings: [ofSecrets, ofNode, ofPlugins].map(makeRing) };
 }
 
-/** Entries in the order of their keys (Go's order is random here), or the kubelet's error. */
-function readSource(source: AuthSource): readonly KeyringEntry[] | string {
-  const parsed = parseDockerConfig(source.text, source.format);
+/** Taken apart once for all images, as long as there is the source. */
+const indexed = new WeakMap<AuthSource, readonly IndexedEntry[] | string>();
+
+/** Entries in the order of their keys, or the kubelet's error. */
+function entriesOf(source: AuthSource): readonly IndexedEntry[] | string {
+  const known = indexed.get(source);
+  if (known !== undefined) return known;
+  const entries = indexEntries(source);
+  indexed.set(source, entries);
+  return entries;
+}
+
+function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
+  const parsed = readAuthSource(source);
   if (!parsed.ok) return parsed.problem.kubeletFault ?? [];
   if (parsed.config.kubeletFault !== undefined) return parsed.config.kubeletFault;
-  return parsed.config.entries
-    .flatMap(({ key: { written }, position, kubelet }): KeyringEntry[] => {
-      if (kubelet === undefined) return [];
-      const bytes = kubeletKey(written);
-      const key = bytes === undefined ? undefined : fromByteText(bytes);
-      return [{ source: source.name, written, position, key, credential: kubelet }];
-    })
-    .sort((a, b) => compareBytes(a.written, b.written));
+  return (
+    parsed.config.entries
+      .flatMap(({ key: { written, meaning }, position, kubelet }): IndexedEntry[] => {
+        if (kubelet === undefined) return [];
+        const bytes = kubeletKey(written);
+        const key = bytes === undefined ? undefined : fromByteText(bytes);
+        const parsedKey = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
+        const entry = { source: source.name, written, position, key, credential: kubelet };
+        const [registry = ''] = meaning.split('/', 1);
+        return [{ entry, registry, url: parsedKey?.ok ? parsedKey.url : undefined, bytes: bytes ?? '' }];
+      })
+      // Go's order of equal keys is random here.
+      .sort((a, b) => compareBytes(a.entry.written, b.entry.written))
+      .sort(byKey)
+  );
 }
 
 /** The key that the kubelet makes of a written one, as a byte text; undefined when it ignores the entry. */
@@ -130,14 +151,16 @@ export function kubeletKey(written: string): string | undefined {
   return path === '/' ? parsed.url.host : parsed.url.host + path;
 }
 
-function makeRing(entries: readonly KeyringEntry[]): Ring {
-  const indexed = entries.map((entry): IndexedEntry => {
-    const bytes = kubeletKey(entry.written) ?? '';
-    const parsed = entry.key === undefined ? undefined : parseSchemelessBytes(bytes);
-    return { entry, url: parsed?.ok ? parsed.url : undefined, bytes };
-  });
-  // Stable, so that equal keys keep the order of the sources.
-  return { entries: indexed.sort((a, b) => (a.bytes === b.bytes ? 0 : a.bytes < b.bytes ? 1 : -1)) };
+/** Equal keys keep the order of the sources. */
+function makeRing(sources: readonly (readonly IndexedEntry[])[]): Ring {
+  const [only = [], ...more] = sources;
+  return { entries: more.length === 0 ? only : sources.flat().sort(byKey) };
+}
+
+/** Backwards. */
+function byKey(a: IndexedEntry, b: IndexedEntry): number {
+  if (a.bytes === b.bytes) return 0;
+  return a.bytes < b.bytes ? 1 : -1;
 }
 
 /**

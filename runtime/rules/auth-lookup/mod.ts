@@ -7,6 +7,7 @@
  * - `kubelet.ts`: Which credentials the kubelet tries for an image, in which order
  * - `match-images.ts`: `matchImages` patterns, as the kubelet compares them with an image
  * - `pull-attempts.ts`: The attempts behind an explanation
+ * - `read-source.ts`: A document with credentials is read once, however many images are looked up in it
  *
  * @module
  */

@@ -7,9 +7,10 @@
 
 import { type Explanation, explainImage } from '../diagnose/explain.ts';
 import type { EntryPlace, ExplainInput, Sent } from '../diagnose/explain-types.ts';
-import { parseDockerConfig } from '../docker-config/docker-config.ts';
+import type { DockerConfigEntry } from '../docker-config/docker-config.ts';
 import type { ExpiringCredential } from '../docker-config/expiry.ts';
 import type { AuthSource } from './kubelet.ts';
+import { readAuthSource } from './read-source.ts';
 
 /** One credential (or none) at one place. */
 export interface PullAttempt {
@@ -75,7 +76,7 @@ function withCredential(entry: EntryPlace, credential: ExpiringCredential | unde
   return credential === undefined ? { entry, notAsked: 'its entry cannot be read' } : { entry, credential };
 }
 
-/** Finds what an entry holds; each document is parsed once. */
+/** Finds what an entry holds. */
 function credentialsOf({ secrets, node, pullFile }: ExplainInput): Credentials {
   const documents = [...secrets.map(({ source }) => source), node, pullFile?.source];
   const bySource = new Map(
@@ -83,18 +84,23 @@ function credentialsOf({ secrets, node, pullFile }: ExplainInput): Credentials {
       source === undefined ? [] : [[source.name, source]],
     ),
   );
-  const entries = new Map<string, ReturnType<typeof entriesOf>>();
   return ({ source: name, key }, user) => {
     const source = bySource.get(name);
-    if (source === undefined) return undefined;
-    const known = entries.get(name) ?? entriesOf(source);
-    entries.set(name, known);
-    return known.get(key)?.[user];
+    return source === undefined ? undefined : entriesOf(source).get(key)?.[user];
   };
 }
 
-function entriesOf(source: AuthSource) {
-  const parsed = parseDockerConfig(source.text, source.format);
+type Held = Pick<DockerConfigEntry, 'kubelet' | 'containers'>;
+
+/** One document serves many images. */
+const held = new WeakMap<AuthSource, ReadonlyMap<string, Held>>();
+
+function entriesOf(source: AuthSource): ReadonlyMap<string, Held> {
+  const known = held.get(source);
+  if (known !== undefined) return known;
+  const parsed = readAuthSource(source);
   const entries = parsed.ok ? parsed.config.entries : [];
-  return new Map(entries.map(({ key, kubelet, containers }) => [key.written, { kubelet, containers }]));
+  const made = new Map(entries.map((entry): [string, Held] => [entry.key.written, entry]));
+  held.set(source, made);
+  return made;
 }

@@ -2,7 +2,7 @@
 
 import { isShortName } from '../auth-lookup/image-name.ts';
 import type { AuthSource } from '../auth-lookup/kubelet.ts';
-import { parseDockerConfig } from '../docker-config/docker-config.ts';
+import { readAuthSource } from '../auth-lookup/read-source.ts';
 import { registryKey } from '../docker-config/registry-key.ts';
 import type { MirrorFix } from '../mirrors/fix.ts';
 import type { ExplainedPlace, ExplainInput, Finding, KubeletView, ListedSecret } from './explain-types.ts';
@@ -46,7 +46,7 @@ function blocked({ blockedBy }: KubeletView): readonly Finding[] {
 
 /** Why a consumer cannot read `source` at all, as the end of a sentence; shows no value. */
 export function unreadableBecause(source: AuthSource): string {
-  const parsed = parseDockerConfig(source.text, source.format);
+  const parsed = readAuthSource(source);
   if (!parsed.ok) return parsed.problem.message;
   const entry = parsed.config.entries.find((one) => !one.readable);
   if (entry === undefined) return 'has a field that is no map of texts';
@@ -75,7 +75,7 @@ const NOT_FOUND = {
 
 function unreadableNode({ node }: ExplainInput): readonly Finding[] {
   if (node === undefined) return [];
-  const parsed = parseDockerConfig(node.text, node.format);
+  const parsed = readAuthSource(node);
   const fault = parsed.ok ? parsed.config.kubeletFault : parsed.problem.kubeletFault;
   if (fault === undefined) return [];
   return [

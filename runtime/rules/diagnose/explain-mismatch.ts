@@ -29,11 +29,42 @@ export function explainMismatch(written: string, repository: string): Mismatch {
   if (key === undefined || !key.ok || !target.ok) {
     return { near: 'other', why: 'the key is no host with an optional path, so the kubelet passes it over' };
   }
-  const [imageHost = ''] = repository.split('/', 1);
-  const keyHost = registryKey(written).meaning.split('/', 1)[0] ?? '';
-  const near =
-    keyHost === registryKey(imageHost).meaning || isMeantFor(key.url, target.url) ? 'host' : 'other';
+  const [registry = ''] = registryKey(written).meaning.split('/', 1);
+  const near = isAbout({ url: key.url, registry }, aboutImage(repository)) ? 'host' : 'other';
   return { near, why: difference(key.url, target.url, near) };
+}
+
+/** What is compared of a key and of an image to know whether they are about one registry. */
+export interface About {
+  /** Host that is meant. */
+  readonly registry: string;
+  /** Undefined when nothing can match. */
+  readonly url: SchemelessUrl | undefined;
+}
+
+/** Takes an image apart, once for all the keys that it is compared with. */
+export function aboutImage(repository: string): About {
+  const target = parseSchemelessUrl(repository);
+  const [host = ''] = repository.split('/', 1);
+  return { registry: registryKey(host).meaning, url: target.ok ? target.url : undefined };
+}
+
+/**
+ * Whether a key is about the registry of an image, without saying why it does not match.
+ *
+ * @example
+ * ```ts
+ * import { aboutImage, isAbout } from './explain-mismatch.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const image = aboutImage('quay.io/team/app');
+ * assert.equal(isAbout(aboutImage('quay.io/web'), image), true);
+ * assert.equal(isAbout(aboutImage('r.io/web'), image), false);
+ * ```
+ */
+export function isAbout(key: About, image: About): boolean {
+  if (key.url === undefined || image.url === undefined) return false;
+  return key.registry === image.registry || isMeantFor(key.url, image.url);
 }
 
 /** Whether who wrote `*.example.com` probably meant this host too: a deeper one, or the domain itself. */

@@ -19,6 +19,12 @@ export interface ExplainInput {
   readonly mirrors: readonly MirrorRule[];
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
+  /**
+   * Entries for other registries are counted alone: for whoever looks at a thousand pods, of which each may list a thousand of them.
+   *
+   * @default {false}
+   */
+  readonly brief?: boolean;
 }
 
 export interface ExplainedPlace {
@@ -44,6 +50,8 @@ export interface KubeletView {
   readonly blockedBy?: { readonly source: string; readonly why: string };
   readonly tried: readonly ExplainedCredential[];
   readonly unused: readonly UnusedEntry[];
+  /** Entries for other registries that are left out of `unused`. @default {none is left out} */
+  readonly others?: number;
   /** Whether an attempt without credential is made. */
   readonly anonymous: boolean;
 }

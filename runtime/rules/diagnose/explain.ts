@@ -13,11 +13,17 @@ import { type ContainersLookup, lookupForContainers } from '../auth-lookup/conta
 import { formatImageReference, pullTag } from '../auth-lookup/image-reference.ts';
 import { kubeletKeyring, lookupForKubelet, type Ring } from '../auth-lookup/kubelet.ts';
 import { type MirrorFix, mirrorFix } from '../mirrors/fix.ts';
-import { compileMirrors, type Resolution, resolveMirrors } from '../mirrors/mirrors.ts';
+import {
+  compileMirrors,
+  type MirrorIndex,
+  type MirrorRule,
+  type Resolution,
+  resolveMirrors,
+} from '../mirrors/mirrors.ts';
 import { redact, sameSecret } from '../redacted.ts';
 import type { TextPosition } from '../text/position.ts';
 import { findingsOf, unreadableBecause, verificationOf } from './explain-findings.ts';
-import { explainMismatch } from './explain-mismatch.ts';
+import { aboutImage, explainMismatch, isAbout } from './explain-mismatch.ts';
 import type {
   EntryPlace,
   ExplainedCredential,
@@ -76,7 +82,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const { repository } = input.image;
   const tag = pullTag(input.image);
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
-  const resolution = resolveMirrors(compileMirrors(input.mirrors), image);
+  const resolution = resolveMirrors(compiled(input.mirrors), image);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, { hosted: input.hosted === true });
   const places = resolution.candidates.map(
@@ -106,6 +112,17 @@ export function explainImage(input: ExplainInput): Explanation {
   };
 }
 
+/** Rules are those of a cluster, and there may be thousands of images. As long as there are the rules. */
+const indexes = new WeakMap<readonly MirrorRule[], MirrorIndex>();
+
+function compiled(rules: readonly MirrorRule[]): MirrorIndex {
+  const known = indexes.get(rules);
+  if (known !== undefined) return known;
+  const made = compileMirrors(rules);
+  indexes.set(rules, made);
+  return made;
+}
+
 function explainKubelet(input: ExplainInput): KubeletView {
   const secrets = input.secrets.flatMap((secret) => secret.source ?? []);
   const keyring = kubeletKeyring({ secrets, ...(input.node === undefined ? {} : { node: input.node }) });
@@ -125,7 +142,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
         empty: credential.username === '' && sameSecret(credential.password, NO_PASSWORD),
       }),
     ),
-    unused: unusedEntries(input, keyring.rings, used),
+    ...unusedEntries(input, keyring.rings, used),
     anonymous: tried.length === 0,
   };
 }
@@ -143,17 +160,24 @@ function unusedEntries(
   input: ExplainInput,
   rings: readonly Ring[],
   used: ReadonlySet<string>,
-): readonly UnusedEntry[] {
-  const unused = rings.flatMap((ring) =>
-    ring.entries
-      .filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`))
-      .map(({ entry }): UnusedEntry => {
-        const { near, why } = explainMismatch(entry.written, input.image.repository);
-        const place = placeOf(input, entry.source, entry.written, entry.position);
-        return { ...place, why, near: near === 'host' };
-      }),
+): Pick<KubeletView, 'unused' | 'others'> {
+  const { repository } = input.image;
+  const image = aboutImage(repository);
+  const entries = rings.flatMap((ring) =>
+    used.size === 0
+      ? ring.entries
+      : ring.entries.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
   );
-  return [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)];
+  const told = input.brief === true ? entries.filter((entry) => isAbout(entry, image)) : entries;
+  const unused = told.map(({ entry }): UnusedEntry => {
+    const { near, why } = explainMismatch(entry.written, repository);
+    const place = placeOf(input, entry.source, entry.written, entry.position);
+    return { ...place, why, near: near === 'host' };
+  });
+  return {
+    unused: [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)],
+    ...(input.brief === true ? { others: entries.length - told.length } : {}),
+  };
 }
 
 /** The kubelet's credential goes to the image's own host; an empty user name falls through to the file. */

@@ -95,14 +95,14 @@ function worseBy({ findings }: Explanation, verdict: ReportVerdict): ReportVerdi
 }
 
 function kubeletOf({ kubelet }: Explanation): ReportKubelet {
-  const { blockedBy, tried, unused } = kubelet;
+  const { blockedBy, tried, unused, others = 0 } = kubelet;
   const near = unused.filter((entry) => entry.near);
   const lost = near.slice(0, MOST_LOST).map((entry) => ({ ...entryOf(entry), why: entry.why }));
   return {
     ...(blockedBy === undefined ? {} : { blocked: `${blockedBy.source} ${blockedBy.why}` }),
     tried: tried.map(entryOf),
     lost,
-    others: unused.length - lost.length,
+    others: unused.length - lost.length + others,
   };
 }
 
