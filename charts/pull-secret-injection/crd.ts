@@ -21,7 +21,7 @@ import {
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { CATEGORY, conditionsSchema, crd, observedGenerationSchema } from '../shared/crd.ts';
 import { labels } from '../shared/metadata.ts';
-import { labelSelectorSchema } from './label-selector-schema.ts';
+import { labelSelectorSchema, NO_NULLS } from './label-selector-schema.ts';
 
 const secretName = z
   .string()
@@ -59,9 +59,10 @@ const secret = z.strictObject({
 });
 
 const marks = (max: number): z.ZodType =>
-  z.record(z.string(), z.string().max(max)).meta({
+  z.record(z.string(), z.string().max(max).meta({ nullable: true })).meta({
     maxProperties: MAX_COPY_MARKS,
     'x-kubernetes-validations': [
+      NO_NULLS,
       {
         rule: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
         message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,

@@ -26,13 +26,22 @@ const NOTHING_UNKNOWN = {
   ],
 };
 
+/**
+ * Keeps a map whole: of `{team: null}` (a template without its value) the API server would drop the label, without a word even under strict
+ * validation, and `{}` selects everything. So a null may come in, and is refused by the rule beside it.
+ */
+export const NO_NULLS: { readonly rule: string; readonly message: string } = {
+  rule: 'self.all(k, dyn(self[k]) != null)',
+  message: 'a value must not be null: write it, or leave its key out',
+};
+
 /** `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds. */
 export function labelSelectorSchema(): z.ZodType {
   return z
     .strictObject({
       matchLabels: z
-        .record(z.string().max(317), value)
-        .meta({ maxProperties: MAX_SELECTOR_LABELS })
+        .record(z.string().max(317), value.meta({ nullable: true }))
+        .meta({ maxProperties: MAX_SELECTOR_LABELS, 'x-kubernetes-validations': [NO_NULLS] })
         .describe('Labels that an object must have, all of them')
         .optional(),
       matchExpressions: z

@@ -127,6 +127,21 @@ else {
     await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True Current'));
   });
 
+  test('a Secret of another type with our mark is left to the tenant that made it', async () => {
+    const mark = { 'pullwright.dev/owner': 'pull-secret-injection' };
+    const metadata = { name: 'quay', namespace: 'marked', labels: mark };
+    await readyNamespace(plane, 'marked');
+    await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' });
+    const uid = (await plane.get(secret('marked', 'quay')))?.metadata['uid'];
+    await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop marked'));
+    await soon(async () =>
+      assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
+    );
+    assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants');
+    assert.equal((await plane.get(secret('marked', 'quay')))?.metadata['uid'], uid);
+    await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
+  });
+
   test('evict without audit: it does not start, says why, and copies stay', async () => {
     await reconciler.stop();
     const refused = startReconciler(plane, account, { evict: true, audit: false });

@@ -100,7 +100,16 @@ const SLIPS: Readonly<Record<string, Slip>> = {
   },
 };
 
-for (const [name, { spec, reader }] of Object.entries(SLIPS))
+/** A template without its value. */
+const WITHOUT_VALUE: Pick<Slip, 'spec' | 'reader'> = {
+  spec: { ...GOOD, namespaceSelector: { matchLabels: { team: null } } },
+  reader: /^spec\.namespaceSelector\.matchLabels\["team"\]: must not be null/,
+};
+
+for (const [name, { spec, reader }] of Object.entries({
+  ...SLIPS,
+  'a label without its value': WITHOUT_VALUE,
+}))
   test(`validate and synth say of ${name} the same`, () => {
     const object = profileObject('team', spec);
     const judged = judgeManifests([{ object, file: 'a.yaml', line: 1 }]).filter(
@@ -190,6 +199,17 @@ else {
       assert.match(said, loose);
       assert.deepEqual(await copies(), before);
     });
+
+  test('a label without its value: refused in what is new, and not acted upon where kubectl takes the label out of what is there', async () => {
+    const before = await good();
+    const { spec, reader } = WITHOUT_VALUE;
+    const path = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';
+    const fresh = await author.client.request('POST', path, profileObject('fresh', spec));
+    assert.equal(fresh.status, 422);
+    assert.match(String(fresh.body.message), /matchLabels: .*a value must not be null/);
+    assert.equal(await apply(spec), '');
+    await isHeld(reader, before);
+  });
 
   test('what an older definition let in is not acted upon: copies stay, and are not rotated', async () => {
     const before = await good();

@@ -59,6 +59,16 @@ test('the owner of the source approves by a grant, and takes it back', () => {
   assert.equal(answer(revoked, 'red'), 'False NotGranted');
 });
 
+test('a claim says that pods get the names when they do, and not before', () => {
+  const asked = scene([red, quay, offered({ mode: 'InjectAndDistribute' }), claim('red')], {
+    admission: 'none',
+  });
+  const injecting = (seen: Scene): string | undefined =>
+    conditionOf(seen.status('PullSecretClaim', 'quay', 'red'), 'Injecting');
+  assert.equal(injecting(asked), 'False NotBrought');
+  assert.equal(injecting(asked.after([grant('red')])), 'False AdmissionOff');
+});
+
 test('a request that nobody approved is no trouble of the profile', () => {
   const seen = scene([red, blue, quay, offered(), grant('blue'), claim('red'), claim('blue')]);
   const status = seen.status('PullSecretProfile', 'quay') as

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { pullSecretProfileCrd } from '../../charts/pull-secret-injection/crd.ts';
 import { pullSecretGrantCrd } from '../../charts/pull-secret-injection/grant-crd.ts';
 import { PROFILE_SHAPE, readProfile } from '../../runtime/rules/injection/profile.ts';
-import { GRANT_SHAPE } from '../../runtime/rules/injection/pull-secret-grant.ts';
+import { readPullSecretClaim } from '../../runtime/rules/injection/pull-secret-claim.ts';
+import { GRANT_SHAPE, readPullSecretGrant } from '../../runtime/rules/injection/pull-secret-grant.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import type { Shape } from '../../runtime/rules/kubernetes/shape.ts';
 import { type Case, suite, table } from '../support/suite.ts';
@@ -72,6 +73,12 @@ table<StrictCase>(
       problem: /^spec\.selector: required value/,
     },
     {
+      name: 'a label without its value',
+      reason: 'the API server would drop it, and what is left selects more',
+      spec: { ...GOOD, namespaceSelector: { matchLabels: { tier: null, team: 'a' } } },
+      problem: /^spec\.namespaceSelector\.matchLabels\["tier"\]: must not be null$/,
+    },
+    {
       name: 'a value of a label that is a number',
       reason: 'YAML reads it so',
       spec: { ...GOOD, namespaceSelector: { matchLabels: { tier: 1 } } },
@@ -90,6 +97,54 @@ test('a profile that only distributes concerns no pod and needs no selector of p
   const spec = { namespaceSelector: {}, mode: 'Distribute', secrets };
   assert.ok(readProfile({ apiVersion: '', kind: '', metadata: { name: 'x' }, spec }).ok);
 });
+
+/** Paths of everything in a value. */
+function pathsIn(value: unknown, at: readonly string[] = []): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  return [at, ...Object.entries(value).flatMap(([key, inner]) => pathsIn(inner, [...at, key]))];
+}
+
+function withAt(value: unknown, [key, ...rest]: readonly string[], put: unknown): unknown {
+  if (key === undefined) return put;
+  const copy = (Array.isArray(value) ? [...(value as unknown[])] : { ...(value as object) }) as Record<
+    string,
+    unknown
+  >;
+  copy[key] = withAt(copy[key], rest, put);
+  return copy;
+}
+
+const WHOLE = {
+  PullSecretProfile: {
+    ...GOOD,
+    namespaceSelector: {
+      matchLabels: { team: 'a' },
+      matchExpressions: [{ key: 'b', operator: 'In', values: ['c'] }],
+    },
+    secrets: [{ name: 'reg', sources: [{ namespace: 'a', name: 'b' }], onCollision: 'Fail' }],
+    serviceAccounts: ['default'],
+    copies: { labels: { l: 'v' }, annotations: { a: 'v' }, onSourceDeleted: 'Remove', removeAfter: '1h' },
+  },
+  PullSecretGrant: {
+    secrets: [{ name: 'quay' }],
+    profiles: [{ name: 'team' }],
+    namespaces: ['a'],
+    namespaceSelector: { matchLabels: { tier: 'gold' } },
+  },
+  PullSecretClaim: { profile: 'team' },
+};
+
+for (const [kind, whole] of Object.entries(WHOLE))
+  test(`${kind}: the reader has an answer to any value at any place`, () => {
+    for (const put of [null, '', 0, false, [], {}, [null], [{}], { a: null }])
+      for (const at of pathsIn(whole)) {
+        const spec = withAt(whole, at, put);
+        const object = { apiVersion: '', kind, metadata: { name: 'x', namespace: 'y' }, spec } as KubeObject;
+        readProfile(object);
+        readPullSecretGrant(object);
+        readPullSecretClaim(object);
+      }
+  });
 
 interface Schema {
   readonly type?: string;

@@ -5,7 +5,7 @@ import type { ConditionInput } from '../../rules/kubernetes/conditions.ts';
 import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
-import { namespaceRef } from './namespace-plan.ts';
+import { namespaceRef } from './names.ts';
 import { enforcingIn, referencesOf, withheld } from './service-accounts.ts';
 import { isTerminating, namespaceLabels } from './view.ts';
 

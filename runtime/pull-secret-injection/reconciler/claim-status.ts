@@ -20,8 +20,8 @@ import type { SecretObject } from '../../rules/kubernetes/object.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { type Copy, copiesFor } from './copies.ts';
-import { injectionState } from './injecting.ts';
-import { namespaceRef } from './namespace-plan.ts';
+import { type InjectionState, injectionState } from './injecting.ts';
+import { namespaceRef } from './names.ts';
 import { profileRef } from './profile-status.ts';
 import { distributionIn, namespaceLabels, profilesIn, serves } from './view.ts';
 
@@ -77,15 +77,26 @@ function stateOf(
       : copiesFor({ world, distribution, namespace, options }).filter(
           ({ distributor }) => distributor === profile.name,
         );
-  const injecting = profile.injects ? [{ type: 'Injecting', ...injectionState(world, options) }] : [];
+  // The webhook goes by it: only what this profile wrote is what was asked for.
+  const secrets = copies
+    .filter(({ ref }) => writerOf(world.get(ref) as SecretObject | undefined) === profile.name)
+    .map(({ name }) => name);
+  const isAwaited = copies.length > 0 && secrets.length === 0;
+  const injecting = isAwaited ? NOT_BROUGHT : injectionState(world, options);
   return {
-    conditions: [...summarize(SUMMARY, { world, profile, copies }, generation), ...injecting],
-    // The webhook goes by it: only what this profile wrote is what was asked for.
-    secrets: copies
-      .filter(({ ref }) => writerOf(world.get(ref) as SecretObject | undefined) === profile.name)
-      .map(({ name }) => name),
+    conditions: [
+      ...summarize(SUMMARY, { world, profile, copies }, generation),
+      ...(profile.injects ? [{ type: 'Injecting', ...injecting }] : []),
+    ],
+    secrets,
   };
 }
+
+const NOT_BROUGHT: InjectionState = {
+  status: 'False',
+  reason: 'NotBrought',
+  message: 'No Secret is here yet: new pods get the names with the Secrets, not before',
+};
 
 /** Why the profile gives this namespace nothing, whoever would approve it. */
 function refusalOf(

@@ -1,7 +1,6 @@
 /**
  * Whether the owner of a source lets a profile bring it to a namespace: by a PullSecretGrant beside it, or by the annotation of
- * the Secret itself. What a copy was granted by is written on it, because a grant that was withdrawn takes the copy away, and
- * one that was lost with its Secret does not.
+ * the Secret itself. A grant that was withdrawn takes the copy away, and one that was lost does not.
  */
 import type { World } from '../../controller/contract.ts';
 import type { ProfileSource } from '../../rules/injection/profile.ts';
@@ -10,16 +9,16 @@ import {
   GRANT_API_VERSION,
   GRANT_KIND,
   grantsTo,
+  isGrantedTo,
   type PullSecretGrant,
   readPullSecretGrant,
 } from '../../rules/injection/pull-secret-grant.ts';
-import { NAMESPACE_NAME_LABEL } from '../../rules/kubernetes/label-selector.ts';
-import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
+import { type Labels, selects } from '../../rules/kubernetes/label-selector.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
-import { secretRef, sourceName } from './names.ts';
-
-/** On a copy: `<namespace>/<name> grant/<grant>` or `<namespace>/<name> annotation/<uid of the source>`, separated by `, `. */
-export const GRANTED_BY_ANNOTATION = 'pullwright.dev/granted-by';
+import { type Giver, giverText, readGiver, selectorMark } from './granted-by.ts';
+import { namespaceRef, secretRef, sourceName } from './names.ts';
+import { isTerminating, namespaceLabels } from './view.ts';
 
 /** Who asks. */
 export interface ConsentRequest {
@@ -31,31 +30,13 @@ export interface ConsentRequest {
 
 /**
  * `granted`: by whom. `revoked`: it was granted to this copy, and its owner took it back. `lost`: it was granted by an annotation,
- * and the Secret was created again without one. `denied`: nobody granted it.
+ * and the Secret was created again without one, or by a grant that went with its namespace or lost a part. `denied`: nobody granted it, or the namespace
+ * no longer has the label that it was granted to.
  */
 export type Consent =
   | { readonly is: 'granted'; readonly by: string }
-  | { readonly is: 'revoked' | 'lost' | 'denied' };
-
-/** What a copy says its sources were granted by. */
-export type GrantRecord = ReadonlyMap<string, string>;
-
-/** Reads the record of a copy. */
-export function grantRecordOf(copy: SecretObject | undefined): GrantRecord {
-  const text = copy?.metadata.annotations?.[GRANTED_BY_ANNOTATION];
-  const entries = typeof text === 'string' && text !== '' ? text.split(', ') : [];
-  return new Map(
-    entries.map((entry): [string, string] => {
-      const [source = '', by = ''] = entry.split(' ');
-      return [source, by];
-    }),
-  );
-}
-
-/** The annotation that {@link grantRecordOf} reads. */
-export function grantRecordText(record: GrantRecord): string {
-  return [...record].map(([source, by]) => `${source} ${by}`).join(', ');
-}
+  | { readonly is: 'lost'; readonly how: 'with-secret' | 'with-namespace' | 'in-part' }
+  | { readonly is: 'revoked' | 'denied' };
 
 /**
  * Consent to one source.
@@ -68,23 +49,76 @@ export function consentTo(request: ConsentRequest, source: ProfileSource, held: 
   const by = grantFor(request, source) ?? annotationGrant(request, object);
   if (by !== undefined) return { is: 'granted', by };
   if (held === undefined) return { is: 'denied' };
-  if (held.startsWith('grant/')) return { is: 'revoked' };
-  if (object?.metadata.annotations?.[GRANT_ANNOTATION] !== undefined) return { is: 'revoked' };
-  // Without the object nobody can have said anything; with another one in its place the annotation went with the first.
-  return { is: object !== undefined && held === annotationOf(object) ? 'revoked' : 'lost' };
+  const giver = readGiver(held);
+  return giver.kind === 'grant' ? grantLeft(request, source, giver) : annotationLeft(request, object, giver);
 }
 
-function annotationOf({ metadata }: KubeObject): string {
-  return `annotation/${metadata.uid ?? ''}`;
+/** What became of a grant that no longer gives. One that went with its namespace was not withdrawn by anybody. */
+function grantLeft(request: ConsentRequest, source: ProfileSource, giver: Giver): Consent {
+  const { world, options, profile } = request;
+  const grant = grantsIn(world, options.trustedLabelKeys)
+    .get(sourceName(source))
+    ?.find(({ name }) => name === giver.name);
+  if (grant !== undefined)
+    return isGrantedTo(grant, { secret: source.name, profile }) && stillSays(grant.to, giver)
+      ? DENIED
+      : REVOKED;
+  const ref = {
+    role: 'hosted',
+    apiVersion: GRANT_API_VERSION,
+    kind: GRANT_KIND,
+    namespace: source.namespace,
+  } as const;
+  const object = world.get({ ...ref, name: giver.name });
+  if (object !== undefined && !readPullSecretGrant(object, options.trustedLabelKeys).isWhole)
+    return { is: 'lost', how: 'in-part' };
+  if (giver.uid === undefined || isSameNamespace(world, source.namespace, giver.uid)) return REVOKED;
+  const annotations = world.get(secretRef(source.namespace, source.name))?.metadata.annotations;
+  return annotations?.[GRANT_ANNOTATION] === undefined ? { is: 'lost', how: 'with-namespace' } : REVOKED;
+}
+
+const DENIED: Consent = { is: 'denied' };
+const REVOKED: Consent = { is: 'revoked' };
+
+/** What became of an annotation that no longer gives. */
+function annotationLeft({ options }: ConsentRequest, object: KubeObject | undefined, giver: Giver): Consent {
+  if (object?.metadata.annotations?.[GRANT_ANNOTATION] !== undefined)
+    return stillSays(annotatedGrant(object, options.trustedLabelKeys), giver) ? DENIED : REVOKED;
+  // Without the object nobody can have said anything; with another one in its place the annotation went with the first.
+  const isSame = object !== undefined && giver.uid === (object.metadata.uid ?? '');
+  return isSame ? REVOKED : { is: 'lost', how: 'with-secret' };
+}
+
+/**
+ * Whether the owner says what it said: the namespace lost the label, or the operator no longer trusts it. That takes the copy away as any
+ * change of labels does, and is no withdrawal.
+ */
+function stillSays({ selectors, mistrusted }: Grant, { selector }: Giver): boolean {
+  return [...selectors, ...mistrusted].some((one) => selectorMark(one) === selector);
+}
+
+function isSameNamespace(world: World, name: string, uid: string): boolean {
+  const namespace = world.get(namespaceRef(name));
+  return namespace !== undefined && !isTerminating(namespace) && namespace.metadata.uid === uid;
 }
 
 function grantFor(request: ConsentRequest, source: ProfileSource): string | undefined {
   const { world, options, namespace, profile } = request;
-  const labels = { ...namespace.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace.metadata.name };
-  const asked = { secret: source.name, profile, namespace: namespace.metadata.name, labels };
+  const { name } = namespace.metadata;
+  const labels = namespaceLabels(namespace);
+  const asked = { secret: source.name, profile, namespace: name, labels };
   const found = grantsIn(world, options.trustedLabelKeys).get(sourceName(source));
   const grant = found?.find((one) => grantsTo(one, asked));
-  return grant === undefined ? undefined : `grant/${grant.name}`;
+  if (grant === undefined) return undefined;
+  const uid = world.get(namespaceRef(source.namespace))?.metadata.uid;
+  return giverText({ kind: 'grant', name: grant.name, uid, selector: markOf(grant.to, name, labels) });
+}
+
+/** Of the selector that gives, unless a name does. */
+function markOf(grant: Grant, namespace: string, labels: Labels): string | undefined {
+  if (grants({ ...grant, selectors: [] }, namespace, labels)) return undefined;
+  const selector = grant.selectors.find((requirements) => selects(requirements, labels));
+  return selector === undefined ? undefined : selectorMark(selector);
 }
 
 function annotationGrant(
@@ -92,10 +126,12 @@ function annotationGrant(
   object: KubeObject | undefined,
 ): string | undefined {
   if (object === undefined) return undefined;
-  const { name, labels = {} } = namespace.metadata;
-  return grants(annotatedGrant(object, options.trustedLabelKeys), name, labels)
-    ? annotationOf(object)
-    : undefined;
+  const { name } = namespace.metadata;
+  const labels = namespaceLabels(namespace);
+  const grant = annotatedGrant(object, options.trustedLabelKeys);
+  if (!grants(grant, name, labels)) return undefined;
+  const { uid = '' } = object.metadata;
+  return giverText({ kind: 'annotation', name: '', uid, selector: markOf(grant, name, labels) });
 }
 
 type GrantIndex = ReadonlyMap<string, readonly PullSecretGrant[]>;

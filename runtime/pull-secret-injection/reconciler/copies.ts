@@ -1,5 +1,12 @@
 /** What one namespace gets: for every secret of every profile that serves it, a copy, the last good one, or a reason. */
-import { OWNER_LABEL, type Problem, type Ref } from '../../controller/contract.ts';
+import { keyText } from '../../controller/changes.ts';
+import {
+  KEY_ANNOTATION,
+  OWNER_LABEL,
+  type Problem,
+  type Ref,
+  type World,
+} from '../../controller/contract.ts';
 import type { ProfileSecret } from '../../rules/injection/profile.ts';
 import { CAUSES } from '../../rules/injection/profile-causes.ts';
 import type { SecretObject } from '../../rules/kubernetes/object.ts';
@@ -40,20 +47,37 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
   const unread = unreadableIn(context.world);
   if (unread.size === 0) return [];
   const { name } = context.namespace.metadata;
-  return context.world
+  return ownCopies(context.world, name).flatMap((copy) => {
+    const writer = writerOf(copy);
+    const stays = writer !== undefined && unread.has(writer) && !isRevoked(context, copy, writer);
+    return stays ? [secretRef(name, copy.metadata.name)] : [];
+  });
+}
+
+/** What this reconciler wrote in the namespace. What was taken along from another one, marks included, is none of it. */
+export function ownCopies(world: World, namespace: string): readonly SecretObject[] {
+  const key = keyText({ scope: world.scope.name, namespace, name: 'namespace' });
+  return world
     .list({
       role: 'hosted',
       apiVersion: 'v1',
       kind: 'Secret',
-      namespace: name,
+      namespace,
       labels: { [OWNER_LABEL]: RECONCILER_NAME },
     })
-    .flatMap((object) => {
-      const writer = writerOf(object as SecretObject);
-      const stays =
-        writer !== undefined && unread.has(writer) && !isRevoked(context, object as SecretObject, writer);
-      return stays ? [secretRef(name, object.metadata.name)] : [];
-    });
+    .filter(({ metadata }) => metadata.annotations?.[KEY_ANNOTATION] === key) as readonly SecretObject[];
+}
+
+/** Copies whose source was taken back by its owner, whatever else is true of them. */
+export function revokedIn(
+  context: Omit<CopyContext, 'distribution'>,
+): readonly (Ref & { readonly uid: string })[] {
+  const { name } = context.namespace.metadata;
+  return ownCopies(context.world, name).flatMap((copy) => {
+    const { uid } = copy.metadata;
+    const isTaken = uid !== undefined && isRevoked(context, copy, writerOf(copy) ?? '');
+    return isTaken ? [{ ...secretRef(name, copy.metadata.name), uid }] : [];
+  });
 }
 
 /** One secret of one profile in a namespace that it serves; undefined when there is nothing to bring. */
@@ -76,6 +100,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
       ...holder.decision,
       ...adopt,
       ...refusalOf(context, ref, { standing, action: holder.decision.action }),
+      ...terminatingOf(ref, present),
     };
   return { ...base, ...yielded(context, { one, secret }, holder, present) };
 }
@@ -97,6 +122,14 @@ function refusalOf(
   if (standing !== undefined) return {};
   const message = `Secret "${ref.namespace}/${ref.name}" was made by somebody else, in another type than ${SECRET_TYPE}, and is left alone; rename or delete it`;
   return { trouble: { reason: 'ForeignObject', message } };
+}
+
+/** A copy that somebody deleted and that a finalizer of somebody else holds back is neither changed nor made again. */
+function terminatingOf(ref: Ref, present: SecretObject | undefined): { readonly trouble?: Trouble } {
+  const { deletionTimestamp, finalizers = [] } = present?.metadata ?? {};
+  if (deletionTimestamp === undefined) return {};
+  const message = `Secret "${ref.namespace}/${ref.name}" was deleted and waits for its finalizers: ${finalizers.slice(0, 5).join(', ')}; take them off, then it is made again`;
+  return { trouble: { reason: 'Terminating', message } };
 }
 
 /** The source stands there itself and is never changed: what other sources give cannot be merged into it. */

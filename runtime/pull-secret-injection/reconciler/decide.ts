@@ -5,14 +5,8 @@ import { GRANT_ANNOTATION } from '../../rules/injection/profile-grant.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Composed, compose, SECRET_TYPE } from './compose.ts';
-import {
-  type Consent,
-  consentTo,
-  GRANTED_BY_ANNOTATION,
-  type GrantRecord,
-  grantRecordOf,
-  grantRecordText,
-} from './consent.ts';
+import { type Consent, consentTo } from './consent.ts';
+import { GRANTED_BY_ANNOTATION, type GrantRecord, grantRecordOf, grantRecordText } from './granted-by.ts';
 import { expiryOf } from './missing-sources.ts';
 import { PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from './names.ts';
 import { unreadText } from './unread.ts';
@@ -37,6 +31,8 @@ export interface CopyContext {
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
+  /** Whether its owner grants the source cannot be told: the Secret that would say so is not there. */
+  readonly unasked?: boolean;
 }
 
 /** `write`: as in `object`; `keep`: what stands there stays; `drop`: nothing of ours may stand there. */
@@ -143,9 +139,18 @@ function troubleOf(
       sourceObject(world, source) === undefined,
   );
   if (missing !== undefined)
-    return { trouble: { reason: 'SourceMissing', message: missingText(sourceName(missing)) } };
-  const lost = named.find((name) => consents.get(name)?.is === 'lost');
-  if (lost !== undefined) return { trouble: { reason: 'GrantLost', message: lostText(lost) } };
+    return {
+      trouble: {
+        reason: 'SourceMissing',
+        message: missingText(sourceName(missing)),
+        unasked: consents.get(sourceName(missing))?.is !== 'granted',
+      },
+    };
+  for (const name of named) {
+    const consent = consents.get(name);
+    if (consent?.is === 'lost')
+      return { trouble: { reason: 'GrantLost', message: lostText(name, consent.how) } };
+  }
   const denied = named.find((name) => consents.get(name)?.is !== 'granted');
   if (denied === undefined) return {};
   const message = `Secret "${denied}" does not grant itself to namespace "${namespace.metadata.name}"; its owner writes a PullSecretGrant beside it, or lists the namespace in its annotation ${GRANT_ANNOTATION}`;
@@ -156,8 +161,19 @@ function missingText(name: string): string {
   return `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;
 }
 
-function lostText(name: string): string {
-  return `Secret "${name}" was created again without the annotation ${GRANT_ANNOTATION}: copies stay as they are and nothing new is given; annotate it again or write a PullSecretGrant beside it, or set the annotation to the empty text to take the copies away`;
+const AGAIN = `annotate it or write a PullSecretGrant beside it again, or set the annotation ${GRANT_ANNOTATION} to the empty text to take the copies away`;
+/** What happened to the grant of a source, and what to do. */
+const LOST: Readonly<
+  Record<Extract<Consent, { is: 'lost' }>['how'], readonly [happened: string, remedy: string]>
+> = {
+  'with-secret': [`was created again without the annotation ${GRANT_ANNOTATION}`, AGAIN],
+  'with-namespace': ['lost its PullSecretGrant with its namespace, which was deleted', AGAIN],
+  'in-part': ['has a PullSecretGrant that lost a field on the way', 'its condition says what to correct'],
+};
+
+function lostText(name: string, how: keyof typeof LOST): string {
+  const [happened, remedy] = LOST[how];
+  return `Secret "${name}" ${happened}: copies stay as they are and nothing new is given; ${remedy}`;
 }
 
 /** The sources whose entries a copy holds. */

@@ -17,6 +17,7 @@ import {
 import type { InjectionOptions } from '../options.ts';
 import { secretRef } from './names.ts';
 import { unreadText } from './unread.ts';
+import { profileRef } from './profile-status.ts';
 import { distributionIn } from './view.ts';
 
 /** What should be true of the status of a grant. */
@@ -73,7 +74,9 @@ function absentSecrets({ world, grant }: GrantFacts): ConditionText | undefined 
 
 function strangeProfiles({ world, grant, options }: GrantFacts): ConditionText | undefined {
   const known = new Set(distributionIn(world, options).distributors.map(({ name }) => name));
-  const strange = grant.profiles.filter((name) => name !== ANY_PROFILE && !known.has(name));
+  const strange = grant.profiles.filter(
+    (name) => name !== ANY_PROFILE && !known.has(name) && world.get(profileRef(name)) === undefined,
+  );
   return waiting('ProfileMissing', 'profile', strange);
 }
 

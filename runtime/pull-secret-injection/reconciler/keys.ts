@@ -10,6 +10,7 @@ import { CLAIM_KIND } from '../../rules/injection/pull-secret-claim.ts';
 import {
   GRANT_API_VERSION,
   GRANT_KIND,
+  type PullSecretGrant,
   readPullSecretGrant,
 } from '../../rules/injection/pull-secret-grant.ts';
 import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
@@ -165,7 +166,8 @@ class Keys {
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
     if (!saysNew(changed, this.#world, this.#options)) return [own];
     const others = isProfile ? this.profiles() : [];
-    return [own, ...this.everyNamespace(), ...this.policy(), ...others];
+    const grants = this.grantsTo(isProfile ? changed.name : `sidecarset/${changed.name}`);
+    return [own, ...this.everyNamespace(), ...this.policy(), ...others, ...grants];
   }
 
   everyNamespace(): readonly Key[] {
@@ -232,10 +234,20 @@ class Keys {
 
   /** The grants beside a Secret, which say whether it is there. */
   grantsOf({ namespace = '', name }: Ref): readonly Key[] {
+    return this.#grants(({ secrets }) => secrets.includes(name), namespace);
+  }
+
+  /** The grants that name a profile, which say whether it is there. */
+  grantsTo(profile: string): readonly Key[] {
+    return this.#grants(({ profiles }) => profiles.includes(profile));
+  }
+
+  #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Key[] {
+    const where = namespace === undefined ? {} : { namespace };
     return this.#world
-      .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, namespace })
-      .filter((object) => readPullSecretGrant(object).secrets.includes(name))
-      .map(({ metadata }) => this.key(`grant/${metadata.name}`, namespace));
+      .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, ...where })
+      .filter((object) => concerned(readPullSecretGrant(object)))
+      .map(({ metadata }) => this.key(`grant/${metadata.name}`, metadata.namespace));
   }
 
   #served(users: readonly Distributor[]): readonly Key[] {

@@ -12,6 +12,11 @@ export function secretRef(namespace: string, name: string): Ref {
   return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name };
 }
 
+/** The Namespace object of a name. */
+export function namespaceRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name };
+}
+
 /** `platform/quay-robot` */
 export function sourceName(source: ProfileSource): string {
   return `${source.namespace}/${source.name}`;

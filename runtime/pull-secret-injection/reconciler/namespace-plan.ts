@@ -1,6 +1,6 @@
 /** One namespace: its copies, and a PullStatus where its owner has something to do. */
 
-import type { Apply, EventNote, Outcome, Problem, Ref, World } from '../../controller/contract.ts';
+import type { Apply, EventNote, Outcome, Problem, World } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
 import { whoseTrouble } from '../../rules/injection/profile-causes.ts';
 import { readiness } from '../../rules/kubernetes/conditions.ts';
@@ -8,10 +8,10 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import type { Verdict } from '../../rules/kubernetes/pull-status.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
-import { type Copy, copiesFor, keptUnread } from './copies.ts';
+import { type Copy, copiesFor, keptUnread, revokedIn } from './copies.ts';
 import type { CopyContext } from './decide.ts';
 import { expiryOf } from './missing-sources.ts';
-import { secretRef } from './names.ts';
+import { namespaceRef, secretRef } from './names.ts';
 import { heldIn } from './removals.ts';
 import { distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
@@ -34,16 +34,12 @@ function againOf(
   return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
 }
 
-/** The Namespace object, or undefined when it is not there. */
-export function namespaceRef(name: string): Ref {
-  return { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name };
-}
-
 /** What should be true of one namespace. */
 export function reconcileNamespace(world: World, name: string, options: InjectionOptions): Outcome {
   const namespace = world.get(namespaceRef(name));
-  // Nothing can be created in a namespace that goes away, and what is in it goes with it.
-  if (namespace === undefined || isTerminating(namespace)) return { keep: 'all' };
+  if (namespace === undefined) return { keep: 'all' };
+  // Nothing can be created in a namespace that goes away, and what is in it goes with it: some day, and what was taken back at once.
+  if (isTerminating(namespace)) return { keep: 'all', remove: revokedIn({ world, namespace, options }) };
   const context = { world, distribution: distributionIn(world, options), namespace, options };
   const copies = copiesFor(context);
   // What the owner of the namespace can do nothing about is said once, by the profile.

@@ -14,7 +14,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
 import { evictionOf } from './eviction.ts';
-import { namespaceRef } from './namespace-plan.ts';
+import { namespaceRef } from './names.ts';
 import { refusesNames } from './service-accounts.ts';
 import type { UninjectedPod } from './uninjected-pod.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';

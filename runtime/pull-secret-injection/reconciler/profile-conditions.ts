@@ -68,6 +68,13 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
     return { type, status: 'False', reason: first.reason, message };
   }
   if (count.selected === 0) return { type, status: 'Unknown', ...nothingSelected(count) };
+  if (type === 'Granted' && count.unasked > 0)
+    return {
+      type,
+      status: 'Unknown',
+      reason: 'SourceMissing',
+      message: `No PullSecretGrant gives a source that is not there to ${count.unasked} of ${count.selected} namespaces; the Secret itself may grant it once it is`,
+    };
   return { type, status: 'True', reason: 'AsWanted', message: well };
 }
 

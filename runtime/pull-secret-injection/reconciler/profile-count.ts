@@ -12,7 +12,7 @@ import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts'
 import type { InjectionOptions } from '../options.ts';
 import { type Copy, copyOf } from './copies.ts';
 import type { CopyContext, Trouble } from './decide.ts';
-import { secretRef } from './names.ts';
+import { namespaceRef, secretRef } from './names.ts';
 import {
   type Distribution,
   distributionIn,
@@ -33,6 +33,8 @@ export interface Count {
   readonly behind: string | undefined;
   /** The first trouble of each reason, and in how many namespaces it is. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
+  /** Selected namespaces for which nobody can tell whether a source is granted. */
+  readonly unasked: number;
   /** Secrets that somebody else is to bring: in how many namespaces one is not seen, and the first of them. */
   readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
 }
@@ -78,7 +80,10 @@ export function countNamespaces(world: World, profile: PullSecretProfile, option
   const [first = '', standing] = lacking[0] ?? [];
   const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
   const pending = standings.filter(([, one]) => one.pending === true).length;
-  return { selected: selected.length, current, blocked, pending, behind, troubles, absent };
+  const unasked = selected.filter(([, { troubles: found }]) =>
+    found.some((one) => one.unasked === true),
+  ).length;
+  return { selected: selected.length, current, blocked, pending, behind, troubles, unasked, absent };
 }
 
 /** Nothing is wrong but what the owner of the namespace has to do. */
@@ -99,18 +104,27 @@ function standingsOf(
   const sources = profile.secrets.flatMap((secret) =>
     secret.sources.map(({ namespace, name }) => world.get(secretRef(namespace, name))),
   );
+  // A grant that goes with its namespace is lost, one that goes alone is withdrawn.
+  const homes = profile.secrets.flatMap((secret) =>
+    secret.sources.map(({ namespace }) => homeOf(world, namespace)),
+  );
   const memory = memoryOf(distribution, options, profile);
   return world.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
     const standing = profile.secrets.map((secret) => world.get(secretRef(name, secret.name)));
     const refused = profile.secrets.map((secret) => world.refusal(secretRef(name, secret.name))?.code);
-    const seen = [...consent, ...sources, ...standing, ...refused];
+    const seen = [...consent, ...sources, ...homes, ...standing, ...refused];
     const known = memory.get(namespace);
     if (known !== undefined && sameObjects(known.seen, seen)) return [name, known.standing];
     const found = look({ world, distribution, namespace, options }, profile);
     memory.set(namespace, { seen, standing: found });
     return [name, found];
   });
+}
+
+function homeOf(world: World, name: string): string {
+  const namespace = world.get(namespaceRef(name));
+  return namespace === undefined ? '' : `${namespace.metadata.uid} ${isTerminating(namespace)}`;
 }
 
 function memoryOf(

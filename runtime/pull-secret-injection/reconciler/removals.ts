@@ -2,17 +2,16 @@
  * Copies that nobody took back and that would go all the same: the profile no longer selects the namespace, no longer names the
  * Secret, or names a source that is not granted. One or two go at once; many at once are held until the profile says that it is meant.
  */
-import { OWNER_LABEL, type World } from '../../controller/contract.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
+import type { World } from '../../controller/contract.ts';
+import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { DISTRIBUTE_LABEL } from '../../rules/injection/profile-plan.ts';
 import { CONFIRM_ANNOTATION, removalHash, removesMany } from '../../rules/injection/removal-breaker.ts';
 import { timestamp } from '../../rules/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../rules/kubernetes/object.ts';
-import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { writerOf } from './claims.ts';
 import { consentTo } from './consent.ts';
-import { type Copy, copiesFor, keptUnread } from './copies.ts';
+import { type Copy, copiesFor, keptUnread, ownCopies } from './copies.ts';
 import { type CopyContext, heldSources, isRevoked } from './decide.ts';
 import { expiryOf } from './missing-sources.ts';
 import { type Distribution, distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
@@ -115,12 +114,20 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
   return found;
 }
 
-/** Our copies in the namespace. */
-function copiesIn({ world, namespace }: Pick<CopyContext, 'world' | 'namespace'>): readonly SecretObject[] {
-  const { name } = namespace.metadata;
-  return world
-    .list({ role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace: name })
-    .filter(({ metadata }) => metadata.labels?.[OWNER_LABEL] === RECONCILER_NAME) as SecretObject[];
+/**
+ * Our copies in the namespace: those that their profile names, and of others as many as it can have named before. A tenant who marks
+ * Secrets of its own as copies is not to make a removal look large.
+ */
+function copiesIn({ world, distribution, namespace }: CopyContext): readonly SecretObject[] {
+  const former = new Map<string, number>();
+  return ownCopies(world, namespace.metadata.name).filter((copy) => {
+    const writer = writerOf(copy) ?? '';
+    if (distribution.byName.get(copy.metadata.name)?.some(({ name }) => name === writer) === true)
+      return true;
+    const count = (former.get(writer) ?? 0) + 1;
+    former.set(writer, count);
+    return count <= MAX_SECRETS;
+  });
 }
 
 /** The usual case, without composing anything: the profile serves the namespace, names the Secret, and has a source for it. */

@@ -32,8 +32,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { isBrought } from './approved.ts';
 import { writerOf } from './claims.ts';
-import { secretRef } from './names.ts';
-import { namespaceRef } from './namespace-plan.ts';
+import { namespaceRef, secretRef } from './names.ts';
 import { isTerminating, namespaceLabels, profilesIn, unreadableIn } from './view.ts';
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;

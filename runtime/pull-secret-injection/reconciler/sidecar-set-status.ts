@@ -20,7 +20,7 @@ import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { RECONCILER_NAME } from '../name.ts';
 import type { InjectionOptions } from '../options.ts';
 import { injectionState } from './injecting.ts';
-import { namespaceRef } from './namespace-plan.ts';
+import { namespaceRef } from './names.ts';
 import { type TriedPod, trySet } from './tried.ts';
 import { kruiseInjects, planIn, sidecarSetObjects, sidecarSetOf } from './view.ts';
 

@@ -14,7 +14,8 @@ export const MAX_SELECTOR_LABELS = 16;
 export const MAX_SELECTOR_EXPRESSIONS = 16;
 export const MAX_SELECTOR_VALUES = 64;
 
-const TEXTS: Shape = { map: 'string' };
+/** A null is the empty text here, for the API server. */
+const TEXTS: Shape = { map: 'string', nullable: true };
 
 /** metav1.ObjectMeta. */
 const METADATA: Shape = {
@@ -59,8 +60,8 @@ export function ownObjectProblems(object: KubeObject, spec: Shape): readonly str
 }
 
 /**
- * Unknown fields of the spec that kubectl applied and the API server dropped, as it does without strict field validation or by an
- * older definition: what is left may mean more than what was meant.
+ * Fields of the spec that kubectl applied and the API server dropped, as it does with unknown ones without strict field validation or by an
+ * older definition, and with a null in a patch: what is left may mean more than what was meant.
  *
  * @example
  * ```ts
@@ -78,7 +79,7 @@ export function droppedFieldProblems({ metadata }: KubeObject, spec: Shape): rea
   if (typeof text !== 'string') return [];
   return shapeProblems(recordOf(parsed(text))['spec'], spec, 'spec').map(
     (problem) =>
-      `${problem}: kubectl applied it without validation and the API server dropped it; correct it and apply the object again`,
+      `${problem}: kubectl applied it and the API server dropped it; correct it and apply the object again`,
   );
 }
 

@@ -43,7 +43,7 @@ export const CAUSES: readonly Cause[] = [
   },
   {
     type: 'TargetsFree',
-    reasons: ['ForeignObject', 'QuotaExceeded'],
+    reasons: ['ForeignObject', 'Terminating', 'QuotaExceeded'],
     whose: 'tenant',
     well: 'No Secret of somebody else and no quota is in the way',
   },

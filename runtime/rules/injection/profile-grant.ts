@@ -25,6 +25,8 @@ export interface Grant {
   /** Names and globs. */
   readonly patterns: readonly string[];
   readonly selectors: readonly (readonly LabelRequirement[])[];
+  /** Selectors that grant nothing, because they look at a label that is not trusted. */
+  readonly mistrusted: readonly (readonly LabelRequirement[])[];
   /** Clauses that grant nothing, and why. */
   readonly problems: readonly string[];
 }
@@ -46,19 +48,21 @@ export interface Grant {
 export function readGrant(text: string, trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS): Grant {
   const patterns: string[] = [];
   const selectors: (readonly LabelRequirement[])[] = [];
+  const mistrusted: (readonly LabelRequirement[])[] = [];
   const problems: string[] = [];
   for (const clause of text.split(/[;\n]/).map((part) => part.trim())) {
     if (clause.startsWith('selector:')) readSelectorClause(clause.slice(9).trim());
     else for (const name of clause.split(/[,\s]+/)) readNameClause(name);
   }
-  return { patterns, selectors, problems };
+  return { patterns, selectors, mistrusted, problems };
 
   function readSelectorClause(clause: string): void {
     const read = parseSelectorText(clause);
     if (!read.ok) return void problems.push(`clause "selector: ${clause}": ${read.problem}`);
     const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
-    if (strange === undefined) selectors.push(read.requirements);
-    else problems.push(`clause "selector: ${clause}" uses the label "${strange}", which is not trusted`);
+    if (strange === undefined) return void selectors.push(read.requirements);
+    mistrusted.push(read.requirements);
+    problems.push(`clause "selector: ${clause}" uses the label "${strange}", which is not trusted`);
   }
 
   function readNameClause(name: string): void {

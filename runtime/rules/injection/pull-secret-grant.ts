@@ -8,7 +8,7 @@ import type { Labels } from '../kubernetes/label-selector.ts';
 import { selectorKeys } from '../kubernetes/label-selector.ts';
 import type { KubeObject } from '../kubernetes/object.ts';
 import { SELECTOR_SHAPE, type Shape } from '../kubernetes/shape.ts';
-import { ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
+import { droppedFieldProblems, ownObjectProblems, readOwnSelector, repeated, tooMany } from './own-kind.ts';
 import { DEFAULT_TRUSTED_KEYS, type Grant, grants } from './profile-grant.ts';
 
 export const GRANT_API_VERSION = 'pullwright.dev/v1alpha1';
@@ -29,6 +29,8 @@ export interface PullSecretGrant {
   /** Names of profiles, `sidecarset/NAME`, or {@link ANY_PROFILE}. */
   readonly profiles: readonly string[];
   readonly to: Grant;
+  /** Nothing that kubectl applied was dropped on the way: otherwise it is not known what its owner means. */
+  readonly isWhole: boolean;
   /** What of it grants nothing, and why. With problems in its shape the whole of it grants nothing. */
   readonly problems: readonly string[];
 }
@@ -64,8 +66,9 @@ export function readPullSecretGrant(
   trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
 ): PullSecretGrant {
   const { namespace = '', name } = object.metadata;
-  const shape = ownObjectProblems(object, GRANT_SHAPE);
-  const spec = shape.length > 0 ? {} : ((object.spec ?? {}) as Spec);
+  const dropped = droppedFieldProblems(object, GRANT_SHAPE);
+  const shape = [...ownObjectProblems(object, GRANT_SHAPE), ...dropped];
+  const spec = shape.length > 0 ? {} : specOf(object);
   const missing = shape.length > 0 ? [] : missingParts(spec);
   const to = readTargets(spec, trustedKeys);
   return {
@@ -74,15 +77,21 @@ export function readPullSecretGrant(
     secrets: namesOf(spec.secrets),
     profiles: namesOf(spec.profiles),
     to,
+    isWhole: dropped.length === 0,
     problems: [...shape, ...missing, ...to.problems],
   };
 }
 
 interface Spec {
-  readonly secrets?: readonly { readonly name?: string }[];
-  readonly profiles?: readonly { readonly name?: string }[];
+  readonly secrets?: readonly { readonly name?: string | null }[];
+  readonly profiles?: readonly { readonly name?: string | null }[];
   readonly namespaces?: readonly string[];
   readonly namespaceSelector?: unknown;
+}
+
+/** A null is a field that was left out. */
+function specOf({ spec }: KubeObject): Spec {
+  return Object.fromEntries(Object.entries(spec ?? {}).filter(([, value]) => value !== null));
 }
 
 function missingParts({
@@ -108,8 +117,8 @@ function missingParts({
   ];
 }
 
-function nameProblems(list: readonly { readonly name?: string }[], path: string): readonly string[] {
-  const names = list.map(({ name = '' }) => name);
+function nameProblems(list: readonly { readonly name?: string | null }[], path: string): readonly string[] {
+  const names = list.map(({ name }) => name ?? '');
   return [
     ...names.flatMap((name, at) => {
       if (name === '') return [`${path}[${at}].name: required value: must not be empty`];
@@ -129,19 +138,19 @@ function readTargets({ namespaces = [], namespaceSelector }: Spec, trustedKeys: 
       (one) =>
         `spec.namespaces: invalid value ${JSON.stringify(one.slice(0, 80))}: must be a namespace name or a pattern`,
     );
-  if (namespaceSelector === undefined || namespaceSelector === null)
-    return { patterns, selectors: [], problems };
+  const names = { patterns, selectors: [], mistrusted: [], problems };
+  if (namespaceSelector === undefined || namespaceSelector === null) return names;
   const read = readOwnSelector(namespaceSelector, 'spec.namespaceSelector');
-  if (read.problems.length > 0) return { patterns, selectors: [], problems: [...problems, ...read.problems] };
+  if (read.problems.length > 0) return { ...names, problems: [...problems, ...read.problems] };
   const strange = selectorKeys(read.requirements).find((key) => !trustedKeys.includes(key));
-  if (strange === undefined) return { patterns, selectors: [read.requirements], problems };
+  if (strange === undefined) return { ...names, selectors: [read.requirements] };
   const text = `spec.namespaceSelector: uses the label "${strange}", which is not trusted; must use one of ${trustedKeys.join(', ')}`;
-  return { patterns, selectors: [], problems: [...problems, text] };
+  return { ...names, mistrusted: [read.requirements], problems: [...problems, text] };
 }
 
 const PATTERN = /^[a-z0-9*?-]{1,63}$/;
 
-function namesOf(list: readonly { readonly name?: string }[] = []): readonly string[] {
+function namesOf(list: readonly { readonly name?: string | null }[] = []): readonly string[] {
   return list.flatMap(({ name }) => name ?? []);
 }
 
@@ -153,11 +162,15 @@ export interface GrantRequest {
   readonly labels: Labels;
 }
 
-/** Whether the grant covers the request. */
-export function grantsTo(
-  grant: PullSecretGrant,
-  { secret, profile, namespace, labels }: GrantRequest,
+/** Whether the grant gives the Secret to the profile, to whatever namespace. */
+export function isGrantedTo(
+  { profiles, secrets }: PullSecretGrant,
+  { secret, profile }: Pick<GrantRequest, 'secret' | 'profile'>,
 ): boolean {
-  const covers = grant.profiles.includes(profile) || grant.profiles.includes(ANY_PROFILE);
-  return covers && grant.secrets.includes(secret) && grants(grant.to, namespace, labels);
+  return (profiles.includes(profile) || profiles.includes(ANY_PROFILE)) && secrets.includes(secret);
+}
+
+/** Whether the grant covers the request. */
+export function grantsTo(grant: PullSecretGrant, request: GrantRequest): boolean {
+  return isGrantedTo(grant, request) && grants(grant.to, request.namespace, request.labels);
 }

@@ -1,0 +1,301 @@
+/** What is withdrawn, and what only went: a grant with its namespace, a label that a selector asked for, a Secret that looks like a copy. */
+import assert from 'node:assert/strict';
+import { KEY_ANNOTATION } from '../../runtime/controller/contract.ts';
+import { DEFAULT_OPTIONS } from '../../runtime/pull-secret-injection/options.ts';
+import { giverText, readGiver } from '../../runtime/pull-secret-injection/reconciler/granted-by.ts';
+import { keysFor } from '../../runtime/pull-secret-injection/reconciler/keys.ts';
+import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/rules/kubernetes/object.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+import {
+  conditionOf,
+  namespace,
+  PROFILE,
+  profile,
+  ready,
+  readyMessage,
+  type Scene,
+  scene,
+  source,
+  worldOf,
+} from './scene.ts';
+
+const test = suite('grants that are lost, and grants that are withdrawn');
+const MANY = 12;
+const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
+const everywhere = profile('team', {
+  namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'Exists' }] },
+  secrets,
+});
+const options = { trustedLabelKeys: ['tier'] };
+const teams = (tier?: string): readonly KubeObject[] =>
+  Array.from({ length: MANY }, (_, at) =>
+    namespace(`team-${at}`, { team: 'a', ...(tier === undefined ? {} : { tier }) }),
+  );
+const home = (uid: string, rest: object = {}): KubeObject => ({
+  ...namespace('platform'),
+  metadata: { ...namespace('platform').metadata, uid, ...rest },
+});
+const grant = (spec: Record<string, unknown>): KubeObject => ({
+  apiVersion: 'pullwright.dev/v1alpha1',
+  kind: 'PullSecretGrant',
+  metadata: { name: 'teams', namespace: 'platform' },
+  spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'team' }], ...spec },
+});
+const byName = grant({ namespaces: ['team-*'] });
+const byLabel = grant({ namespaceSelector: { matchLabels: { tier: 'gold' } } });
+const quay = source('platform/quay', ['quay.io'], '');
+const annotated = source('platform/quay', ['quay.io'], 'selector: tier=gold');
+const copies = (seen: Scene): number =>
+  Array.from({ length: MANY }, (_, at) => seen.secret(`team-${at}`, 'reg')).filter((one) => one !== undefined)
+    .length;
+const said = (seen: Scene): string | undefined => ready(seen.status('PullSecretProfile', 'team'));
+
+interface LossCase extends Case {
+  readonly before: readonly KubeObject[];
+  readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
+  readonly left: number;
+  readonly says: string;
+}
+
+table<LossCase>(
+  test,
+  [
+    {
+      name: 'the namespace of the grant is deleted, and the grant with it',
+      reason: 'an accident at the source takes nothing away',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [home('1', { deletionTimestamp: '2026-11-21T00:00:00Z' }), { gone: byName }],
+      left: MANY,
+      says: 'False GrantLost',
+    },
+    {
+      name: 'everything in it is gone',
+      reason: 'the same a moment later',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [{ gone: home('1') }, { gone: byName }, { gone: quay }],
+      left: MANY,
+      says: 'False SourceMissing',
+    },
+    {
+      name: 'it is made anew, with the Secret and without the grant',
+      reason: 'a restore brings one after the other',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [home('2'), { gone: byName }],
+      left: MANY,
+      says: 'False GrantLost',
+    },
+    {
+      name: 'it is made anew, with all that was in it',
+      reason: 'nothing is lost any more',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [home('2'), byName, source('platform/quay', ['new.example'], '')],
+      left: MANY,
+      says: 'True Current',
+    },
+    {
+      name: 'it is made anew, and the grant of that name says less',
+      reason: 'that is said by somebody',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [home('2'), grant({ namespaces: ['team-1'] })],
+      left: 1,
+      says: 'False NotGranted',
+    },
+    {
+      name: 'it is made anew, and the Secret has the empty annotation',
+      reason: 'which takes the copies away',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [
+        home('2'),
+        { gone: byName },
+        {
+          ...quay,
+          metadata: { ...quay.metadata, annotations: { 'pullwright.dev/grant-namespaces': '' } },
+        },
+      ],
+      left: 0,
+      says: 'False NotGranted',
+    },
+    {
+      name: 'only the grant is deleted',
+      reason: 'its owner withdraws it',
+      before: [home('1'), byName, quay, ...teams()],
+      change: [{ gone: byName }],
+      left: 0,
+      says: 'False NotGranted',
+    },
+    {
+      name: 'all namespaces lose the label that the grant asks for',
+      reason: 'a change of labels is held, whoever looks at them',
+      before: [home('1'), byLabel, quay, ...teams('gold')],
+      change: teams(),
+      left: MANY,
+      says: 'False RemovalHeld',
+    },
+    {
+      name: 'ten of them do',
+      reason: 'ten are never many',
+      before: [home('1'), byLabel, quay, ...teams('gold')],
+      change: teams().slice(0, 10),
+      left: 2,
+      says: 'False NotGranted',
+    },
+    {
+      name: 'all lose the label that an annotation asks for',
+      reason: 'the short form is no exception',
+      before: [home('1'), annotated, ...teams('gold')],
+      change: teams(),
+      left: MANY,
+      says: 'False RemovalHeld',
+    },
+    {
+      name: 'the selector of the grant asks for another label',
+      reason: 'its owner narrows it',
+      before: [home('1'), byLabel, quay, ...teams('gold')],
+      change: [grant({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
+      left: 0,
+      says: 'False NotGranted',
+    },
+    {
+      name: 'the grant takes the profile out while labels go',
+      reason: 'its owner narrows it',
+      before: [home('1'), byLabel, quay, ...teams('gold')],
+      change: [
+        ...teams(),
+        { ...byLabel, spec: { ...(byLabel.spec as object), profiles: [{ name: 'other' }] } },
+      ],
+      left: 0,
+      says: 'False NotGranted',
+    },
+  ],
+  ({ before, change, left, says }) => {
+    const first = scene([...before, everywhere], options);
+    assert.equal(copies(first), MANY);
+    const next = first.after(change);
+    assert.equal(copies(next), left);
+    assert.equal(said(next), says);
+  },
+);
+
+test('a label that the operator no longer trusts takes nothing away without a word', () => {
+  const first = scene([home('1'), byLabel, quay, ...teams('gold'), everywhere], options);
+  assert.equal(copies(first), MANY);
+  const kinds = [
+    ['v1', 'Namespace'],
+    ['v1', 'Secret'],
+    [PROFILE, 'PullSecretGrant'],
+    [PROFILE, 'PullSecretProfile'],
+  ];
+  const next = scene(kinds.flatMap(([apiVersion = '', kind = '']) => first.store.list({ apiVersion, kind })));
+  assert.equal(copies(next), MANY);
+  assert.equal(said(next), 'False RemovalHeld');
+});
+
+test('a grant that was lost is told with what to do', () => {
+  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const next = first.after([home('2'), { gone: byName }]);
+  assert.match(
+    readyMessage(next.status('PullSecretProfile', 'team')),
+    /^Secret "platform\/quay" lost its PullSecretGrant with its namespace, which was deleted: copies stay .*; annotate it or write a PullSecretGrant beside it again, or set/,
+  );
+});
+
+test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
+  const first = scene([home('1'), byLabel, quay, ...teams('gold'), everywhere], options);
+  // What kubectl makes of a value that a template left out: the label is taken out of what is there.
+  const spec = { ...(byLabel.spec as object), namespaceSelector: { matchLabels: {} } };
+  const applied = { spec: { ...spec, namespaceSelector: { matchLabels: { tier: null } } } };
+  const annotations = { [LAST_APPLIED]: JSON.stringify(applied) };
+  const widened = { ...byLabel, metadata: { ...byLabel.metadata, annotations }, spec };
+  const next = first.after([widened, namespace('stranger', { team: 'b' })]);
+  assert.equal(copies(next), MANY);
+  assert.equal(next.secret('stranger', 'reg'), undefined);
+  assert.equal(said(next), 'False GrantLost');
+  assert.match(
+    readyMessage(next.status('PullSecretProfile', 'team')),
+    /^Secret "platform\/quay" has a PullSecretGrant that lost a field on the way: copies stay/,
+  );
+  assert.equal(ready(next.status('PullSecretGrant', 'teams', 'platform')), 'False GrantInvalid');
+});
+
+test('consent is not concluded from a Secret that is not there', () => {
+  const granted = (seen: Scene): string | undefined =>
+    conditionOf(seen.status('PullSecretProfile', 'team'), 'Granted');
+  const short = scene([source('platform/quay', ['quay.io']), ...teams(), everywhere]);
+  assert.equal(granted(short), 'True AsWanted');
+  assert.equal(granted(short.after([{ gone: quay }])), 'Unknown SourceMissing');
+  const long = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  assert.equal(granted(long.after([{ gone: quay }])), 'True AsWanted', 'a grant of its own still says so');
+});
+
+test('a copy that a tenant deletes and holds back by a finalizer is that tenant’s affair', () => {
+  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const copy = first.secret('team-3', 'reg');
+  assert.ok(copy !== undefined);
+  const metadata = {
+    ...copy.metadata,
+    deletionTimestamp: '2026-11-21T00:00:00Z',
+    finalizers: ['team.example/hold'],
+  };
+  const next = first.after([{ ...copy, metadata }, source('platform/quay', ['new.example'], '')]);
+  assert.equal(said(next), 'True BlockedByTenants');
+  assert.equal(conditionOf(next.status('PullSecretProfile', 'team'), 'TargetsFree'), 'False Terminating');
+  assert.match(
+    next.status('PullStatus', 'namespace-team-3', 'team-3')?.verdicts?.[0]?.message ?? '',
+    /waits for its finalizers: team\.example\/hold; take them off, then it is made again/,
+  );
+});
+
+test('what was taken back leaves a namespace that does not come to its end, too', () => {
+  const first = scene([home('1'), byName, quay, ...teams(), everywhere]);
+  const stuck = teams().map((object) => ({ ...object, status: { phase: 'Terminating' } }));
+  const next = first.after(stuck);
+  assert.equal(copies(next), MANY);
+  assert.equal(copies(next.after([{ gone: byName }])), 0);
+});
+
+interface GiverCase extends Case {
+  readonly text: string;
+}
+
+table<GiverCase>(
+  test,
+  [
+    { name: 'grant/teams', reason: 'written by an older version', text: 'grant/teams' },
+    { name: 'grant/teams@1', reason: 'a name gave it', text: 'grant/teams@1' },
+    { name: 'grant/a.b@1#0f', reason: 'a selector gave it', text: 'grant/a.b@1#0f' },
+    { name: 'annotation/1', reason: 'by the Secret', text: 'annotation/1' },
+    { name: 'annotation/1#0f', reason: 'by a selector of the Secret', text: 'annotation/1#0f' },
+  ],
+  ({ text }) => assert.equal(giverText(readGiver(text)), text),
+);
+
+test('Secrets that a tenant marks as copies make no removal look large', () => {
+  const quayForAll = source('platform/quay', ['quay.io']);
+  const first = scene([quayForAll, ...teams(), everywhere]);
+  const copy = first.secret('team-0', 'reg');
+  assert.ok(copy !== undefined);
+  const annotations = { ...copy.metadata.annotations, 'pullwright.dev/sources': 'platform/none' };
+  const marked = Array.from({ length: 60 }, (_, at): SecretObject => {
+    const metadata = { ...copy.metadata, name: `mine-${at}`, uid: `mine-${at}`, annotations };
+    return { ...copy, metadata };
+  });
+  const next = first.after(marked);
+  assert.equal(said(next), 'True Current');
+  assert.equal(conditionOf(next.status('PullSecretProfile', 'team'), 'RemovalHeld'), undefined);
+  // What was taken along from another namespace, marks included.
+  const other = { ...annotations, [KEY_ANNOTATION]: 'local|team-9|namespace' };
+  const carried = marked.map((one) => ({
+    ...one,
+    metadata: { ...one.metadata, namespace: 'team-1', annotations: other },
+  }));
+  assert.equal(said(next.after(carried)), 'True Current');
+});
+
+test('keysFor() looks at the grants that name a profile when it comes or goes', () => {
+  const { store } = scene([home('1'), byName, quay, everywhere]);
+  const ref = { role: 'hosted', apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' } as const;
+  const keys = keysFor({ ...ref, name: 'team' }, worldOf(store), { ...DEFAULT_OPTIONS });
+  assert.ok(keys.some(({ name, namespace: where }) => name === 'grant/teams' && where === 'platform'));
+});
+
+test.run();
