@@ -4,21 +4,31 @@ import { Informer, type InformerSink, type InformerTiming } from '../kube/inform
 import { MOST_TEXT_BYTES } from '../kube/json-items.ts';
 import { leanObject } from '../kube/lean.ts';
 import type { Pace } from '../kube/pace.ts';
+import { objectRef } from '../kube/resources.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
-import { matchesSelectors } from './selection.ts';
+import { inParallel } from './parallel.ts';
+import { impliedFields, matchesSelectors } from './selection.ts';
 import { type WideSource, watchPlaceOf } from './shared-source.ts';
 import type { ChangeListener, Selection, SourceStatus } from './source.ts';
 import { kindKey } from './store.ts';
-import { isLightened, ValueBudget } from './value-budget.ts';
+import { ValueBudget } from './value-budget.ts';
 
 /** What a source does with the store that it shares. */
 export interface SharedStore {
   /** Gives what is stored now: what was known of the same version already, so that nothing is kept twice. */
   keep(object: KubeObject): KubeObject;
   release(object: KubeObject, whole: boolean): void;
+  /** Has less of the same version from now on. Gives what is stored. */
+  replace(before: KubeObject, less: KubeObject): KubeObject;
+  /** Takes the answer to a look. */
+  observe(answer: KubeObject): void;
 }
 
+/** Secrets whose values are asked for at once, by name. */
+const PARALLEL_LOOKS = 16;
+/** A look that failed is tried again after this time, as long as its values are wanted. */
+const LOOK_AGAIN_MS = 5000;
 /** Deleted objects that are remembered per source. */
 const REMEMBERED_DELETIONS = 1000;
 
@@ -35,11 +45,13 @@ export class CachedSource implements WideSource, InformerSink {
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
+  #look: ((object: KubeObject) => Promise<KubeObject | undefined>) | undefined;
+  readonly #looks = new Set<NodeJS.Timeout>();
 
   constructor(selection: Selection, shared: SharedStore) {
     this.selection = selection;
     this.#shared = shared;
-    this.#budget = selection.values === 'budget' ? new ValueBudget() : undefined;
+    this.#budget = selection.values === undefined ? undefined : new ValueBudget(selection.values);
   }
 
   get listeners(): number {
@@ -57,6 +69,7 @@ export class CachedSource implements WideSource, InformerSink {
         ...(labelSelector === undefined ? {} : { labelSelector }),
         ...(fields === '' ? {} : { fieldSelector: fields }),
         ...(this.#budget === undefined ? {} : { mostText: MOST_TEXT_BYTES }),
+        ...(this.selection.values === 'on-demand' ? { metadataOnly: true } : {}),
       },
       sink: this,
       lean: (object, leftOut) => this.#seen(object) ?? this.#kept(leanObject(object), leftOut),
@@ -64,11 +77,14 @@ export class CachedSource implements WideSource, InformerSink {
       timing,
       pace,
     });
+    this.#look = (object) => client.get(objectRef(object));
     void this.#informer.run();
   }
 
   stop(): void {
     this.#informer?.stop();
+    this.#look = undefined;
+    for (const timer of this.#looks) clearTimeout(timer);
     const objects = [...this.#objects.values()];
     this.#objects.clear();
     for (const object of objects) this.#shared.release(object, false);
@@ -145,13 +161,43 @@ export class CachedSource implements WideSource, InformerSink {
     const known = this.#objects.get(idOf(object));
     const { uid, resourceVersion } = object.metadata;
     // What was left out of it for want of room may fit by now.
-    if (known === undefined || resourceVersion === undefined || isLightened(known)) return undefined;
+    if (known === undefined || resourceVersion === undefined || this.#budget?.wants(known) === true)
+      return undefined;
     const isSame = known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion;
     return isSame ? known : undefined;
   }
 
   #kept(object: KubeObject, leftOut = 0): KubeObject {
-    return this.#budget?.keep(object, leftOut) ?? object;
+    if (this.#budget === undefined) return object;
+    const { fieldSelector, values } = this.selection;
+    const judged = values === 'on-demand' ? { ...impliedFields(fieldSelector), ...object } : object;
+    return this.#budget.keep(judged, leftOut);
+  }
+
+  async want(who: object, places: ReadonlySet<string>): Promise<void> {
+    const budget = this.#budget;
+    if (budget === undefined) return;
+    budget.want(who, places);
+    const objects = [...this.#objects.values()];
+    for (const object of objects.filter((one) => budget.isIdle(one)))
+      this.#objects.set(idOf(object), this.#shared.replace(object, this.#kept(object)));
+    const unread = objects.filter((object) => budget.wants(object));
+    await inParallel(unread, PARALLEL_LOOKS, (object) => this.#lookAt(object));
+  }
+
+  /** Never rejects: what could not be read is asked for again. */
+  async #lookAt(object: KubeObject): Promise<void> {
+    try {
+      const found = await this.#look?.(object);
+      if (found !== undefined) this.#shared.observe(found);
+    } catch {
+      const timer = setTimeout(() => {
+        this.#looks.delete(timer);
+        const known = this.#objects.get(idOf(object));
+        if (known !== undefined && this.#budget?.wants(known) === true) void this.#lookAt(known);
+      }, LOOK_AGAIN_MS);
+      this.#looks.add(timer);
+    }
   }
 
   /** Whether this source has all of the object, or will have it. */

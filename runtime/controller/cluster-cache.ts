@@ -6,10 +6,11 @@ import { leanObject } from '../kube/lean.ts';
 import { Pace } from '../kube/pace.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { CachedSource } from './cached-source.ts';
+import { matchesSelectors } from './selection.ts';
 import { isDenied, SharedSource } from './shared-source.ts';
 import type { Selection, Source } from './source.ts';
 import { ObjectStore } from './store.ts';
-import { isLightened } from './value-budget.ts';
+import { hasMore, isLightened } from './value-budget.ts';
 
 /** So many namespaces have a watch of their own before one for all is opened. */
 const NARROW_WATCHES = 3;
@@ -73,6 +74,8 @@ export class ClusterCache {
     const source = new CachedSource(selection, {
       keep: (object) => this.#keep(object),
       release: (object, whole) => this.#release(object, whole),
+      replace: (before, less) => this.#replace(before, less),
+      observe: (answer) => this.observe(answer),
     });
     this.#sources.set(id, source);
     source.start(this.#client, this.#timing, this.#pace);
@@ -97,7 +100,10 @@ export class ClusterCache {
   observe(answer: KubeObject, knownTo?: string): void {
     const object = leanObject(answer);
     let kept: KubeObject | undefined;
-    for (const source of this.#sources.values()) {
+    // Whoever's selectors it matches has more of it than who is about to lose it.
+    const sources = [...this.#sources.values()].filter((source) => source.concerns(object));
+    const losing = sources.filter(({ selection }) => !matchesSelectors(selection, object));
+    for (const source of losing.length === 0 ? sources : [...losing, ...sources]) {
       const one = source.observe(object);
       if (one !== undefined && (kept === undefined || isLightened(kept))) kept = one;
     }
@@ -124,6 +130,15 @@ export class ClusterCache {
     return this.store.get(storeName(object)) ?? object;
   }
 
+  /** Nobody is told: what is left says the same of all that is wanted of it. */
+  #replace(before: KubeObject, less: KubeObject): KubeObject {
+    const known = this.store.get(storeName(before));
+    const isRead = [...this.#sources.values()].some((source) => source.hasWhole(before));
+    if (known !== before || isRead) return known ?? less;
+    this.store.set(less);
+    return less;
+  }
+
   /** @param whole the object is gone, and does not only match a selector no more */
   #release(object: KubeObject, whole: boolean): void {
     if (whole) for (const source of this.#sources.values()) source.drop(object);
@@ -136,7 +151,7 @@ export class ClusterCache {
   #storeNewer(object: KubeObject): boolean {
     const before = this.store.get(storeName(object));
     if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
-      const isMore = isLightened(before) && !isLightened(object) && sameVersion(before, object);
+      const isMore = sameVersion(before, object) && hasMore(object, before);
       if (!isMore && !isNewer(object, before)) return false;
     }
     this.store.set(object);

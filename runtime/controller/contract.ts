@@ -55,8 +55,11 @@ export interface Read {
   readonly name?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Of Secrets: their values are kept up to a budget for each namespace, the rest by name alone (`value-budget.ts`). */
-  readonly values?: 'budget';
+  /**
+   * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, up to a budget for each namespace. `on-demand`: of the
+   * others the metadata alone is asked for; `digest`: their values are known by digests, which are enough to compare.
+   */
+  readonly values?: 'on-demand' | 'digest';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */
   readonly optional?: boolean;
   /** The account may lack the right to it: said once, {@link World.isUnreadable} tells, and the rest goes on. */
@@ -247,6 +250,11 @@ export interface Reconciler {
    * keys that sum up what the others do. @default {0}
    */
   patienceMs?(key: Key): number;
+  /**
+   * `<namespace>/<name>` of the Secrets whose values it reads, of those that are read without (`Read.values`). The same set as
+   * long as it says the same.
+   */
+  valuesOf?(world: World): ReadonlySet<string>;
   /** Keys to look at again after `changed` changed. */
   keysFor(changed: Ref, world: World): readonly Key[];
   /** Total: never throws for anything that can be in a cluster. */

@@ -126,7 +126,7 @@ export class Controller {
     this.#readings.each((role, object) => {
       this.#changed(role, object);
       const key = leftBehind(object, reconciler.name, scope.name);
-      if (key !== undefined) this.#enqueue(key);
+      if (key !== undefined) this.#enqueue([key]);
     });
     this.#onSynced?.();
     this.#onSynced = undefined;
@@ -134,17 +134,23 @@ export class Controller {
 
   #changed(role: Role, object: KubeObject, knownTo?: string): void {
     const { clusters, reconciler } = this.#options;
-    const alone = clusters.hosted === clusters.management;
-    const ref = refOf(alone ? 'hosted' : role, object);
-    for (const key of reconciler.keysFor(ref, this.#world()))
-      if (knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo)
-        this.#enqueue(key);
+    const ref = refOf(clusters.hosted === clusters.management ? 'hosted' : role, object);
+    const world = this.#world();
+    const keys = reconciler
+      .keysFor(ref, world)
+      .filter((key) => knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo);
+    this.#readings.readValues(reconciler.valuesOf?.(world));
+    this.#enqueue(keys);
   }
 
-  #enqueue(key: Key): void {
-    const id = keyText(key);
-    this.#keys.set(id, key);
-    this.#queue.add(id, this.#options.reconciler.patienceMs?.(key));
+  /** Once values that are wanted are there: thousands of keys that look for one on its way would all have to look again. */
+  #enqueue(keys: readonly Key[]): void {
+    this.#readings.whenRead(() => {
+      for (const key of keys) {
+        this.#keys.set(keyText(key), key);
+        this.#queue.add(keyText(key), this.#options.reconciler.patienceMs?.(key));
+      }
+    });
   }
 
   #world(): World {

@@ -31,12 +31,16 @@ interface Reading {
   readonly source: Source;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 export class Readings {
   readonly #options: ReadingsOptions;
   readonly #readings: Reading[] = [];
   readonly #ends: (() => unknown)[] = [];
   readonly #said = new Map<Source, string>();
   #synced = false;
+  #values: ReadonlySet<string> = NONE;
+  #reading: Promise<void> | undefined;
 
   constructor(options: ReadingsOptions) {
     this.#options = options;
@@ -72,7 +76,28 @@ export class Readings {
   }
 
   stop(): void {
+    void this.#want(NONE);
     for (const end of this.#ends.splice(0)) end();
+  }
+
+  /** Has these values read from now on (`Reconciler.valuesOf`). */
+  readValues(wanted: ReadonlySet<string> = NONE): void {
+    if (wanted === this.#values) return;
+    this.#values = wanted;
+    const reading = this.#want(wanted).then(() => {
+      if (this.#reading === reading) this.#reading = undefined;
+    });
+    this.#reading = reading;
+  }
+
+  /** Calls back when the values that are wanted were asked for: at once, where they were. */
+  whenRead(then: () => void): void {
+    if (this.#reading === undefined) then();
+    else void this.#reading.then(() => this.whenRead(then));
+  }
+
+  async #want(places: ReadonlySet<string>): Promise<void> {
+    await Promise.all(this.#readings.map(({ source }) => source.want?.(this, places)));
   }
 
   /** Calls `visit` for every object that is there to read. */
@@ -164,7 +189,9 @@ function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undef
     ...(values === undefined ? {} : { values }),
   };
   const named = { ...common, ...(name === undefined ? {} : { name }) };
-  if (namespace === undefined) return cache.source(named);
+  // Its values are wanted of the source itself.
+  if (namespace === undefined || values !== undefined)
+    return cache.source({ ...named, ...(namespace === undefined ? {} : { namespace }) });
   const selection = { ...named, namespace };
   if (scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
     return cache.source(selection);

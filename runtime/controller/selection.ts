@@ -41,32 +41,45 @@ export function matchesSelectors(
 function matchesLabels(selector: string | undefined, object: KubeObject): boolean {
   if (selector === undefined) return true;
   const labels = object.metadata.labels ?? {};
-  return terms(selector).every(([key, value]) =>
-    value === undefined ? key in labels : labels[key] === value,
+  return terms(selector).every(({ key, value, isNot }) =>
+    value === undefined ? key in labels : (labels[key] === value) !== isNot,
   );
 }
 
 /** Only what reads use: `metadata.name`, `metadata.namespace` and `type`. */
 function matchesFields(selector: string | undefined, object: KubeObject): boolean {
   if (selector === undefined) return true;
-  return terms(selector).every(([path, value]) => {
-    const found = path
+  return terms(selector).every(({ key, value }) => {
+    const found = key
       .split('.')
       .reduce<unknown>(
-        (node, key) =>
-          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[key] : undefined,
+        (node, step) =>
+          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[step] : undefined,
         object,
       );
     return found === value;
   });
 }
 
-type Term = readonly [key: string, value: string | undefined];
+interface Term {
+  readonly key: string;
+  /** Undefined: whatever it is. */
+  readonly value: string | undefined;
+  readonly isNot: boolean;
+}
+
+/** The fields of the object itself that `selector` says: a server that is asked for metadata alone has judged them, and does not send them. */
+export function impliedFields(selector: string | undefined): Readonly<Record<string, string>> {
+  const known = selector === undefined ? [] : terms(selector);
+  return Object.fromEntries(
+    known.flatMap(({ key, value }) => (key.includes('.') || value === undefined ? [] : [[key, value]])),
+  );
+}
 
 /** Selectors are those of the reads: few, and asked for with every look at an object. */
 const knownTerms = new Map<string, readonly Term[]>();
 
-/** Equality terms `a=b,c`, as reads use them; `c` alone means: is there. */
+/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: is there. */
 function terms(selector: string): readonly Term[] {
   const known = knownTerms.get(selector) ?? readTerms(selector);
   knownTerms.set(selector, known);
@@ -78,9 +91,7 @@ function readTerms(selector: string): readonly Term[] {
     .split(',')
     .filter((term) => term !== '')
     .map((term) => {
-      const at = term.indexOf('=');
-      return at < 0
-        ? ([term.trim(), undefined] as const)
-        : ([term.slice(0, at).trim(), term.slice(term.lastIndexOf('=') + 1).trim()] as const);
+      const [key = '', value] = term.split(/!?=+/, 2);
+      return { key: key.trim(), value: value?.trim(), isNot: term.includes('!=') };
     });
 }

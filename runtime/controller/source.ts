@@ -11,7 +11,7 @@ export interface Selection {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** See {@link Read}. */
-  readonly values?: 'budget';
+  readonly values?: 'on-demand' | 'digest';
 }
 
 /** Told about every change of what a source covers. `knownTo`: the author who wrote it, saw the answer, and needs not hear of it. */
@@ -24,6 +24,13 @@ export interface Source {
   subscribe(listener: ChangeListener): () => void;
   /** Calls back when the status changes. */
   onStatus(listener: () => void): () => void;
+  /**
+   * Has the values of these Secrets (`<namespace>/<name>`) read from now on, and those of no others that `who` wanted. Only where they are
+   * not read anyway.
+   *
+   * @returns settled once each of them was asked for, whether there was an answer or not
+   */
+  want?(who: object, places: ReadonlySet<string>): Promise<unknown>;
 }
 
 export interface SourceStatus {

@@ -1,11 +1,10 @@
 /**
- * What a wide read keeps of Secrets: their values up to a budget for each namespace, so that a tenant's heavy Secrets cost that
- * tenant, and of those beyond it the names. Copies that are ours are known by digests there, which are enough to compare.
+ * What a wide read keeps of Secrets. Values only of those that somebody asked for, up to a budget for each namespace, so that heavy
+ * Secrets cost their tenant; of the others what is said to us, or digests, which are enough to compare.
  */
-import { digestOfValue, LEFT_OUT } from '../kube/value-digest.ts';
+import { digestOfValue } from '../kube/value-digest.ts';
 import type { KubeObject, SecretObject } from '../rules/kubernetes/object.ts';
-import { reveal } from '../rules/redacted.ts';
-import { OWNER_LABEL } from './contract.ts';
+import { type Redacted, reveal } from '../rules/redacted.ts';
 
 /** Bytes of values (base64) and annotations. */
 export interface BudgetLimits {
@@ -21,6 +20,8 @@ export const BUDGET: BudgetLimits = { namespace: 2 * 2 ** 20, total: 32 * 2 ** 2
 
 /** Labels and annotations that say something to us. */
 const OURS = 'pullwright.dev/';
+/** Keys of a Secret that are known by digest: what we write has one. */
+const MOST_DIGESTS = 100;
 
 /**
  * Whether a Secret's values may be kept beside what is held already.
@@ -46,27 +47,42 @@ export function fits(
 
 const lightened = new WeakSet<KubeObject>();
 
-/** Whether the object is less than the API server gave. Whoever reads it by name has all of it. */
+/** Whether the object is less than the API server has. Whoever reads it by name has all of it. */
 export function isLightened(object: KubeObject): boolean {
   return lightened.has(object);
 }
 
+/** Whether `a` has more of one version than `b`: it is whole, or says at least which values there are. */
+export function hasMore(a: KubeObject, b: KubeObject): boolean {
+  return isLightened(b) && (!isLightened(a) || (b['data'] === undefined && a['data'] !== undefined));
+}
+
 /** The accounts of one wide read. */
 export class ValueBudget {
+  readonly #keeps: 'on-demand' | 'digest';
   readonly #limits: BudgetLimits;
   readonly #weights = new Map<string, number>();
   readonly #namespaces = new Map<string, number>();
-  /** Secrets of which texts were not read, and the bytes that they would have with them. */
-  readonly #unread = new WeakMap<KubeObject, number>();
+  readonly #wanted = new Map<object, ReadonlySet<string>>();
+  /** Of Secrets that were read and did not fit, the bytes that they would have. */
+  readonly #unfit = new WeakMap<KubeObject, number>();
   #total = 0;
 
-  constructor(limits: BudgetLimits = BUDGET) {
+  /** @param keeps what is kept of Secrets that nobody wants */
+  constructor(keeps: 'on-demand' | 'digest', limits: BudgetLimits = BUDGET) {
+    this.#keeps = keeps;
     this.#limits = limits;
   }
 
   /** Bytes that are held. */
   get total(): number {
     return this.#total;
+  }
+
+  /** The Secrets whose values `who` wants from now on, as `<namespace>/<name>`. */
+  want(who: object, places: ReadonlySet<string>): void {
+    if (places.size === 0) this.#wanted.delete(who);
+    else this.#wanted.set(who, places);
   }
 
   /**
@@ -76,20 +92,33 @@ export class ValueBudget {
    */
   keep(object: KubeObject, leftOut = 0): KubeObject {
     this.forget(object);
-    const secret = withoutForeignNotes(object as SecretObject);
-    const bytes = weightOf(secret);
-    const isWhole = leftOut === 0 && this.#hasRoom(object, bytes);
-    const kept = isWhole ? secret : withoutValues(secret);
-    if (isWhole) this.#book(object, bytes);
-    else if (leftOut > 0 && !isOurs(secret)) this.#unread.set(kept, bytes + leftOut);
-    if (kept !== object) lightened.add(kept);
+    const secret = this.#keeps === 'digest' ? object : saidToUs(object);
+    const { data } = object as SecretObject;
+    const bytes = data === undefined ? 0 : weightOf(secret, data) + leftOut;
+    const isWhole = data !== undefined && this.#isWanted(object);
+    if (isWhole && leftOut === 0 && this.#hasRoom(object, bytes)) {
+      this.#book(object, bytes);
+      return { ...secret, data } as SecretObject;
+    }
+    const kept = this.#keeps === 'digest' || isWhole ? { ...secret, data: digestsOf(data ?? {}) } : secret;
+    if (isWhole) this.#unfit.set(kept, bytes);
+    lightened.add(kept);
     return kept;
   }
 
-  /** Whether there is room for the texts of a Secret that were not read. */
+  /** Whether the values of a Secret are to be read that are not kept. */
   wants(kept: KubeObject): boolean {
-    const bytes = this.#unread.get(kept);
-    return bytes !== undefined && this.#hasRoom(kept, bytes);
+    return isLightened(kept) && this.#isWanted(kept) && this.#hasRoom(kept, this.#unfit.get(kept) ?? 0);
+  }
+
+  /** Whether the values of a Secret are kept that nobody wants any more. */
+  isIdle(kept: KubeObject): boolean {
+    return !isLightened(kept) && !this.#isWanted(kept);
+  }
+
+  #isWanted(object: KubeObject): boolean {
+    const id = idOf(object);
+    return this.#wanted.values().some((places) => places.has(id));
   }
 
   #hasRoom({ metadata: { namespace = '' } }: KubeObject, bytes: number): boolean {
@@ -117,36 +146,35 @@ function idOf({ metadata }: KubeObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-function isOurs({ metadata }: KubeObject): boolean {
-  return metadata.labels?.[OWNER_LABEL] !== undefined;
-}
+type Values = Readonly<Record<string, Redacted<string>>>;
 
-function weightOf({ data = {}, metadata }: SecretObject): number {
+function weightOf({ metadata }: KubeObject, data: Values): number {
   const values = Object.values(data).reduce((sum, value) => sum + reveal(value).length, 0);
   const notes = Object.values(metadata.annotations ?? {});
   return notes.reduce((sum, note) => sum + (typeof note === 'string' ? note.length : 0), values);
 }
 
-/** Of what is not ours, only what is said to us; who manages its fields is nobody's question here. */
-function withoutForeignNotes(secret: SecretObject): SecretObject {
-  if (isOurs(secret)) return secret;
-  const { managedFields: _managed, labels, annotations, ...rest } = secret.metadata;
-  return {
-    ...secret,
-    metadata: {
-      ...rest,
-      ...(labels === undefined ? {} : { labels: saidToUs(labels) }),
-      ...(annotations === undefined ? {} : { annotations: saidToUs(annotations) }),
-    },
+/** Who it is, and what is said to us: nothing else that a tenant may make as large as it likes. */
+function saidToUs(secret: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp, labels, annotations } = secret.metadata;
+  const { apiVersion, kind, type } = secret as SecretObject;
+  const metadata: KubeObject['metadata'] = {
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...(labels === undefined ? {} : { labels: ours(labels) }),
+    ...(annotations === undefined ? {} : { annotations: ours(annotations) }),
   };
+  return { apiVersion, kind, metadata, ...(type === undefined ? {} : { type }) };
 }
 
-function saidToUs<V>(notes: Readonly<Record<string, V>>): Readonly<Record<string, V>> {
+function ours<V>(notes: Readonly<Record<string, V>>): Readonly<Record<string, V>> {
   return Object.fromEntries(Object.entries(notes).filter(([key]) => key.startsWith(OURS)));
 }
 
-function withoutValues(secret: SecretObject): SecretObject {
-  const keep = isOurs(secret) ? digestOfValue : () => LEFT_OUT;
-  const data = Object.entries(secret.data ?? {}).map(([key, value]) => [key, keep(value)] as const);
-  return { ...secret, data: Object.fromEntries(data) };
+function digestsOf(data: Values): Values {
+  const entries = Object.entries(data).slice(0, MOST_DIGESTS);
+  return Object.fromEntries(entries.map(([key, value]) => [key, digestOfValue(value)]));
 }

@@ -11,6 +11,8 @@ export interface Selector {
   readonly fieldSelector?: string;
   /** Longer texts of an object are left out: their digest is in their place. @default {all is read} */
   readonly mostText?: number;
+  /** Only the metadata of each object is asked for: `data`, `spec` and `status` do not leave the server. @default {false} */
+  readonly metadataOnly?: boolean;
 }
 
 export interface ListPage {

@@ -55,6 +55,7 @@ export class HttpKubeClient implements KubeClient {
       method: 'GET',
       path: await this.#collectionPath(collection),
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
+      ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadataList') } : {}),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
     };
@@ -74,10 +75,9 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
-    const subject = describeCollection(collection);
     const chunks = await this.#requester.stream({
       verb: 'watch',
-      subject,
+      subject: describeCollection(collection),
       method: 'GET',
       path: await this.#collectionPath(collection),
       query: {
@@ -87,9 +87,10 @@ export class HttpKubeClient implements KubeClient {
         resourceVersion: options.resourceVersion,
         timeoutSeconds: options.seconds,
       },
+      ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadata') } : {}),
       signal: options.signal,
     });
-    return watchEvents(jsonLines(chunks, options.mostText), subject);
+    return watchEvents(jsonLines(chunks, options.mostText), collection);
   }
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
@@ -245,16 +246,28 @@ interface RawEvent {
   };
 }
 
-async function* watchEvents(lines: AsyncIterable<JsonLine>, subject: string): AsyncGenerator<WatchEvent> {
-  for await (const line of lines) yield watchEventOf(line, subject);
+async function* watchEvents(
+  lines: AsyncIterable<JsonLine>,
+  collection: Collection,
+): AsyncGenerator<WatchEvent> {
+  for await (const line of lines) yield watchEventOf(line, collection);
 }
 
-function watchEventOf({ value, leftOut }: JsonLine, subject: string): WatchEvent {
+function watchEventOf({ value, leftOut }: JsonLine, collection: Collection): WatchEvent {
   const { type, object } = value as RawEvent;
-  if (type === 'ERROR')
+  if (type === 'ERROR') {
+    const subject = describeCollection(collection);
     throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
+  }
   if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
-  return { type: type as 'ADDED', object: decodeObject(object), leftOut };
+  // Where only the metadata is read, the server calls it PartialObjectMetadata.
+  const { apiVersion, kind } = collection;
+  return { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }), leftOut };
+}
+
+/** What to accept for objects without what is in them. A server that does not know it sends them whole. */
+function metadataOf(kind: string): string {
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
 }
 
 function decode(body: unknown): KubeObject {

@@ -9,7 +9,7 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
 
 /**
  * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
- * and of a Node the list of its images and volumes (most of its bytes).
+ * of a Node the list of its images and volumes (most of its bytes), and of a Secret who owns thousands of its keys.
  *
  * @example
  * ```ts
@@ -26,7 +26,7 @@ export function leanObject(object: KubeObject): KubeObject {
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);
   const fields = managedFields
     ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
-    .map(withSharedFields);
+    .map((entry) => withSharedFields(entry, object.kind));
   const metadata = {
     ...rest,
     ...(annotations === undefined || LAST_APPLIED_KEPT.has(object.kind)
@@ -47,11 +47,14 @@ export function leanObject(object: KubeObject): KubeObject {
 /** Objects that one manager made by the thousand own the same fields: those are kept once. */
 const knownFields = new Map<string, ManagedFieldsEntry['fieldsV1']>();
 const MOST_KNOWN = 1000;
+/** Of what one manager owns, as text: longer ones are hardly twice the same. A Secret of ours has a twentieth of it. */
+const MOST_TEXT = 16 * 1024;
 
-function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
-  const { fieldsV1 } = entry;
+function withSharedFields(entry: ManagedFieldsEntry, kind: string): ManagedFieldsEntry {
+  const { fieldsV1, ...rest } = entry;
   if (fieldsV1 === undefined) return entry;
   const text = JSON.stringify(fieldsV1);
+  if (text.length > MOST_TEXT) return kind === 'Secret' ? rest : entry;
   const known = knownFields.get(text);
   if (known !== undefined) return { ...entry, fieldsV1: known };
   if (knownFields.size >= MOST_KNOWN) knownFields.clear();

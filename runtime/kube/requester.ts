@@ -37,6 +37,8 @@ export interface Call {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly contentType?: string;
+  /** @default {'application/json'} */
+  readonly accept?: string;
   /** Statuses from 400 on that are answers, not errors. */
   readonly allow?: readonly number[];
   /** Not to be sent again once it may have been received. */
@@ -212,7 +214,7 @@ export class Requester {
 
   #headers(call: Call, text: string | undefined, { token }: Credentials): Record<string, string> {
     return {
-      accept: 'application/json',
+      accept: call.accept ?? 'application/json',
       'user-agent': this.#options.userAgent,
       ...(this.#options.actAs === undefined ? {} : { 'impersonate-user': this.#options.actAs }),
       ...(token === undefined ? {} : { authorization: `Bearer ${reveal(token)}` }),

@@ -9,9 +9,6 @@ export function digestText(digest: string): string {
   return PREFIX + digest;
 }
 
-/** Stands for a value that was not kept at all. It is the same as no other. */
-export const LEFT_OUT: Redacted<string> = redact(digestText(''));
-
 /**
  * What is kept of a value that is only ever compared.
  *
@@ -27,8 +24,14 @@ export const LEFT_OUT: Redacted<string> = redact(digestText(''));
  * ```
  */
 export function digestOfValue(value: Redacted<string>): Redacted<string> {
-  return isDigest(value) ? value : redact(digestText(hash('sha256', reveal(value), 'hex')));
+  if (isDigest(value)) return value;
+  const made = digests.get(value) ?? redact(digestText(hash('sha256', reveal(value), 'hex')));
+  digests.set(value, made);
+  return made;
 }
+
+/** One value is in thousands of copies, and each is compared with it. */
+const digests = new WeakMap<Redacted<string>, Redacted<string>>();
 
 /** Whether it is no value but what is left of one: there is nothing to read in it. */
 export function isDigest(value: Redacted<string>): boolean {

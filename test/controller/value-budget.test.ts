@@ -1,7 +1,6 @@
-/** What is kept of which Secret by a wide read, and that whoever reads one by name has all of it. */
+/** What is kept of which Secret by a wide read: values that are wanted, within a budget; and that whoever reads one by name has all of it. */
 import assert from 'node:assert/strict';
 import { ClusterCache } from '../../runtime/controller/cluster-cache.ts';
-import { OWNER_LABEL } from '../../runtime/controller/contract.ts';
 import type { Selection } from '../../runtime/controller/source.ts';
 import { type BudgetLimits, isLightened, ValueBudget } from '../../runtime/controller/value-budget.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
@@ -30,6 +29,13 @@ function secret(place: string, size: number, metadata: Partial<KubeObject['metad
 function isKept(object: KubeObject): boolean {
   const value = (object as SecretObject).data?.[KEY];
   return value !== undefined && !isDigest(value);
+}
+
+/** A budget of which somebody wants these. */
+function budgetFor(...places: readonly string[]): ValueBudget {
+  const budget = new ValueBudget('on-demand', LIMITS);
+  budget.want({}, new Set(places));
+  return budget;
 }
 
 table(
@@ -69,10 +75,10 @@ table(
     { name: 'nothing in it', reason: 'weighs nothing', weigh: ['a/1:0'], kept: ['a/1'] },
   ],
   ({ weigh, kept }) => {
-    const budget = new ValueBudget(LIMITS);
+    const pairs = weigh.map((one) => one.split(':'));
+    const budget = budgetFor(...pairs.map(([place = '']) => place));
     const found = new Map<string, boolean>();
-    for (const one of weigh) {
-      const [place = '', size] = one.split(':');
+    for (const [place = '', size] of pairs) {
       found.set(place, isKept(budget.keep(secret(place, Number(size)))));
     }
     assert.deepEqual(
@@ -83,7 +89,7 @@ table(
 );
 
 test('what is deleted gives its room back', () => {
-  const budget = new ValueBudget(LIMITS);
+  const budget = budgetFor('a/1', 'a/2');
   budget.keep(secret('a/1', 900));
   budget.forget(secret('a/1', 900));
   assert.equal(budget.total, 0);
@@ -91,7 +97,7 @@ test('what is deleted gives its room back', () => {
 });
 
 test('of what is not ours only what is said to us is kept, and long annotations weigh', () => {
-  const budget = new ValueBudget(LIMITS);
+  const budget = budgetFor('a/1', 'b/1');
   const annotations = { 'pullwright.dev/grant-namespaces': 'b', 'example.com/note': 'x'.repeat(5000) };
   const labels = { 'example.com/team': 'a', 'pullwright.dev/mark': 'b' };
   const kept = budget.keep(secret('a/1', 10, { annotations, labels, managedFields: [{ manager: 'm' }] }));
@@ -103,10 +109,24 @@ test('of what is not ours only what is said to us is kept, and long annotations 
   assert.ok(!isKept(budget.keep(secret('b/1', 10, { annotations: long }))));
 });
 
+test('what nobody wants is not kept, and is wanted no more when the last one lets go', () => {
+  const budget = new ValueBudget('on-demand', LIMITS);
+  assert.equal((budget.keep(secret('a/1', 10)) as SecretObject).data, undefined);
+  const [one, other] = [{}, {}];
+  for (const who of [one, other]) budget.want(who, new Set(['a/1']));
+  const kept = budget.keep(secret('a/1', 10));
+  assert.ok(isKept(kept));
+  budget.want(one, new Set());
+  assert.ok(!budget.isIdle(kept));
+  budget.want(other, new Set());
+  assert.ok(budget.isIdle(kept));
+  assert.ok(!isKept(budget.keep(kept)));
+  assert.equal(budget.total, 0);
+});
+
 test('of a copy of ours everything is kept but its value, which can still be compared', () => {
-  const budget = new ValueBudget(LIMITS);
-  const labels = { [OWNER_LABEL]: 'pull-secret-injection', team: 'a' };
-  const copy = secret('a/1', 5000, { labels, managedFields: [{ manager: 'm' }] });
+  const budget = new ValueBudget('digest', LIMITS);
+  const copy = secret('a/1', 5000, { labels: { team: 'a' }, managedFields: [{ manager: 'm' }] });
   const kept = budget.keep(copy) as SecretObject;
   assert.deepEqual(kept.metadata, copy.metadata);
   assert.ok(!isKept(kept));
@@ -115,19 +135,28 @@ test('of a copy of ours everything is kept but its value, which can still be com
   assert.ok(sameValue(has, was));
   assert.ok(sameValue(was, has));
   assert.ok(!sameValue(has, other));
+  assert.ok(!budget.wants(kept), 'a digest is all that is asked of a copy');
 });
 
-test('what was left out is the same as nothing', () => {
-  const budget = new ValueBudget(LIMITS);
-  const kept = budget.keep(secret('a/1', 5000)) as SecretObject;
+test('of a copy that somebody filled with keys a hundred are known', () => {
+  const data = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`key-${at}`, redact('AA==')]));
+  const kept = new ValueBudget('digest').keep({ ...secret('a/1', 1), data }) as SecretObject;
+  assert.equal(Object.keys(kept.data ?? {}).length, 100);
+});
+
+test('what is wanted and does not fit is there without its value, which is the same as no other', () => {
+  const kept = budgetFor('a/1').keep(secret('a/1', 5000)) as SecretObject;
   const value = kept.data?.[KEY];
-  assert.ok(value !== undefined);
-  assert.ok(!sameValue(value, redact('A'.repeat(5000))));
-  assert.ok(!sameValue(value, redact('')));
+  assert.ok(value !== undefined && isDigest(value));
 });
 
 const HEAVY = 5 * 2 ** 20;
-const WIDE: Selection = { apiVersion: 'v1', kind: 'Secret', values: 'budget' };
+const WIDE: Selection = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  values: 'on-demand',
+  fieldSelector: 'type=kubernetes.io/dockerconfigjson',
+};
 const NAMED: Selection = { apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' };
 
 /** A watch on which nothing ever comes. */
@@ -184,42 +213,69 @@ test('a wide read alone keeps the name', async () => {
   cache.close();
 });
 
-test('texts that were not read are wanted while there is room for them, and those of copies never', () => {
-  const budget = new ValueBudget(LIMITS);
-  const unread = budget.keep(secret('a/1', 10), 900);
-  assert.ok(!isKept(unread) && isLightened(unread));
-  assert.ok(budget.wants(unread));
-  assert.equal(budget.total, 0);
-  const copy = budget.keep(secret('a/2', 10, { labels: { [OWNER_LABEL]: 'x' } }), 900);
-  assert.ok(!budget.wants(copy), 'a digest is all that is asked of a copy');
-  budget.keep(secret('a/1', 900));
-  assert.ok(!budget.wants(budget.keep(secret('a/3', 10), 900)), 'the namespace has had its part');
+test('what was not read is wanted while there is room for it', () => {
+  const { data: _data, ...metadata } = secret('a/1', 10);
+  const budget = budgetFor('a/1', 'a/2', 'b/1');
+  const unread = budget.keep(metadata);
+  assert.ok(isLightened(unread) && budget.wants(unread));
+  assert.ok(budget.wants(budget.keep(secret('a/1', 10), 900)), 'a long text of it was left out');
+  budget.keep(secret('a/2', 900));
+  assert.ok(!budget.wants(budget.keep(secret('a/1', 10), 900)), 'the namespace has had its part');
   assert.ok(budget.wants(budget.keep(secret('b/1', 10), 900)));
-  assert.ok(!budget.wants(budget.keep(secret('c/1', 10), 0)));
+  assert.ok(!budget.wants(budget.keep(secret('c/1', 10))), 'nobody asked for it');
 });
 
-for (const room of [true, false])
-  test(`a Secret of which texts were left out is read whole ${room ? 'where there is room' : 'by nobody where there is none'}`, async () => {
-    const size = room ? 100_000 : HEAVY;
-    const asked: string[] = [];
-    const client = {
-      list: async (_: Collection, { lean }: Required<ListOptions>): Promise<ListPage> => {
-        const left = { ...secret('a/1', 0), data: { [KEY]: redact('sha256:') } };
-        return { items: [lean(left, size)], resourceVersion: '1', bytes: size };
-      },
-      get: async ({ name }: { readonly name: string }) => {
-        asked.push(name);
-        return secret('a/1', size);
-      },
-      watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
-    };
-    const cache = new ClusterCache(client as unknown as KubeClient);
+/** A cluster with one Secret, of which a list has the metadata alone, and what was asked for by name. */
+function metadataCluster(size: number): { readonly cache: ClusterCache; readonly asked: string[] } {
+  const asked: string[] = [];
+  const client = {
+    list: async (_: Collection, { lean, metadataOnly }: Required<ListOptions>): Promise<ListPage> => {
+      assert.equal(metadataOnly, true);
+      const { data: _data, type: _type, ...metadata } = secret('a/1', 0);
+      return { items: [lean(metadata, 0)], resourceVersion: '1', bytes: 100 };
+    },
+    get: async ({ name }: { readonly name: string }) => {
+      asked.push(name);
+      return secret('a/1', size);
+    },
+    watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
+  };
+  return { cache: new ClusterCache(client as unknown as KubeClient), asked };
+}
+
+table(
+  test,
+  [
+    { name: 'one that fits', reason: 'it is read by name', size: 100_000, kept: true, asked: 1 },
+    {
+      name: 'one that does not fit',
+      reason: 'it is read once, and left',
+      size: HEAVY,
+      kept: false,
+      asked: 1,
+    },
+  ],
+  async ({ size, kept, asked: times }) => {
+    const { cache, asked } = metadataCluster(size);
     const source = cache.source(WIDE);
     await eventually(() => assert.equal(source.status.is, 'synced'));
-    const seen = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
-    assert.equal(seen !== undefined && isKept(seen), room);
-    assert.deepEqual(asked, room ? ['1'] : []);
+    const seen = (): SecretObject | undefined =>
+      cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' }) as SecretObject;
+    assert.equal(seen()?.type, 'kubernetes.io/dockerconfigjson', 'what the server has judged');
+    assert.deepEqual([seen()?.data, asked], [undefined, []], 'nobody wants it yet');
+    const who = {};
+    const told: string[] = [];
+    source.subscribe(({ metadata }) => told.push(metadata.name));
+    await source.want?.(who, new Set(['a/1']));
+    assert.deepEqual([isKept(seen() as KubeObject), asked.length], [kept, times]);
+    assert.deepEqual(told, ['1'], 'also that it is too large');
+    assert.notEqual(seen()?.data, undefined);
+    await source.want?.(who, new Set(['a/1', 'b/1']));
+    assert.equal(asked.length, times, 'nothing has changed');
+    await source.want?.(who, new Set());
+    assert.equal(seen()?.data === undefined || !isKept(seen() as KubeObject), true);
     cache.close();
-  });
+  },
+);
 
 test.run();

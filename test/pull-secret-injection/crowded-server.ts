@@ -35,10 +35,14 @@ export class CrowdedServer {
   readonly kubeconfig: string;
   /** Creates and changes of Secrets that were asked for. */
   writes = 0;
+  /** Secrets that were asked for by name. */
+  looks = 0;
+  /** Bytes of answers and watches. */
+  sent = 0;
   readonly #folder: string;
   readonly #server: Server;
   readonly #kinds = new Map<string, Map<string, Stored>>();
-  readonly #watches = new Map<string, Set<ServerResponse>>();
+  readonly #watches = new Map<string, Set<Watch>>();
   #version = 1000;
 
   constructor(server: Server, authority: Authority) {
@@ -81,8 +85,10 @@ export class CrowdedServer {
     };
     kind.set(id, stored);
     const type = before === undefined ? 'ADDED' : 'MODIFIED';
-    const line = `${JSON.stringify({ type, object: stored })}\n`;
-    for (const watch of this.#watches.get(plural) ?? []) watch.write(line);
+    for (const { asked, response } of this.#watches.get(plural) ?? []) {
+      const [line] = [stored].filter((one) => asked.selects(one)).map((one) => asked.shown(one));
+      if (line !== undefined) this.#send(response, `${JSON.stringify({ type, object: line })}\n`);
+    }
     return stored;
   }
 
@@ -102,26 +108,41 @@ export class CrowdedServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'https://crowd');
     const body = request.method === 'GET' ? {} : await bodyOf(request);
-    const [status, answer] = this.#handle(request.method ?? '', url, body, response);
+    const [status, answer] = this.#handle(request, url, body, response);
     if (answer === undefined) return;
     const text = JSON.stringify(answer);
     response.writeHead(status, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),
     });
-    response.end(text);
+    this.#send(response, text);
+    response.end();
   }
 
-  #handle(method: string, url: URL, body: Json, response: ServerResponse): [number, Json | undefined] {
+  #send(response: ServerResponse, text: string): void {
+    this.sent += Buffer.byteLength(text);
+    response.write(text);
+  }
+
+  #handle(
+    request: IncomingMessage,
+    url: URL,
+    body: Json,
+    response: ServerResponse,
+  ): [number, Json | undefined] {
+    const { method = '' } = request;
     const [root, ...parts] = url.pathname.split('/').filter((part) => part !== '');
     if (root === 'apis' && parts.length === 2) return discovered(parts.join('/'));
     // Behind the group, where there is one, and the version.
     const rest = parts.slice(root === 'apis' ? 2 : 1);
     const within = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : '';
     const [plural = '', name] = rest;
-    if (url.searchParams.has('watch')) return this.#watch(plural, response);
+    const asked = new Asked(url, request.headers.accept ?? '');
+    if (url.searchParams.has('watch')) return this.#watch(plural, { asked, response });
     const found = this.#kinds.get(plural)?.get(`${within}/${name}`);
-    if (method === 'GET') return name === undefined ? this.#list(plural) : foundOr404(found);
+    if (method === 'GET' && name === undefined) return this.#list(plural, asked);
+    if (method === 'GET' && plural === 'secrets') this.looks += 1;
+    if (method === 'GET') return foundOr404(found);
     return this.#write(method, plural, body, found);
   }
 
@@ -132,18 +153,53 @@ export class CrowdedServer {
     return [201, this.put(plural, managed(body as Stored))];
   }
 
-  #list(plural: string): [number, Json] {
-    const items = this.all(plural).map(({ apiVersion: _version, kind: _kind, ...item }) => item);
+  #list(plural: string, asked: Asked): [number, Json] {
+    const items = this.all(plural)
+      .filter((one) => asked.selects(one))
+      .map((one) => {
+        const { apiVersion: _version, kind: _kind, ...item } = asked.shown(one);
+        return item;
+      });
     return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
   }
 
-  #watch(plural: string, response: ServerResponse): [number, undefined] {
+  #watch(plural: string, watch: Watch): [number, undefined] {
     const open = this.#watches.get(plural) ?? new Set();
-    this.#watches.set(plural, open.add(response));
-    response.once('close', () => open.delete(response));
+    this.#watches.set(plural, open.add(watch));
+    const { response } = watch;
+    response.once('close', () => open.delete(watch));
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     return [200, undefined];
   }
+}
+
+/** Which objects somebody reads, and what of them. */
+class Asked {
+  readonly #labels: readonly string[];
+  readonly #metadataAlone: boolean;
+
+  constructor(url: URL, accept: string) {
+    this.#labels = (url.searchParams.get('labelSelector') ?? '').split(',').filter((term) => term !== '');
+    this.#metadataAlone = accept.includes('as=PartialObjectMetadata');
+  }
+
+  selects({ metadata }: Stored): boolean {
+    const labels = (metadata['labels'] ?? {}) as Readonly<Record<string, string>>;
+    return this.#labels.every((term) => {
+      const [key = '', value] = term.split(/!?=/);
+      return value === undefined ? key in labels : (labels[key] === value) !== term.includes('!=');
+    });
+  }
+
+  shown(object: Stored): Json {
+    if (!this.#metadataAlone) return object;
+    return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata', metadata: object.metadata };
+  }
+}
+
+interface Watch {
+  readonly asked: Asked;
+  readonly response: ServerResponse;
 }
 
 function discovered(group: string): [number, Json] {

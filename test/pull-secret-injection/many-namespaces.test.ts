@@ -21,6 +21,10 @@ import {
 const test = suite('2,000 namespaces');
 const NAMESPACES = 2000;
 const MOST_MIB = 140;
+const MEGABYTE = 2 ** 20;
+const HEAVY = 300;
+/** The namespaces, their accounts and copies, and the names of the heavy ones. */
+const MOST_READ = 16 * MEGABYTE;
 
 const server = await CrowdedServer.start();
 for (let at = 0; at < NAMESPACES; at += 1) {
@@ -70,6 +74,7 @@ test('a first distribution and a rotation within the memory', async () => {
   assert.ok(environment.includes('BUN_JSC_useFTLJIT=0'), 'the last tier of the compiler is left out');
   assert.ok(peak <= MOST_MIB, `${peak.toFixed(0)} MiB`);
   assert.equal(server.writes, 2 * NAMESPACES);
+  assert.equal(server.looks, 2, 'the source, as it was first and as it was then; a copy is never asked for');
 });
 
 test('a restart writes nothing', async () => {
@@ -88,6 +93,34 @@ test('a restart writes nothing', async () => {
   );
   await reconciler.stop();
   assert.equal(server.writes, before + 1);
+});
+
+test('what a tenant keeps in its Secrets is not asked for', async () => {
+  const heavy = { '.dockerconfigjson': 'A'.repeat(MEGABYTE) };
+  for (let at = 0; at < HEAVY; at += 1)
+    server.put('secrets', { ...sourceObject('platform', `heavy-${at}`, []), data: heavy });
+  const [sent, looks] = [server.sent, server.looks];
+  const reconciler = start();
+  server.put('namespaces', namespaceObject('last', { team: 'a' }));
+  await eventually(
+    () =>
+      Promise.resolve(assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'last'))),
+    { withinMs: 60_000, everyMs: 100 },
+  );
+  server.put('secrets', { ...sourceObject('platform', 'heavy-0', []), data: heavy });
+  server.put('namespaces', namespaceObject('very-last', { team: 'a' }));
+  await eventually(
+    () =>
+      Promise.resolve(
+        assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'very-last')),
+      ),
+    { withinMs: 60_000, everyMs: 100 },
+  );
+  await reconciler.stop();
+  const bytes = server.sent - sent;
+  process.stdout.write(`${HEAVY} Secrets of a megabyte, ${(bytes / MEGABYTE).toFixed(1)} MiB were read\n`);
+  assert.ok(bytes < MOST_READ, `${bytes} bytes were read`);
+  assert.equal(server.looks - looks, 1, 'the source alone');
 });
 test.lastly('the server stops', () => server.stop());
 

@@ -5,6 +5,7 @@
  * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
  * more than all copies together.
  */
+import { isLightened } from '../../controller/value-budget.ts';
 import { isDigest } from '../../kube/value-digest.ts';
 import { type DockerConfigEntry, parseDockerConfig } from '../../rules/docker-config/docker-config.ts';
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../rules/docker-config/merge.ts';
@@ -16,7 +17,7 @@ import { type Redacted, redact, reveal, sameSecret } from '../../rules/redacted.
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 const DATA_KEY = '.dockerconfigjson';
 /** It comes to be read by its next change. */
-const ROOM = `2 MiB of them are kept in memory; delete some, then annotate this one, which has it read again`;
+const ROOM = `2 MiB of them are kept in memory; make them smaller, then annotate this one, which has it read again`;
 
 /** A source and the Secret that was found for it. */
 export interface SourceSecret {
@@ -27,7 +28,13 @@ export interface SourceSecret {
 /** A source that gives nothing, and why. */
 export interface BadSource {
   readonly source: string;
-  readonly reason: 'SourceMissing' | 'SourceInvalid' | 'SourceEmpty' | 'SourceCollision' | 'TooLarge';
+  readonly reason:
+    | 'SourceMissing'
+    | 'SourceUnread'
+    | 'SourceInvalid'
+    | 'SourceEmpty'
+    | 'SourceCollision'
+    | 'TooLarge';
   readonly message: string;
 }
 
@@ -170,10 +177,12 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
       'SourceMissing',
       `does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`,
     );
+  if (object.data === undefined && isLightened(object))
+    return bad('SourceUnread', 'could not be read; it is asked for again in a few seconds');
   const body = object.data?.[DATA_KEY];
   if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
   if (isDigest(body))
-    return bad('TooLarge', `is not read: the pull secrets of its namespace hold too much together; ${ROOM}`);
+    return bad('TooLarge', `is not read: the sources in its namespace hold too much together; ${ROOM}`);
   const text = secretDataText(body);
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) return bad('SourceInvalid', `${parsed.problem.message}; correct it`);

@@ -5,7 +5,7 @@
  * A namespace is a key of its own, so that a change of the source is seen by each copy that is still to be written, and
  * never waits behind the copies of the last one.
  */
-import type { Read, Reconciler } from '../../controller/contract.ts';
+import { OWNER_LABEL, type Read, type Reconciler } from '../../controller/contract.ts';
 import { UsageError } from '../../rules/errors.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
 import { WEBHOOK_NAME } from '../../rules/injection/profile-plan.ts';
@@ -27,7 +27,7 @@ import { reconcilePolicy } from './policy-plan.ts';
 import { reconcileProfile } from './profile-status.ts';
 import { reconcileAccounts } from './service-accounts.ts';
 import { reconcileSidecarSet } from './sidecar-set-status.ts';
-import { KRUISE_WEBHOOK_CONFIGURATION } from './view.ts';
+import { KRUISE_WEBHOOK_CONFIGURATION, sourcesIn } from './view.ts';
 
 /** Copies wait for the API server, each in a key of its own. */
 const WORKERS = 32;
@@ -66,26 +66,26 @@ function readsOf(options: InjectionOptions): readonly Read[] {
 }
 
 /**
- * Secrets only of the one type that is distributed, and within a budget, so that others cost no memory. The rights in a namespace are a
- * Role there: one that is missing, or whose namespace is, stops no other.
+ * Secrets only of the one type that is distributed. What others keep in theirs is not asked for: of copies digests are kept, of the rest the
+ * names. The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
  */
 function inNamespaces(options: InjectionOptions): readonly Read[] {
   const { namespaces, secretNames, sources, audit } = options;
-  const secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    fieldSelector: `type=${SECRET_TYPE}`,
-    values: 'budget',
-  } as const;
+  const secret = { apiVersion: 'v1', kind: 'Secret', fieldSelector: `type=${SECRET_TYPE}` } as const;
+  const wide = [
+    { ...secret, labelSelector: `${OWNER_LABEL}!=${RECONCILER_NAME}`, values: 'on-demand' },
+    { ...secret, labelSelector: `${OWNER_LABEL}=${RECONCILER_NAME}`, values: 'digest' },
+  ] as const;
   // Which accounts enforce mountable secrets, and which list names of ours.
   const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
-  if (namespaces.length === 0) return [secret, ...others].map((read) => ({ role: 'hosted', ...read }));
+  if (namespaces.length === 0) return [...wide, ...others].map((read) => ({ role: 'hosted', ...read }));
   return namespaces.flatMap((namespace): readonly Read[] => {
     const named = sources
       .filter((one) => one.startsWith(`${namespace}/`))
       .map((one) => one.slice(namespace.length + 1));
     const names = secretNames.length === 0 ? [] : [...new Set([...secretNames, ...named])];
-    const secrets = names.length === 0 ? [secret] : names.map((name) => ({ ...secret, name }));
+    const secrets =
+      names.length === 0 ? wide : names.map((name) => ({ ...secret, name, values: 'digest' as const }));
     return [...secrets, ...others].map((read) => ({ role: 'hosted', namespace, dispensable: true, ...read }));
   });
 }
@@ -117,6 +117,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     reads: readsOf(options),
     workers: WORKERS,
     patienceMs: ({ name }) => (name.startsWith('profile/') ? COUNT_PATIENCE_MS : 0),
+    valuesOf: (world) => sourcesIn(world, options),
     keysFor: (changed, world) => keysFor(changed, world, options),
     reconcile: (world, key) => {
       const [sort, ...rest] = key.name.split('/');

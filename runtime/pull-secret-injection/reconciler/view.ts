@@ -26,6 +26,7 @@ import {
 } from '../../rules/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from '../../rules/kubernetes/object.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
+import { sourceName } from './names.ts';
 import { claimObjects, requested } from './requests.ts';
 
 /** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
@@ -247,6 +248,21 @@ function makeDistribution(
     for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))
       byName.set(secret.name, [...(byName.get(secret.name) ?? []), one]);
   return { distributors, byName };
+}
+
+const sourceNames = new WeakMap<Distribution, ReadonlySet<string>>();
+
+/** The Secrets that something is to be brought from, as `<namespace>/<name>`. */
+export function sourcesIn(world: World, options: InjectionOptions): ReadonlySet<string> {
+  const distribution = distributionIn(world, options);
+  const known = sourceNames.get(distribution);
+  if (known !== undefined) return known;
+  const names = distribution.distributors.flatMap(({ secrets }) =>
+    secrets.flatMap(({ sources }) => sources.map(sourceName)),
+  );
+  const made = new Set(names);
+  sourceNames.set(distribution, made);
+  return made;
 }
 
 /** Namespaces of the cluster itself: a selector that means everything does not mean them. */
