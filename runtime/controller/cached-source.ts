@@ -46,6 +46,7 @@ export class CachedSource implements WideSource, InformerSink {
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
   #look: ((object: KubeObject) => Promise<KubeObject | undefined>) | undefined;
+  #lookAgainMs = LOOK_AGAIN_MS;
   readonly #looks = new Set<NodeJS.Timeout>();
 
   constructor(selection: Selection, shared: SharedStore) {
@@ -77,6 +78,7 @@ export class CachedSource implements WideSource, InformerSink {
       timing,
       pace,
     });
+    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
     this.#look = (object) => client.get(objectRef(object));
     void this.#informer.run();
   }
@@ -195,7 +197,7 @@ export class CachedSource implements WideSource, InformerSink {
         this.#looks.delete(timer);
         const known = this.#objects.get(idOf(object));
         if (known !== undefined && this.#budget?.wants(known) === true) void this.#lookAt(known);
-      }, LOOK_AGAIN_MS);
+      }, this.#lookAgainMs);
       this.#looks.add(timer);
     }
   }

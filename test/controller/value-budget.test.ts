@@ -6,6 +6,7 @@ import { type BudgetLimits, isLightened, ValueBudget } from '../../runtime/contr
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { isDigest, sameValue } from '../../runtime/kube/value-digest.ts';
+import { compose } from '../../runtime/pull-secret-injection/reconciler/compose.ts';
 import type { KubeObject, SecretObject } from '../../runtime/rules/kubernetes/object.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -226,7 +227,10 @@ test('what was not read is wanted while there is room for it', () => {
 });
 
 /** A cluster with one Secret, of which a list has the metadata alone, and what was asked for by name. */
-function metadataCluster(size: number): { readonly cache: ClusterCache; readonly asked: string[] } {
+function metadataCluster(
+  size: number,
+  refused = 0,
+): { readonly cache: ClusterCache; readonly asked: string[] } {
   const asked: string[] = [];
   const client = {
     list: async (_: Collection, { lean, metadataOnly }: Required<ListOptions>): Promise<ListPage> => {
@@ -236,12 +240,28 @@ function metadataCluster(size: number): { readonly cache: ClusterCache; readonly
     },
     get: async ({ name }: { readonly name: string }) => {
       asked.push(name);
+      if (asked.length <= refused) throw new Error('not now');
       return secret('a/1', size);
     },
     watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
   };
-  return { cache: new ClusterCache(client as unknown as KubeClient), asked };
+  const timing = { backOff: { firstMs: 1, maxMs: 5 } };
+  return { cache: new ClusterCache(client as unknown as KubeClient, timing), asked };
 }
+
+test('a value that could not be read is asked for again', async () => {
+  const { cache, asked } = metadataCluster(100, 2);
+  const source = cache.source(WIDE);
+  await eventually(() => assert.equal(source.status.is, 'synced'));
+  await source.want?.({}, new Set(['a/1']));
+  const seen = (): SecretObject =>
+    cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' }) as SecretObject;
+  const place = { source: { namespace: 'a', name: '1' }, object: seen() };
+  assert.equal(compose([place], 'FirstWins').bad[0]?.reason, 'SourceUnread', 'not that it is empty');
+  await eventually(() => assert.ok(isKept(seen())));
+  assert.equal(asked.length, 3);
+  cache.close();
+});
 
 table(
   test,
