@@ -57,7 +57,8 @@ export interface Read {
   readonly fieldSelector?: string;
   /**
    * Of Secrets: the values of those that {@link Reconciler.valuesOf} names are read, up to a budget for each namespace. `on-demand`: of the
-   * others the metadata alone is asked for; `digest`: their values are known by digests, which are enough to compare.
+   * others the metadata alone is asked for; `digest`: their values are known by digests, which are enough to compare. Not of a namespace
+   * that differs by scope.
    */
   readonly values?: 'on-demand' | 'digest';
   /** The kind may be missing from the cluster: said once, looked for again, the rest goes on. */

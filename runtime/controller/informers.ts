@@ -84,10 +84,12 @@ export class Readings {
   readValues(wanted: ReadonlySet<string> = NONE): void {
     if (wanted === this.#values) return;
     this.#values = wanted;
-    const reading = this.#want(wanted).then(() => {
-      if (this.#reading === reading) this.#reading = undefined;
-    });
-    this.#reading = reading;
+    this.#reading = this.#read(wanted);
+  }
+
+  async #read(wanted: ReadonlySet<string>): Promise<void> {
+    await this.#want(wanted);
+    if (this.#values === wanted) this.#reading = undefined;
   }
 
   /** Calls back when the values that are wanted were asked for: at once, where they were. */
@@ -97,7 +99,7 @@ export class Readings {
   }
 
   async #want(places: ReadonlySet<string>): Promise<void> {
-    await Promise.all(this.#readings.map(({ source }) => source.want?.(this, places)));
+    await Promise.all(this.#readings.map(({ source }) => source.want?.(this, places) ?? Promise.resolve()));
   }
 
   /** Calls `visit` for every object that is there to read. */
@@ -189,9 +191,7 @@ function sourceOf(cache: ClusterCache, read: Read, scope: Scope): Source | undef
     ...(values === undefined ? {} : { values }),
   };
   const named = { ...common, ...(name === undefined ? {} : { name }) };
-  // Its values are wanted of the source itself.
-  if (namespace === undefined || values !== undefined)
-    return cache.source({ ...named, ...(namespace === undefined ? {} : { namespace }) });
+  if (namespace === undefined) return cache.source(named);
   const selection = { ...named, namespace };
   if (scope.hostedCluster === undefined || !PER_CLUSTER.has(read.namespace ?? ''))
     return cache.source(selection);

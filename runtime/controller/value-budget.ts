@@ -98,7 +98,7 @@ export class ValueBudget {
     const isWhole = data !== undefined && this.#isWanted(object);
     if (isWhole && leftOut === 0 && this.#hasRoom(object, bytes)) {
       this.#book(object, bytes);
-      return { ...secret, data } as SecretObject;
+      return { ...secret, data };
     }
     const kept = this.#keeps === 'digest' || isWhole ? { ...secret, data: digestsOf(data ?? {}) } : secret;
     if (isWhole) this.#unfit.set(kept, bytes);

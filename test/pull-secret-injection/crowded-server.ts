@@ -130,20 +130,21 @@ export class CrowdedServer {
     body: Json,
     response: ServerResponse,
   ): [number, Json | undefined] {
-    const { method = '' } = request;
+    const { method = '', headers } = request;
     const [root, ...parts] = url.pathname.split('/').filter((part) => part !== '');
     if (root === 'apis' && parts.length === 2) return discovered(parts.join('/'));
     // Behind the group, where there is one, and the version.
-    const rest = parts.slice(root === 'apis' ? 2 : 1);
-    const within = rest[0] === 'namespaces' && rest.length > 2 ? rest.splice(0, 2)[1] : '';
-    const [plural = '', name] = rest;
-    const asked = new Asked(url, request.headers.accept ?? '');
+    const { plural, within, name } = placeOf(parts.slice(root === 'apis' ? 2 : 1));
+    const asked = new Asked(url, headers.accept ?? '');
     if (url.searchParams.has('watch')) return this.#watch(plural, { asked, response });
+    if (name === undefined && method === 'GET') return this.#list(plural, asked);
     const found = this.#kinds.get(plural)?.get(`${within}/${name}`);
-    if (method === 'GET' && name === undefined) return this.#list(plural, asked);
-    if (method === 'GET' && plural === 'secrets') this.looks += 1;
-    if (method === 'GET') return foundOr404(found);
-    return this.#write(method, plural, body, found);
+    return method === 'GET' ? this.#get(plural, found) : this.#write(method, plural, body, found);
+  }
+
+  #get(plural: string, found: Stored | undefined): [number, Json] {
+    if (plural === 'secrets') this.looks += 1;
+    return foundOr404(found);
   }
 
   #write(method: string, plural: string, body: Json, found: Stored | undefined): [number, Json] {
@@ -200,6 +201,12 @@ class Asked {
 interface Watch {
   readonly asked: Asked;
   readonly response: ServerResponse;
+}
+
+function placeOf(path: readonly string[]): { plural: string; within: string; name: string | undefined } {
+  const isWithin = path[0] === 'namespaces' && path.length > 2;
+  const [plural = '', name] = path.slice(isWithin ? 2 : 0);
+  return { plural, within: isWithin ? (path[1] ?? '') : '', name };
 }
 
 function discovered(group: string): [number, Json] {

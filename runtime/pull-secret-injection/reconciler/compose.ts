@@ -177,10 +177,11 @@ function judge({ source, object }: SourceSecret): GoodSource | BadSource {
       'SourceMissing',
       `does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`,
     );
-  if (object.data === undefined && isLightened(object))
-    return bad('SourceUnread', 'could not be read; it is asked for again in a few seconds');
   const body = object.data?.[DATA_KEY];
-  if (body === undefined) return bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
+  if (body === undefined)
+    return isLightened(object)
+      ? bad('SourceUnread', 'could not be read; it is asked for again in a few seconds')
+      : bad('SourceEmpty', `has no data under "${DATA_KEY}"; fill it in`);
   if (isDigest(body))
     return bad('TooLarge', `is not read: the sources in its namespace hold too much together; ${ROOM}`);
   const text = secretDataText(body);
