@@ -143,6 +143,8 @@ const WHY_SO_WIDE = {
   'write-secrets':
     'copies go to namespaces that profiles select while it runs: namespaces names those that it works in',
   'run-pods': 'the API server is asked in dry runs what admission makes of a pod',
+  'write-accounts':
+    'names go to the lists of accounts that profiles select, and are taken off again; accounts that the reconciler made itself, which carry the label of their owner, are its own: namespaces names those that it works in',
   'change-admission':
     'the policy that injects, and which pods the webhook is sent, are written from the profiles, under one name each; admission is never asked about such objects, so that no policy can bind what they say: admission: none takes the right away',
   'end-pods': 'pods that wait for a credential are started again, with evict: true',

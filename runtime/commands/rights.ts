@@ -34,7 +34,7 @@ const TABLE = {
   name: 'rights',
   summary: 'Show what each account can reach, and by which rule',
   about: [
-    'Computes from Roles, bindings and admission policies what somebody who has the token of an account can do: read or write Secrets, run pods, change Nodes, Machines or MachineConfigs, grant or bind roles, make tokens, become administrator; where, under which names, by which rule of which role, and which policy binds what RBAC cannot.',
+    'Computes from Roles, bindings and admission policies what somebody who has the token of an account can do: read or write Secrets, run pods, change Nodes, Machines or MachineConfigs, grant or bind roles, make tokens, act as other accounts, become administrator; where, under which names, by which rule of which role, and which policy binds what RBAC cannot.',
     'In a cluster it speaks of the accounts that Pullwright has there, by every binding that names them or their groups; of a folder, of every account that its bindings name.',
   ],
   flags: {
@@ -52,7 +52,7 @@ const TABLE = {
     output: outputFlag(['text', 'json', 'yaml', 'markdown']),
   },
   notes: [
-    'Of a policy is decided whether it is asked for every such write of the account, and refuses where it cannot be evaluated; what its expressions mean, its messages say. Policies with failurePolicy Ignore or with parameters bind nobody here. A role that is not among the objects counts as wide: nobody knows what it grants.',
+    'Of a policy is decided whether it is asked for every such write of the account, and refuses where it cannot be evaluated; what its expressions mean, its messages say. Policies with failurePolicy Ignore, with parameters or without validations bind nobody here, nor do those that the account may change or delete, itself or by their bindings: admission is never asked about its own objects. A role that is not among the objects counts as wide: nobody knows what it grants.',
   ],
   exitCodes:
     '0 the rights were computed, with --baseline none is more than that; 1 one is, or something could not be read; 2 wrong usage',

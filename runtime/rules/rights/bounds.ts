@@ -33,6 +33,52 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   deletecollection: ['DELETE'],
 };
 
+const ADMISSION_GROUP = 'admissionregistration.k8s.io';
+/** Requests for these are connections, whatever the verb. */
+const CONNECTIONS: readonly string[] = [
+  'pods/exec',
+  'pods/attach',
+  'pods/portforward',
+  'pods/proxy',
+  'services/proxy',
+  'nodes/proxy',
+];
+
+function operationsOf({ resource, verbs }: AskedWrite): readonly string[] {
+  if (CONNECTIONS.includes(resource)) return ['CONNECT'];
+  return [...new Set(verbs.flatMap((verb) => OPERATIONS[verb] ?? []))];
+}
+
+/**
+ * The policies that bind nobody who may change what `reaches` says: who may change or delete the policy, or each of its bindings.
+ *
+ * @example
+ * ```ts
+ * import { liftedBy } from './bounds.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * const binding = { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'b' },
+ *   spec: { policyName: 'p', validationActions: ['Deny'] } };
+ * assert.deepEqual([...liftedBy([binding], (resource) => resource === 'validatingadmissionpolicybindings')], ['p']);
+ * assert.deepEqual([...liftedBy([binding], (_, name) => name === 'other')], []);
+ * ```
+ */
+export function liftedBy(
+  objects: readonly KubeObject[],
+  reaches: (resource: string, name: string) => boolean,
+): ReadonlySet<string> {
+  const policies = objects
+    .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => reaches('validatingadmissionpolicies', name));
+  const byPolicy = Map.groupBy(objects.filter(isDenying), (binding) => String(specOf(binding)['policyName']));
+  // While one of several bindings is left, it refuses.
+  const unbound = [...byPolicy].filter(([, own]) =>
+    own.every(({ metadata }) => reaches('validatingadmissionpolicybindings', metadata.name)),
+  );
+  return new Set([...policies, ...unbound.map(([policy]) => policy)]);
+}
+
 /**
  * The policies that are asked for every such request of the account. Reads are never held against admission.
  *
@@ -46,12 +92,14 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
  * ```
  */
 export function boundsOf(objects: readonly KubeObject[], write: AskedWrite): readonly PolicyBound[] {
-  const operations = [...new Set(write.verbs.flatMap((verb) => OPERATIONS[verb] ?? []))];
-  if (operations.length === 0) return [];
+  const operations = operationsOf(write);
+  // Nobody is asked about the objects of admission itself.
+  if (operations.length === 0 || write.apiGroup === ADMISSION_GROUP) return [];
   const denying = new Set(objects.filter(isDenying).map((binding) => specOf(binding)['policyName']));
   return objects.flatMap((policy) => {
     if (policy.kind !== 'ValidatingAdmissionPolicy' || !denying.has(policy.metadata.name)) return [];
     const spec = specOf(policy);
+    if (listOf(spec['validations']).length === 0) return [];
     // The default is Fail, too.
     if (spec['failurePolicy'] === 'Ignore' || spec['paramKind'] !== undefined) return [];
     const conditions = listOf(spec['matchConditions']).map((one) => String(one['expression']));
@@ -100,11 +148,16 @@ function covers(
   { apiGroup, resource }: AskedWrite,
   operations: readonly string[],
 ): boolean {
-  const rules = listOf(recordOf(spec['matchConstraints'])['resourceRules']).filter(
+  const { resourceRules, matchPolicy } = recordOf(spec['matchConstraints']);
+  const rules = listOf(resourceRules).filter(
     (rule) =>
       rule['resourceNames'] === undefined &&
       has(rule['apiGroups'], apiGroup) &&
-      has(rule['resources'], resource),
+      hasResource(rule['resources'], resource) &&
+      // Of which scope a resource is nobody says here.
+      (rule['scope'] === undefined || rule['scope'] === '*') &&
+      // By another version of the API it would go unasked.
+      (matchPolicy !== 'Exact' || has(rule['apiVersions'], '*')),
   );
   return operations.every((operation) => rules.some((rule) => has(rule['operations'], operation)));
 }
@@ -134,6 +187,18 @@ function specOf(object: KubeObject): Readonly<Record<string, unknown>> {
 
 function has(list: unknown, one: string): boolean {
   return Array.isArray(list) && (list.includes(one) || list.includes('*'));
+}
+
+/** Unlike in RBAC, a star alone speaks of no subresource; after a slash it speaks of the resource too. */
+function hasResource(list: unknown, resource: string): boolean {
+  const [kind, sub = ''] = resource.split('/');
+  return (
+    Array.isArray(list) &&
+    list.some((one) => {
+      const [saidKind, saidSub = ''] = String(one).split('/');
+      return (saidKind === '*' || saidKind === kind) && (saidSub === '*' || saidSub === sub);
+    })
+  );
 }
 
 function listOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {

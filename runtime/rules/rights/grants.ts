@@ -120,21 +120,27 @@ function reasonsOf({ metadata }: KubeObject): Readonly<Record<string, string>> {
   );
 }
 
-/** Of an aggregated role in a folder, nobody has filled in the rules yet. */
+/** Of an aggregated role in a folder, nobody has filled in the rules yet; what it chooses may be aggregated itself. */
 function ownRules(role: KubeObject, roles: ReadonlyMap<string, KubeObject>): readonly RbacRule[] {
-  const own = listOf(role['rules']).map(readRule);
+  // A set that grows is gone through to its end.
+  const all = new Set([role]);
+  for (const one of all) for (const other of chosenBy(one, roles)) all.add(other);
+  const rules = [...all].flatMap((one) => listOf(one['rules']).map(readRule));
+  // In a cluster, the role has these of the others already.
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+function chosenBy(role: KubeObject, roles: ReadonlyMap<string, KubeObject>): readonly KubeObject[] {
   const selectors = listOf(recordOf(role['aggregationRule'])['clusterRoleSelectors']);
-  if (own.length > 0 || selectors.length === 0) return own;
-  const chosen = [...roles.values()].filter(
+  if (selectors.length === 0) return [];
+  return [...roles.values()].filter(
     (other) =>
-      other !== role &&
       other.kind === 'ClusterRole' &&
       selectors.some((selector) => {
         const read = readSelector(selector, { strict: false });
         return read.ok && selects(read.requirements, other.metadata.labels ?? {});
       }),
   );
-  return chosen.flatMap((other) => listOf(other['rules']).map(readRule));
 }
 
 function readRule(rule: unknown): RbacRule {

@@ -62,6 +62,12 @@ export const POWERS: readonly Power[] = [
     verbs: WRITE,
     clusterScoped: true,
   }),
+  power('write-api-services', 'answer for groups of the API in place of the API server', {
+    group: 'apiregistration.k8s.io',
+    resources: ['apiservices'],
+    verbs: SET,
+    clusterScoped: true,
+  }),
   power('write-machine-configs', 'write files on nodes', {
     group: 'machineconfiguration.openshift.io',
     resources: ['machineconfigs'],
@@ -70,6 +76,10 @@ export const POWERS: readonly Power[] = [
   }),
   power('exec', 'run commands in pods of others', {
     resources: ['pods/exec', 'pods/attach', 'pods/ephemeralcontainers'],
+    verbs: ['get', ...SET],
+  }),
+  power('reach-pods', 'speak to pods and Services through the API server', {
+    resources: ['pods/portforward', 'pods/proxy', 'services/proxy'],
     verbs: ['get', ...SET],
   }),
   power('node-proxy', 'speak to kubelets through the API server', {
@@ -84,6 +94,16 @@ export const POWERS: readonly Power[] = [
     verbs: SET,
   }),
   power('run-pods', 'run pods', { group: 'batch', resources: ['jobs', 'cronjobs'], verbs: SET }),
+  power('write-volumes', 'make volumes of folders of nodes', {
+    resources: ['persistentvolumes'],
+    verbs: SET,
+    clusterScoped: true,
+  }),
+  power('install-operators', 'install operators', {
+    group: 'operators.coreos.com',
+    resources: ['clusterserviceversions', 'subscriptions', 'installplans', 'catalogsources'],
+    verbs: SET,
+  }),
   power('read-secrets', 'read Secrets', { resources: ['secrets'], verbs: ['get', 'list', 'watch'] }),
   power('write-secrets', 'write Secrets', { resources: ['secrets'], verbs: WRITE }),
   power('write-roles', 'write roles with rights of its own', {
@@ -96,6 +116,9 @@ export const POWERS: readonly Power[] = [
     resources: ['rolebindings', 'clusterrolebindings'],
     verbs: WRITE,
   }),
+  // A rule inside a namespace reaches the object of that namespace.
+  power('write-namespaces', 'change Namespaces', { resources: ['namespaces'], verbs: WRITE }),
+  power('write-accounts', 'change ServiceAccounts', { resources: ['serviceaccounts'], verbs: WRITE }),
   power('write-nodes', 'change Nodes', {
     resources: ['nodes', 'nodes/status'],
     verbs: WRITE,
@@ -119,6 +142,15 @@ export const POWERS: readonly Power[] = [
   }),
   power('end-pods', 'end pods of others', { resources: ['pods/eviction'], verbs: ['create'] }),
   power('end-pods', 'end pods of others', { resources: ['pods'], verbs: ['delete', 'deletecollection'] }),
+  power('redirect-services', 'send the traffic of Services elsewhere', {
+    resources: ['endpoints'],
+    verbs: SET,
+  }),
+  power('redirect-services', 'send the traffic of Services elsewhere', {
+    group: 'discovery.k8s.io',
+    resources: ['endpointslices'],
+    verbs: SET,
+  }),
   power('write-config', 'write ConfigMaps', { resources: ['configmaps'], verbs: WRITE }),
 ];
 

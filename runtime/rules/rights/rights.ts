@@ -1,6 +1,7 @@
-/** The rights of each account, and what they amount to together. */
+/** The rights of each account: what its rules give, and what binds it. */
 import type { KubeObject } from '../kubernetes/object.ts';
 import { boundsOf, type PolicyBound } from './bounds.ts';
+import { order, ownRights, withOthers } from './escalation.ts';
 import { type AccountGrant, grantsOf } from './grants.ts';
 import { powersOf } from './powers.ts';
 
@@ -27,9 +28,6 @@ export interface Right {
   readonly wide: boolean;
 }
 
-/** The name of the right to everything. */
-export const CLUSTER_ADMIN = 'become-cluster-admin';
-
 /**
  * The rights of every account among `objects`: Roles, bindings, ServiceAccounts and admission policies; others are skipped.
  *
@@ -54,47 +52,22 @@ export function rightsOf(
   objects: readonly KubeObject[],
   isAsked: (account: string) => boolean = () => true,
 ): readonly Right[] {
-  const grants = grantsOf(objects).filter(({ account }) => isAsked(account));
-  const byAccount = Map.groupBy(grants, ({ account }) => account);
-  return [...byAccount]
-    .toSorted(([a], [b]) => order(a, b))
-    .flatMap(([account, own]) => accountRights(account, own, objects));
+  const byAccount = Map.groupBy(grantsOf(objects), ({ account }) => account);
+  // A cluster has few of them, and many other objects.
+  const policies = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
+  const everyone = new Map(
+    [...byAccount].map(([account, grants]) => {
+      const given = joined(grants.flatMap((grant) => directRights(grant, policies)));
+      return [account, ownRights(account, given, policies)] as const;
+    }),
+  );
+  return [...everyone.keys()]
+    .filter(isAsked)
+    .toSorted(order)
+    .flatMap((account) => withOthers(account, everyone));
 }
 
-function accountRights(
-  account: string,
-  grants: readonly AccountGrant[],
-  objects: readonly KubeObject[],
-): readonly Right[] {
-  const direct = joined(grants.flatMap((grant) => directRights(grant, objects)));
-  const tokens = tokenRights(account, direct);
-  const all = [...tokens, ...direct];
-  return [...adminRights(account, all), ...hostedRights(account, all), ...all];
-}
-
-/** HyperShift's kubeconfig of `system:admin`, in the namespace of each control plane. */
-const HOSTED_ADMIN = 'admin-kubeconfig';
-
-/** Whoever reads it is the administrator of that hosted cluster. Who reads all Secrets of a place is named for that. */
-function hostedRights(account: string, rights: readonly Right[]): readonly Right[] {
-  return rights
-    .filter(({ power, names }) => power === 'read-secrets' && names?.includes(HOSTED_ADMIN))
-    .map(({ namespace, verbs, by, reason }) => ({
-      account,
-      power: 'administer-hosted-clusters',
-      can: 'become administrator of hosted clusters',
-      ...(namespace === undefined ? {} : { namespace }),
-      names: [HOSTED_ADMIN],
-      resources: ['secrets'],
-      verbs,
-      by,
-      boundBy: [],
-      ...(reason === undefined ? {} : { reason }),
-      wide: true,
-    }));
-}
-
-function directRights(grant: AccountGrant, objects: readonly KubeObject[]): readonly Right[] {
+function directRights(grant: AccountGrant, policies: readonly KubeObject[]): readonly Right[] {
   const { account, namespace, rule, by, reasons } = grant;
   const place = namespace === undefined ? {} : { namespace };
   if (rule === undefined)
@@ -130,7 +103,7 @@ function directRights(grant: AccountGrant, objects: readonly KubeObject[]): read
       resources,
       verbs,
       by: [by],
-      boundBy: boundOfAll(writes.map((write) => boundsOf(objects, write))),
+      boundBy: boundOfAll(writes.map((write) => boundsOf(policies, write))),
       ...(reason === undefined ? {} : { reason }),
       wide: namespace === undefined && !(isNamed && (power.clusterScoped || resources.every(isClusterWide))),
     };
@@ -175,116 +148,4 @@ function writeBounds(rights: readonly Right[]): readonly PolicyBound[] {
 
 function isWrite(verb: string): boolean {
   return verb !== 'get' && verb !== 'list' && verb !== 'watch';
-}
-
-/**
- * A Secret of the type `kubernetes.io/service-account-token` gets the token of whichever service account of its namespace it
- * names: who may both make and read one has every account there, unless a policy refuses that.
- */
-function tokenRights(account: string, rights: readonly Right[]): readonly Right[] {
-  const makes = rights.filter(
-    ({ power, verbs, boundBy }) =>
-      power === 'write-secrets' && verbs.includes('create') && !boundBy.some(isClosed),
-  );
-  const reads = rights.filter(({ power }) => power === 'read-secrets');
-  return makes.flatMap((make) => {
-    const read = reads.find((one) => meet(make, one));
-    if (read === undefined) return [];
-    const namespace = make.namespace ?? read.namespace;
-    return [
-      {
-        account,
-        power: 'mint-tokens',
-        can: 'make a token Secret of a service account and read it',
-        ...(namespace === undefined ? {} : { namespace }),
-        resources: ['secrets'],
-        verbs: ['create', 'get'],
-        by: [...new Set([...make.by, ...read.by])],
-        boundBy: [],
-        wide: true,
-      },
-    ];
-  });
-}
-
-/** Asked for each request, whatever is in it. */
-function isClosed({ unless }: PolicyBound): boolean {
-  return unless.length === 0;
-}
-
-function meet(a: Right, b: Right): boolean {
-  const inOnePlace = a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace;
-  const names = new Set(b.names);
-  return (
-    inOnePlace && (a.names === undefined || b.names === undefined || a.names.some((one) => names.has(one)))
-  );
-}
-
-/** Accounts of controllers with all rights live there. */
-const SYSTEM_NAMESPACE = 'kube-system';
-
-function adminRights(account: string, rights: readonly Right[]): readonly Right[] {
-  const ways = rights.filter((right) => isWayUp(right, rights));
-  const [first] = ways;
-  if (first === undefined) return [];
-  const by = ways.map(
-    ({ power, namespace, names }) =>
-      `${power}${namespace === undefined ? '' : ` in ${namespace}`}${names === undefined ? '' : ` (${names.join(', ')})`}`,
-  );
-  const reasons = [...new Set(ways.flatMap(({ reason }) => reason ?? []))];
-  return [
-    {
-      account,
-      power: CLUSTER_ADMIN,
-      can: 'become administrator of the cluster or of its nodes',
-      resources: [],
-      verbs: [],
-      by: [...new Set(by)],
-      boundBy: [],
-      ...(reasons.length === 0 ? {} : { reason: reasons.join('; ') }),
-      wide: true,
-    },
-  ];
-}
-
-type WayUp = (right: Right, all: readonly Right[]) => boolean;
-
-const always: WayUp = () => true;
-const byAccounts: WayUp = ({ namespace }) => namespace === undefined || namespace === SYSTEM_NAMESPACE;
-const unnamed: WayUp = ({ namespace, names }) => namespace === undefined && names === undefined;
-
-const WAYS_UP: Readonly<Record<string, WayUp>> = {
-  'approve-certificates': always,
-  'node-proxy': always,
-  'mint-tokens': byAccounts,
-  'run-pods': byAccounts,
-  exec: byAccounts,
-  impersonate: unnamed,
-  // What one policy or webhook makes of the objects of others is anything, and admission is never asked about its own objects.
-  'change-admission': (right, all) =>
-    unnamed(right, all) || (right.verbs.some(sets) && right.resources.some(isMutating)),
-  escalate: ({ namespace }, all) => namespace === undefined && holds(all, 'write-roles'),
-  bind: (right, all) => unnamed(right, all) && holds(all, 'write-bindings'),
-};
-
-function sets(verb: string): boolean {
-  return verb === 'create' || verb === 'update' || verb === 'patch';
-}
-
-function isMutating(resource: string): boolean {
-  return resource.startsWith('mutating');
-}
-
-function isWayUp(right: Right, all: readonly Right[]): boolean {
-  // Whatever its name and paths, what it brings is read by root.
-  if (right.power === 'write-machine-configs') return true;
-  return !right.boundBy.some(isClosed) && WAYS_UP[right.power]?.(right, all) === true;
-}
-
-function holds(rights: readonly Right[], power: string): boolean {
-  return rights.some((right) => right.power === power);
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
