@@ -75,7 +75,7 @@ export function writeTree(
   const difference = compareTree(folder, tree);
   const replaced = options.overwrite === true ? difference.inTheWay : [];
   if (replaced.length < difference.inTheWay.length) throw inTheWay(folder, difference.inTheWay);
-  for (const path of replaced) rmSync(join(folder, path), { force: true });
+  for (const path of replaced) rmSync(blockerOf(folder, path) ?? join(folder, path), { force: true });
   for (const path of difference.stale) removeFile(folder, path);
   const wanted = [...difference.added, ...difference.changed, ...replaced];
   for (const parent of new Set(wanted.map(dirname))) mkdirSync(join(folder, parent), { recursive: true });
@@ -88,18 +88,22 @@ export function writeTree(
 type State = 'added' | 'changed' | 'unchanged' | 'in the way';
 
 function stateOf(folder: string, path: string, wanted: { text: string; listed: boolean }): State {
-  if (!wanted.listed) return isBlocked(folder, path) ? 'in the way' : 'added';
+  if (!wanted.listed) return blockerOf(folder, path) === undefined ? 'added' : 'in the way';
   const present = readFileSync(join(folder, path), 'utf8');
   if (present === wanted.text) return 'unchanged';
   // An empty file holds nothing that could be lost: most likely a run that was cut short.
   return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'in the way';
 }
 
-/** Whether something that is no plain file stands at the path or at a folder above it. */
-function isBlocked(folder: string, path: string): boolean {
+/**
+ * What stands at the path, or in place of a folder above it. A link above is what must go: what it points to belongs to somebody
+ * else, and the file at its other end too.
+ */
+function blockerOf(folder: string, path: string): string | undefined {
   const parts = path.split('/');
-  return parts.some((_, index) => {
-    const stat = lstatSync(join(folder, ...parts.slice(0, index + 1)), { throwIfNoEntry: false });
+  const places = parts.map((_, index) => join(folder, ...parts.slice(0, index + 1)));
+  return places.find((place, index) => {
+    const stat = lstatSync(place, { throwIfNoEntry: false });
     if (stat === undefined) return false;
     return index === parts.length - 1 || !stat.isDirectory();
   });

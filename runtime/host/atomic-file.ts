@@ -36,6 +36,11 @@ export interface FileContent {
 export interface ReplaceOptions {
   /** Permission bits of a file that is not there yet; one that is there keeps its own. @default {0o600} */
   readonly mode?: number;
+  /**
+   * True for what nobody else may have had a say in: a file that is there gives way with its mode and owner, who may be anybody
+   * that was there first. @default {false}
+   */
+  readonly fresh?: boolean;
   /** Owner of a file that is not there yet; one that is there keeps its own. Default: the process's. */
   readonly owner?: { readonly uid: number; readonly gid: number };
   /**
@@ -91,7 +96,7 @@ export function readWhole(path: string): FileContent | undefined {
   }
 }
 
-/** Puts `bytes` into the file at `path`, whole or not at all. Mode and owner of an existing file are kept. */
+/** Puts `bytes` into the file at `path`, whole or not at all. Mode and owner of an existing file are kept, unless `fresh`. */
 export function replaceFile(
   path: string,
   bytes: Uint8Array | Redacted<Uint8Array>,
@@ -101,7 +106,7 @@ export function replaceFile(
   const temporary = `${folderOf(path)}/${temporaryPrefix(path)}${crypto.randomUUID()}`;
   try {
     const old = existing(path);
-    writeNew(temporary, plain, { ...options, ...options.owner, ...old });
+    writeNew(temporary, plain, { ...options, ...options.owner, ...(options.fresh === true ? {} : old) });
     renameSync(temporary, path);
     if (options.durable === undefined || options.durable === true) syncFolder(folderOf(path));
   } catch (error) {

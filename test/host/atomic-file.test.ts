@@ -69,6 +69,16 @@ test('mode and owner of an existing file are kept', () => {
   assert.deepEqual(content && Buffer.from(reveal(content.bytes)), NEW);
 });
 
+test('mode and owner of an existing file are not kept where the file is to be fresh', () => {
+  const path = join(folder('not-kept'), 'config.json');
+  writeFileSync(path, OLD);
+  chmodSync(path, 0o666);
+  if (isRoot) chownSync(path, 1234, 2345);
+  replaceFile(path, NEW, { fresh: true });
+  const { mode, uid } = statSync(path);
+  assert.deepEqual([mode & 0o7777, uid], [0o600, process.getuid?.()]);
+});
+
 test('mode and owner of a file that is not there are as asked', () => {
   const path = join(folder('asked'), 'config.json');
   replaceFile(path, NEW, { mode: 0o644, ...(isRoot ? { owner: { uid: 1234, gid: 2345 } } : {}) });

@@ -3,6 +3,7 @@
 import type { Scope } from '../../controller/contract.ts';
 import type { ObjectStore } from '../../controller/store.ts';
 import { UsageError } from '../../rules/errors.ts';
+import { pathPart } from '../../rules/kubernetes/file-name.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { trimEndOf } from '../../rules/text/trim.ts';
 
@@ -36,7 +37,8 @@ export function hostedPairs(
 ): readonly OfflinePair[] {
   const scopes = allScopes(management);
   const names = scopes.map((scope) => scope.name).join(', ');
-  const folderOf = (scope: Scope): string => `${trimEndOf(from, '/')}/${scope.name}`;
+  const folderOf = ({ name }: Scope): string =>
+    [trimEndOf(from, '/'), ...name.split('/').map((part) => pathPart('hosted cluster', part))].join('/');
   const pair = (scope: Scope): OfflinePair => ({
     scope,
     hostedDir: isDir(folderOf(scope)) ? folderOf(scope) : from,

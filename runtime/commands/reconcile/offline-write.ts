@@ -1,9 +1,10 @@
 /** Writes the objects that an offline run made to a folder: one file each, Secret values as keyed digests unless asked otherwise. */
 import { createHmac, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type ObjectResult, withoutBookkeeping } from '../../controller/offline.ts';
+import { readWhole } from '../../host/atomic-file.ts';
+import { OutputFolder } from '../../host/output-folder.ts';
 import { encodeObject } from '../../kube/decode.ts';
 import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError } from '../../rules/errors.ts';
@@ -16,6 +17,8 @@ const INDEX = '.pullwright-reconcile';
 
 export interface WriteOptions {
   readonly to: string;
+  /** Of several clusters each has a folder below `to`, of this name. */
+  readonly cluster?: string;
   readonly withSecrets: boolean;
   /** Key of the digests; a new one when absent. */
   readonly digestKey?: Redacted<string>;
@@ -26,14 +29,11 @@ export interface WriteOptions {
  * Writes `<to>/<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that is there after the run.
  *
  * @returns the files written, relative to `to`
- * @throws PullwrightError when real values were asked for inside a git work tree, or the folder cannot be written
+ * @throws PullwrightError when real values were asked for inside a git work tree, a link stands below `to`, or the folder cannot be
+ *   written
  */
-export async function writeObjects(
-  results: readonly ObjectResult[],
-  options: WriteOptions,
-): Promise<readonly string[]> {
-  const to = resolve(options.to);
-  if (options.withSecrets) refuseWorkTree(to);
+export function writeObjects(results: readonly ObjectResult[], options: WriteOptions): readonly string[] {
+  const to = new OutputFolder(options.to, options.cluster);
   const key = options.digestKey === undefined ? randomBytes(32) : Buffer.from(reveal(options.digestKey));
   const files = new Map<string, string>();
   for (const { ref, after } of results) {
@@ -42,14 +42,14 @@ export async function writeObjects(
     const content = options.withSecrets ? encodeObject(bare) : digested(bare, key);
     files.set(fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
   }
-  await removeStale(to, files);
-  for (const [file, text] of files) {
-    await mkdir(dirname(join(to, file)), { recursive: true });
-    await writeFile(join(to, file), text, { mode: options.withSecrets ? 0o600 : 0o644 });
-  }
-  await mkdir(to, { recursive: true });
-  await writeFile(join(to, INDEX), `${[...files.keys()].sort().join('\n')}\n`);
-  return [...files.keys()].sort();
+  const written = [...files.keys()].sort();
+  if (options.withSecrets)
+    for (const folder of new Set(['', ...written.map((file) => dirname(file))]))
+      refuseWorkTree(join(to.path, folder));
+  removeStale(to, files);
+  for (const [file, text] of files) to.write(file, text, { secret: options.withSecrets });
+  to.write(INDEX, `${written.join('\n')}\n`);
+  return written;
 }
 
 function fileOf(role: string, object: KubeObject): string {
@@ -87,13 +87,14 @@ function refuseWorkTree(to: string): void {
   }
 }
 
-async function removeStale(to: string, files: ReadonlyMap<string, string>): Promise<void> {
-  if (!existsSync(join(to, INDEX))) {
-    const present = existsSync(to) ? await readdir(to) : [];
+function removeStale(to: OutputFolder, files: ReadonlyMap<string, string>): void {
+  const index = readWhole(to.place(INDEX));
+  if (index === undefined) {
+    const present = existsSync(to.path) ? readdirSync(to.path) : [];
     const clash = present.filter((name) => name === 'hosted' || name === 'management');
     if (clash.length === 0) return;
     throw new PullwrightError(
-      `Cannot write to "${to}": it holds "${clash.join('", "')}", which no earlier run wrote`,
+      `Cannot write to "${to.path}": it holds "${clash.join('", "')}", which no earlier run wrote`,
       {
         code: 'FolderNotOurs',
         disposition: 'terminal',
@@ -101,8 +102,8 @@ async function removeStale(to: string, files: ReadonlyMap<string, string>): Prom
       },
     );
   }
-  const earlier = (await readFile(join(to, INDEX), 'utf8'))
-    .split('\n')
-    .filter((file) => file !== '' && !file.split('/').includes('..') && !file.startsWith('/'));
-  for (const file of earlier) if (!files.has(file)) await rm(join(to, file), { force: true });
+  const earlier = new TextDecoder().decode(reveal(index.bytes)).split('\n');
+  // Whoever may write here may have written the index too: what no run of ours would have written is not removed by its word.
+  const ours = earlier.filter((file) => /^(?:hosted|management)\/\w[\w.-]*\/\w[\w.-]*\.yaml$/.test(file));
+  for (const file of ours) if (!files.has(file)) to.remove(file);
 }

@@ -134,9 +134,11 @@ async function write(
 ): Promise<void> {
   const key = flags['digest-key-file'];
   for (const { scope, result } of runs) {
-    const to = runs.length === 1 ? (flags.to ?? '') : `${flags.to}/${scope.name}`;
-    const files = await writeObjects(result.objects, {
-      to,
+    const root = flags.to ?? '';
+    const to = runs.length === 1 ? root : `${root}/${scope.name}`;
+    const files = writeObjects(result.objects, {
+      to: root,
+      ...(runs.length === 1 ? {} : { cluster: scope.name }),
       withSecrets: flags['with-secrets'],
       reconcilers: reconcilers.map((reconciler) => reconciler.name),
       ...(key === undefined ? {} : { digestKey: redact(await text(key)) }),

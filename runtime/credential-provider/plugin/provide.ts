@@ -124,9 +124,9 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
     const old = lstatSync(path, { throwIfNoEntry: false });
     // A link, or whatever else is no file of ours, cannot be replaced in place.
     if (old !== undefined && !old.isFile()) unlinkSync(path);
-    else if (old !== undefined && (old.mode & 0o777) !== 0o600) chmodSync(path, 0o600);
     replaceFile(path, new TextEncoder().encode(reveal(text)), {
       mode: 0o600,
+      fresh: true,
       durable: 'content',
       verify: false,
     });
