@@ -11,8 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../test/control-plane/users.ts';
 import { Authority } from '../test/control-plane/x509.ts';
+import { DeafServer } from './deaf-server.ts';
 import { Merges } from './hosted-merges.ts';
-import { type Hostility, harm, type Json, pullSecretFor, send, storm } from './hostile-answers.ts';
+import { bodyOf, type Hostility, harm, type Json, pullSecretFor, send } from './hostile-answers.ts';
 
 /** Group and version to the kinds that are served. */
 const SERVED: Readonly<
@@ -42,13 +43,12 @@ export class HostedStub {
   /** How many hosted clusters the management cluster shows. */
   clusters = 1;
   requests = 0;
-  /** What `hosted-0` does; it is like the others without it. */
+  /** What the first so many clusters do; they are like the others without it. */
   hostility: Hostility | undefined;
-  /** Requests that the hostile cluster got, and changes that it said there were. */
+  hostile = 1;
+  /** Requests that the hostile clusters got, and changes that they said there were. */
   hostileRequests = 0;
   changes = 0;
-  /** User agents of whoever asked the hostile cluster. */
-  readonly hostileAskers: Set<string> = new Set();
   /** When each cluster had its merged secret, and what it has to get. */
   readonly merges: Merges = new Merges();
   readonly kubeconfig: string;
@@ -56,6 +56,7 @@ export class HostedStub {
   readonly #folder: string;
   readonly #authority: Authority;
   readonly #server: Server;
+  #deaf: DeafServer | undefined;
   readonly #applied = new Map<string, Json>();
   /** Watches that are open, by the name of their cluster; that of the management cluster is empty. */
   readonly #watches = new Map<string, Set<ServerResponse>>();
@@ -88,6 +89,7 @@ export class HostedStub {
     server.on('request', (request, response) => void stub.#answer(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
+    stub.#deaf = await DeafServer.start(() => (stub.hostileRequests += 1));
     writeFileSync(stub.kubeconfig, stub.#kubeconfigFor(''));
     return stub;
   }
@@ -102,7 +104,6 @@ export class HostedStub {
     this.merges.clear();
     this.asked.clear();
     this.#pullSecrets.clear();
-    this.hostileAskers.clear();
     [this.hostileRequests, this.changes] = [0, 0];
   }
 
@@ -168,12 +169,14 @@ export class HostedStub {
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
+    this.#deaf?.stop();
     await closed;
     rmSync(this.#folder, { recursive: true });
   }
 
   #kubeconfigFor(path: string): string {
-    const { port } = this.#server.address() as AddressInfo;
+    const isDeaf = this.hostility === 'no TLS handshake' && this.#isHostile(path);
+    const port = isDeaf ? this.#deaf?.port : (this.#server.address() as AddressInfo).port;
     return kubeconfigText(`https://127.0.0.1:${port}${path}`, this.#authority.certificate, { token: 'stub' });
   }
 
@@ -183,24 +186,24 @@ export class HostedStub {
     const path = url.pathname;
     const cluster = /^\/(hosted-\d+)\//.exec(path)?.[1] ?? '';
     this.asked.set(cluster, (this.asked.get(cluster) ?? 0) + 1);
-    if (path.startsWith('/hosted-0/') && this.#harms(url, request, response)) return;
+    if (this.#isHostile(path) && this.#harms(url, response)) return;
     this.#note(cluster, request);
     if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
     if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
   }
 
+  #isHostile(path: string): boolean {
+    const [, number] = /^\/hosted-(\d+)(\/|$)/.exec(path) ?? [];
+    return this.hostility !== undefined && number !== undefined && Number(number) < this.hostile;
+  }
+
   /** Whether the hostile cluster has answered. */
-  #harms({ search }: URL, { headers }: IncomingMessage, response: ServerResponse): boolean {
+  #harms(url: URL, response: ServerResponse): boolean {
     const { hostility } = this;
     if (hostility === undefined) return false;
     this.hostileRequests += 1;
-    this.hostileAskers.add(headers['user-agent'] ?? '');
-    if (hostility !== 'ten thousand changes a second') harm(response, hostility);
-    else if (/[?&]watch/.test(search) && search.includes('additional-pull-secret'))
-      storm(response, () => (this.changes += 1));
-    else return false;
-    return true;
+    return harm(url, response, hostility, () => (this.changes += 1));
   }
 
   #note(cluster: string, { method, headers }: IncomingMessage): void {
@@ -288,10 +291,4 @@ function controlPlane(index: number, version: number): Json {
       annotations: { 'hypershift.openshift.io/cluster': `clusters/hosted-${index}` },
     },
   };
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
 }

@@ -85,8 +85,12 @@ export class ClusterGuard {
   }
 
   /** The mark of a hosted cluster; that of a clone is its own. @throws PullwrightError when it does not answer */
-  async markOf(name: string, cluster: Cluster, isClone: boolean): Promise<string> {
-    const mark = await clusterMark(cluster);
+  async markOf(
+    name: string,
+    cluster: Cluster,
+    { isClone, signal }: { readonly isClone: boolean; readonly signal?: AbortSignal },
+  ): Promise<string> {
+    const mark = await clusterMark(cluster, signal);
     if (isClone) return `${mark}.${name.replaceAll('/', '.')}`;
     if (isAddress(mark) && this.claims.markOf(name) !== mark) this.#sayUnknown(name, mark);
     return mark;

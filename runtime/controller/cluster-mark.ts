@@ -1,4 +1,5 @@
 /** By what a cluster is known, whatever address leads to it: the UID of its namespace `kube-system`. */
+import { afterAttended } from '../http/attended.ts';
 import { isApiError } from '../kube/api-error.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { Cluster } from './cluster.ts';
@@ -13,11 +14,12 @@ const ADDRESS = 'server ';
 /**
  * The UID, or the address where the rights do not reach so far.
  *
+ * @param signal nobody wants to know any more
  * @throws PullwrightError when the cluster does not answer
  */
-export async function clusterMark(cluster: Cluster): Promise<string> {
+export async function clusterMark(cluster: Cluster, signal?: AbortSignal): Promise<string> {
   try {
-    const found = await inTime(cluster.client.get(NAMESPACE), cluster.client.host);
+    const found = await inTime(cluster.client.get(NAMESPACE), cluster.client.host, signal);
     const uid = found?.metadata.uid;
     if (typeof uid === 'string' && uid !== '') return uid;
   } catch (error) {
@@ -36,25 +38,24 @@ export function describeMark(mark: string): string {
   return isAddress(mark) ? mark : `kube-system has uid ${mark}`;
 }
 
-async function inTime<T>(answer: Promise<T>, host: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(
-        new PullwrightError(
-          `Cannot ask "${host}" which cluster it is: no answer in ${PATIENCE_MS / 1000} s`,
-          {
-            code: 'ClusterSilent',
-          },
-        ),
-      );
-    }, PATIENCE_MS);
-  });
+async function inTime<T>(answer: Promise<T>, host: string, signal: AbortSignal | undefined): Promise<T> {
   // Told to nobody when it comes too late.
   answer.catch(() => undefined);
+  const late = Promise.withResolvers<never>();
+  const end = (): void => late.reject(silent(host));
+  const cancel = afterAttended(PATIENCE_MS, end);
+  signal?.addEventListener('abort', end, { once: true });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([answer, late.promise]);
   } finally {
-    clearTimeout(timer);
+    cancel();
+    signal?.removeEventListener('abort', end);
   }
+}
+
+function silent(host: string): PullwrightError {
+  return new PullwrightError(
+    `Cannot ask "${host}" which cluster it is: no answer in ${PATIENCE_MS / 1000} s`,
+    { code: 'ClusterSilent' },
+  );
 }

@@ -4,7 +4,6 @@
  */
 import { pause } from '../http/retry.ts';
 import { asPullwrightError } from '../kube/failure.ts';
-import { Places } from '../kube/semaphore.ts';
 import { backOffMs, jitterMs } from '../rules/back-off.ts';
 import { type Redacted, sameSecret } from '../rules/redacted.ts';
 import type { Cluster } from './cluster.ts';
@@ -13,6 +12,7 @@ import { isAddress } from './cluster-mark.ts';
 import { NO_CLAIM_MEMORY } from './cluster-ownership-memory.ts';
 import type { Scope } from './contract.ts';
 import type { DiscoveryOptions } from './discovery-options.ts';
+import { filled, startingPlaces } from './discovery-start.ts';
 import type { HostedKubeconfig } from './hosted-kubeconfig.ts';
 import { RefusalReport } from './refusal-report.ts';
 import { SharedClaims } from './shared-claims.ts';
@@ -20,10 +20,6 @@ import type { Source } from './source.ts';
 
 const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
-
-/** Hosted clusters that start at the same time, and how long one may hold its place. */
-const STARTING = 16;
-const START_PATIENCE_MS = 5000;
 
 interface Follower {
   readonly stop: AbortController;
@@ -39,7 +35,7 @@ export class Discovery {
   readonly #followers = new Map<string, Follower>();
   /** Hosted clusters that there are, whoever looks after them. */
   #there: ReadonlySet<string> = new Set();
-  readonly #starting = new Places(STARTING);
+  readonly #starting = startingPlaces();
   readonly #guard: ClusterGuard;
   readonly #refusals: RefusalReport;
   #source: Source | undefined;
@@ -213,44 +209,48 @@ export class Discovery {
     const kubeconfig = await this.#options.hosted.read(scope);
     const { used } = follower;
     const isKnown = used !== undefined && sameSecret(used, kubeconfig.text);
-    if (isKnown && (await this.#isStillThere(scope, kubeconfig))) return;
+    if (isKnown && (await this.#isStillThere(scope, kubeconfig, follower.stop.signal))) return;
     await this.#connect(scope, kubeconfig, follower);
   }
 
   /** Whether the address still leads to the cluster that is looked after. One that does not answer may. @throws ClusterTaken */
-  async #isStillThere({ name, ...scope }: Scope, { isClone = false }: HostedKubeconfig): Promise<boolean> {
+  async #isStillThere(
+    { name, ...scope }: Scope,
+    { isClone = false }: HostedKubeconfig,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { manager, hosted } = this.#options;
     const before = this.#guard.claims.markOf(name);
     if (before === undefined) return false;
     const cluster = manager.clustersOf(name).hosted;
-    const mark = await this.#guard.markOf(name, cluster, isClone).catch(() => before);
+    const mark = await this.#guard.markOf(name, cluster, { isClone, signal }).catch(() => before);
     // Rights to read the mark come and go; the cluster is the same.
     if (mark !== before && !isAddress(mark) && !isAddress(before)) return false;
     this.#guard.claim(name, before, hosted.subject({ name, ...scope }));
     return true;
   }
 
-  /** A few at a time: hundreds of clusters that fill their caches at once would all be late. One that does not answer holds up nobody for long. */
+  /** With one of the places for those that start, as long as it goes on; what is waited for after that holds up nobody. */
   async #connect(scope: Scope, kubeconfig: HostedKubeconfig, follower: Follower): Promise<void> {
     const { manager, hosted } = this.#options;
     const { signal } = follower.stop;
-    await this.#starting.enter();
+    const place = await this.#starting.enter();
     try {
+      if (signal.aborted) return;
       const cluster = await hosted.open(kubeconfig.text, scope);
       const mark = await this.#claim(scope, cluster, kubeconfig, signal).catch((error: unknown) => {
         cluster.close();
         throw error;
       });
       if (mark === undefined) return cluster.close();
+      place.moved();
       await manager.remove(scope.name);
       this.#guard.claims.open(scope.name, mark);
       manager.add(scope, { hosted: cluster, management: this.#managementFor(scope) });
       follower.used = kubeconfig.text;
-      const deadline = performance.now() + START_PATIENCE_MS;
-      while (manager.waitingFor(scope.name) !== undefined && performance.now() < deadline && !signal.aborted)
-        await pause(50, signal);
+      await filled(place, () => manager.waitingFor(scope.name), signal);
     } finally {
-      this.#starting.leave();
+      place.leave();
     }
   }
 
@@ -262,7 +262,7 @@ export class Discovery {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     await this.#guard.prepare();
-    const mark = await this.#guard.markOf(scope.name, cluster, isClone);
+    const mark = await this.#guard.markOf(scope.name, cluster, { isClone, signal });
     if (signal.aborted) return undefined;
     const leaving = await this.#guard.take(scope.name, mark, this.#options.hosted.subject(scope));
     // From here on others are refused for this one: it must not be read as refused for them meanwhile.

@@ -1,4 +1,5 @@
 /** Every pair of clusters that one process looks after, each with controllers of its own: one that is down harms no other. */
+import { pause } from '../http/retry.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
@@ -17,6 +18,8 @@ export interface ManagerOptions {
   readonly workers?: number;
   /** @default {600000} */
   readonly resyncMs?: number;
+  /** Passes of a pair that goes may end by themselves in this time; a server that keeps them waiting is left then. @default {5000} */
+  readonly lastPassesMs?: number;
 }
 
 type Clusters = Readonly<Record<Role, Cluster>>;
@@ -30,6 +33,8 @@ interface Member {
 export class Manager {
   readonly #options: ManagerOptions;
   readonly #members = new Map<string, Member>();
+  /** Pairs whose last passes are under way. */
+  readonly #leaving = new Map<string, Promise<void>>();
   #working = false;
 
   constructor(options: ManagerOptions) {
@@ -71,15 +76,14 @@ export class Manager {
     }
   }
 
-  /** Stops a pair. Nothing is removed from its clusters. */
-  async remove(name: string): Promise<void> {
+  /** Stops a pair; resolves after its last write. Nothing is removed from its clusters. */
+  remove(name: string): Promise<void> {
     const member = this.#members.get(name);
-    if (member === undefined) return;
+    if (member === undefined) return this.#leaving.get(name) ?? Promise.resolve();
     this.#members.delete(name);
-    await Promise.all(member.controllers.map((controller) => controller.stop()));
-    const { hosted, management } = member.clusters;
-    if (hosted !== management) hosted.close();
-    management.cache.sweep();
+    const left = ended(member, this.#options.lastPassesMs ?? 5000).finally(() => this.#leaving.delete(name));
+    this.#leaving.set(name, left);
+    return left;
   }
 
   /** From now on this process leads. */
@@ -91,9 +95,8 @@ export class Manager {
 
   /** Ends running passes and all watches. */
   async stop(): Promise<void> {
-    await Promise.all(
-      [...this.#members.values()].flatMap(({ controllers }) => controllers.map((one) => one.stop())),
-    );
+    await Promise.all([...this.#members.keys()].map((name) => this.remove(name)));
+    await Promise.all(this.#leaving.values());
   }
 
   /** Why the pair is not looked after yet; undefined when it is, or is not known. */
@@ -102,4 +105,18 @@ export class Manager {
       if (!controller.synced) return controller.waitingFor ?? 'caches are being filled';
     return undefined;
   }
+}
+
+async function ended(
+  { controllers, clusters: { hosted, management } }: Member,
+  lastPassesMs: number,
+): Promise<void> {
+  const over = new AbortController();
+  const passes = Promise.all(controllers.map((controller) => controller.stop())).finally(() => over.abort());
+  if (hosted !== management) {
+    await pause(lastPassesMs, over.signal);
+    hosted.close();
+  }
+  await passes;
+  management.cache.sweep();
 }

@@ -3,6 +3,7 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
+import { afterAttended } from './attended.ts';
 import type { HttpFailure } from './http-error.ts';
 import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
@@ -40,15 +41,11 @@ class Halt implements Halting {
 
 /** Halts after `ms`, unless it is stopped. */
 class Deadline extends Halt {
-  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly stop: () => void;
 
   constructor(ms: number) {
     super();
-    this.#timer = setTimeout(() => this.halt(), ms);
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
+    this.stop = afterAttended(ms, () => this.halt());
   }
 }
 

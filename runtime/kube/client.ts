@@ -31,8 +31,10 @@ export type WatchEvent =
       readonly object: KubeObject;
       /** Bytes of its texts that were left out. */
       readonly leftOut?: number;
+      /** Of the line, about. */
+      readonly bytes?: number;
     }
-  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly bytes?: number };
 
 export interface ListOptions extends Selector {
   readonly limit?: number;

@@ -29,7 +29,7 @@ export class HttpKubeClient implements KubeClient {
   readonly host: string;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
-  readonly #applies = new Places(APPLIES);
+  readonly #applies = new Places({ count: APPLIES });
 
   /** @param known kinds that need no discovery, beside those that every cluster serves */
   constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}) {
@@ -95,7 +95,7 @@ export class HttpKubeClient implements KubeClient {
 
   async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
     const suffix = options.subresource === undefined ? '' : `/${options.subresource}`;
-    await this.#applies.enter();
+    const place = await this.#applies.enter();
     try {
       return await this.#write(objectRef(object), {
         verb: 'apply',
@@ -110,7 +110,7 @@ export class HttpKubeClient implements KubeClient {
         body: encodeObject(object),
       });
     } finally {
-      this.#applies.leave();
+      place.leave();
     }
   }
 
@@ -253,16 +253,16 @@ async function* watchEvents(
   for await (const line of lines) yield watchEventOf(line, collection);
 }
 
-function watchEventOf({ value, leftOut }: JsonLine, collection: Collection): WatchEvent {
+function watchEventOf({ value, leftOut, bytes }: JsonLine, collection: Collection): WatchEvent {
   const { type, object } = value as RawEvent;
   if (type === 'ERROR') {
     const subject = describeCollection(collection);
     throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
   }
-  if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
+  if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '', bytes };
   // Where only the metadata is read, the server calls it PartialObjectMetadata.
   const { apiVersion, kind } = collection;
-  return { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }), leftOut };
+  return { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }), leftOut, bytes };
 }
 
 /** What to accept for objects without what is in them. A server that does not know it sends them whole. */

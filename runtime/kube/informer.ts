@@ -5,14 +5,14 @@
 
 import { pause } from '../http/retry.ts';
 import { type BackOff, backOffMs } from '../rules/back-off.ts';
-import type { PullwrightError } from '../rules/errors.ts';
+import { PullwrightError } from '../rules/errors.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 import { isApiError } from './api-error.ts';
 import type { KubeClient, ListPage, Selector, WatchEvent } from './client.ts';
 import { asPullwrightError } from './failure.ts';
 import { leanObject } from './lean.ts';
 import { MOST_OBJECT_BYTES, MOST_PAGE_BYTES, nextPageSize } from './list-pages.ts';
-import { Pace } from './pace.ts';
+import { costOfLine, costOfPage, Pace } from './pace.ts';
 import { type Collection, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
@@ -67,6 +67,8 @@ const TIMING: InformerTiming = {
 
 /** A watch that lived so long was a good one: the next is opened at once. */
 const GOOD_WATCH_MS = 5000;
+/** No API server gives so many pages in a row that hold nothing. */
+const MOST_EMPTY_PAGES = 100;
 
 export class Informer {
   readonly #options: InformerOptions;
@@ -76,6 +78,8 @@ export class Informer {
   readonly #pace: Pace;
   #synced = false;
   #failures = 0;
+  /** Watches in a row that ended at once. */
+  #cutShort = 0;
   #pageSize: number;
   #lastFailure = '';
 
@@ -108,8 +112,13 @@ export class Informer {
     const objects: KubeObject[] = [];
     let next: string | undefined;
     let resourceVersion = '';
+    let empty = 0;
     do {
       const page = await this.#page(next);
+      empty = page.items.length === 0 ? empty + 1 : 0;
+      if (empty > MOST_EMPTY_PAGES) throw withoutEnd(this.#options.collection);
+      const waitMs = this.#pace.taken(costOfPage(page.bytes));
+      if (waitMs > 0) await pause(waitMs, this.#stop.signal);
       for (const object of page.items) objects.push(await this.#whole(object));
       ({ next, resourceVersion } = { next: page.next, resourceVersion: page.resourceVersion });
     } while (next !== undefined);
@@ -150,15 +159,19 @@ export class Informer {
     let resourceVersion = from;
     while (!this.#stop.signal.aborted) {
       const started = performance.now();
+      let failure: unknown;
       try {
         for await (const event of this.#watch(resourceVersion)) resourceVersion = await this.#take(event);
       } catch (error) {
-        if (isApiError(error, 410)) return;
-        await this.#afterFailure(error);
+        failure = error;
       }
-      // A server that ends every watch at once must not be asked in a tight loop.
-      if (performance.now() - started < GOOD_WATCH_MS)
-        await pause(backOffMs(this.#timing.backOff, 0, this.#random()), this.#stop.signal);
+      const isForgotten = isApiError(failure, 410);
+      const isShort = performance.now() - started < GOOD_WATCH_MS;
+      this.#cutShort = isShort ? this.#cutShort + 1 : 0;
+      if (failure !== undefined && !isForgotten) await this.#afterFailure(failure);
+      // A server that ends every watch at once, or forgets at once what it listed, must not be asked in a tight loop.
+      else if (isShort) await pause(this.#backOffMs(), this.#stop.signal);
+      if (isForgotten) return;
     }
   }
 
@@ -178,7 +191,7 @@ export class Informer {
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
         yield event;
-        const waitMs = this.#pace.taken();
+        const waitMs = this.#pace.taken(costOfLine(event.bytes ?? 0));
         if (waitMs > 0) await pause(waitMs, signal);
       }
     } catch (error) {
@@ -226,10 +239,19 @@ export class Informer {
       this.#lastFailure = failure.message;
       this.#options.sink.state(missing ? { is: 'missing' } : { is: 'failing', error: failure });
     }
-    const waitMs = missing
-      ? this.#timing.missingMs
-      : backOffMs(this.#timing.backOff, this.#failures, this.#random());
+    const waitMs = missing ? this.#timing.missingMs : this.#backOffMs();
     this.#failures += 1;
     await pause(waitMs, this.#stop.signal);
   }
+
+  #backOffMs(): number {
+    return backOffMs(this.#timing.backOff, Math.max(this.#failures, this.#cutShort - 1), this.#random());
+  }
+}
+
+function withoutEnd({ kind }: Collection): PullwrightError {
+  return new PullwrightError(
+    `Cannot list "${kind}": ${MOST_EMPTY_PAGES} pages in a row were empty, and there is always another one`,
+    { code: 'ListWithoutEnd', hint: 'Look at the API server, and at what stands before it' },
+  );
 }

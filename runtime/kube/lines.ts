@@ -5,10 +5,11 @@ import { JsonItems } from './json-items.ts';
 /** A line longer than this ends the stream: no object of an API server is that large. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
-/** A line's value, and how many bytes of its texts were left out. */
+/** A line's value, how many bytes of its texts were left out, and how many came since the line before. */
 export interface JsonLine {
   readonly value: unknown;
   readonly leftOut: number;
+  readonly bytes: number;
 }
 
 /**
@@ -21,12 +22,17 @@ export async function* jsonLines(
   mostText?: number,
 ): AsyncGenerator<JsonLine> {
   let lines: JsonLine[] = [];
+  let bytes = 0;
   const reader = new JsonItems({
     of: 'lines',
     mostText,
-    take: (value, leftOut) => lines.push({ value, leftOut }),
+    take: (value, leftOut) => {
+      lines.push({ value, leftOut, bytes });
+      bytes = 0;
+    },
   });
   for await (const chunk of chunks) {
+    bytes += chunk.length;
     const damaged = pushed(reader, chunk);
     const read = lines;
     lines = [];

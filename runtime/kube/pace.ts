@@ -1,5 +1,5 @@
 /**
- * How fast the watches of one cluster are read. A server that says ten thousand changes a second would otherwise have the whole event loop, and every
+ * How fast the answers of one cluster are read. A server that says ten thousand changes a second, or lists without end, would otherwise have the whole event loop, and every
  * other cluster of the process would wait. What is not read waits at the server's end of the connection.
  */
 
@@ -9,6 +9,20 @@ const BURST = 10_000;
 const MOST_A_SECOND = 500;
 /** A pause is worth a timer. */
 const PAUSE_MS = 200;
+/** So many bytes of an answer cost as much time as a change. */
+const BYTES = 64 * 1024;
+/** And a request as much as so many. */
+const REQUEST = 20;
+
+/** What a page of a list costs, in changes. */
+export function costOfPage(bytes: number): number {
+  return REQUEST + bytes / BYTES;
+}
+
+/** What a line of a watch costs, in changes. */
+export function costOfLine(bytes: number): number {
+  return Math.max(1, bytes / BYTES);
+}
 
 /**
  * Counts what was taken: a bucket that fills again by time.
@@ -47,12 +61,12 @@ export class Pace {
     [this.#at, this.#left] = [now(), burst];
   }
 
-  /** One more was taken; gives the milliseconds to wait before the next. */
-  taken(): number {
+  /** One more was taken, or what costs as much as `changes`; gives the milliseconds to wait before the next. */
+  taken(changes = 1): number {
     const now = this.#now();
     const refilled = this.#left + ((now - this.#at) * this.#perSecond) / 1000;
-    this.#left = Math.min(this.#burst, refilled) - 1;
+    this.#left = Math.min(this.#burst, refilled) - changes;
     this.#at = now;
-    return this.#left > 0 ? 0 : PAUSE_MS;
+    return this.#left > 0 ? 0 : Math.max(PAUSE_MS, (-this.#left * 1000) / this.#perSecond);
   }
 }

@@ -52,7 +52,7 @@ async function scene(
 }
 
 async function claim(guard: ClusterGuard, name: string, cluster: Cluster, isClone = false): Promise<string> {
-  const mark = await guard.markOf(name, cluster, isClone);
+  const mark = await guard.markOf(name, cluster, { isClone });
   await guard.take(name, mark, `Secret/${name}`);
   guard.claims.open(name, mark);
   return mark;

@@ -29,7 +29,11 @@ class Server {
   get client(): KubeClient {
     return {
       list: () =>
-        Promise.resolve({ items: [...this.objects.values()], resourceVersion: String(this.#version) }),
+        Promise.resolve({
+          items: [...this.objects.values()],
+          resourceVersion: String(this.#version),
+          bytes: 0,
+        }),
       watch: (_collection: Collection, options: WatchOptions) => Promise.resolve(this.#watch(options.signal)),
       get: ({ name }: { name: string }) => Promise.resolve(this.objects.get(name)),
       create: (object: KubeObject) => Promise.resolve(this.write(object, 'Update')),

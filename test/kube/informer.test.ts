@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
-import { Informer, type InformerSink, type InformerState } from '../../runtime/kube/informer.ts';
+import {
+  Informer,
+  type InformerSink,
+  type InformerState,
+  type InformerTiming,
+} from '../../runtime/kube/informer.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -46,7 +51,15 @@ class Recorder implements InformerSink {
   }
 }
 
-function run(script: Script): {
+/** It does not know the version that it has just given. */
+function expired(): AsyncGenerator<WatchEvent> {
+  throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], disposition: 'retry' });
+}
+
+function run(
+  script: Script,
+  timing: Partial<InformerTiming> = FAST,
+): {
   sink: Recorder;
   informer: Informer;
   watchedFrom: string[];
@@ -73,7 +86,7 @@ function run(script: Script): {
     },
   } as unknown as KubeClient;
   const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
-  const informer = new Informer({ client, collection, selector: {}, sink, timing: FAST, random: () => 0 });
+  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0 });
   void informer.run();
   return { sink, informer, watchedFrom, limits };
 }
@@ -184,9 +197,6 @@ test('resumes from the last bookmark', async () => {
 });
 
 test('lists again after 410, and what is gone meanwhile goes', async () => {
-  const expired = (): AsyncGenerator<WatchEvent> => {
-    throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], disposition: 'retry' });
-  };
   const { sink, informer } = run({
     lists: [() => page('1', 'a', 'b'), () => page('9', 'b')],
     watches: [expired, quiet],
@@ -201,6 +211,32 @@ test('gives up a watch on which nothing comes, and opens it again from the same 
   await eventually(() => assert.ok(watchedFrom.length >= 3));
   informer.stop();
   assert.deepEqual([...new Set(watchedFrom)], ['3']);
+});
+
+for (const [what, watch] of [
+  ['ends every watch at once', () => events()],
+  ['forgets at once what it listed', expired],
+] as const)
+  test(`a server that ${what} is left alone for longer and longer`, async () => {
+    const started = performance.now();
+    const script = { lists: [() => page('7', 'a')], watches: [watch] };
+    const { informer, watchedFrom } = run(script, { ...FAST, backOff: { firstMs: 2, maxMs: 10_000 } });
+    await eventually(() => assert.ok(watchedFrom.length >= 9));
+    // The pauses between the first nine, each the shorter half of its time: 1, 2, 4 ... 128.
+    assert.ok(performance.now() - started >= 240);
+    informer.stop();
+  });
+
+test('a list that goes on without objects is given up', async () => {
+  const { sink, informer, limits } = run({
+    lists: [() => ({ ...page('7'), next: 'more' })],
+    watches: [quiet],
+  });
+  await eventually(() => assert.ok(sink.states.length > 0));
+  informer.stop();
+  const [state] = sink.states;
+  assert.equal(state?.is === 'failing' && state.error.code, 'ListWithoutEnd');
+  assert.ok(limits.length >= 101);
 });
 
 test('says once that it cannot read, and once that it can again', async () => {
