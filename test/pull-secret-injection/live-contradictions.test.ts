@@ -137,7 +137,8 @@ else {
     await soon(async () =>
       assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
     );
-    assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants');
+    // `Ready` waits until a pod was tried.
+    await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));
     assert.equal((await plane.get(secret('marked', 'quay')))?.metadata['uid'], uid);
     await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
   });
