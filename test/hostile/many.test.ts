@@ -107,7 +107,7 @@ const IO = {
 
 function usesOf(from: string): Promise<unknown> {
   const flags = { namespace: undefined, 'service-account': 'default', from: [from], cluster: undefined };
-  return readWorldOfUse(flags as Parameters<typeof readWorldOfUse>[0], [], IO);
+  return readWorldOfUse(flags, [], IO);
 }
 
 /** What a token service is asked for `scope`. */
@@ -190,12 +190,11 @@ test('keys that stand twice are those that the library finds', () => {
 test('the parameters of a URL are written as often for a thousand scopes as for one', async () => {
   const getter = Object.getOwnPropertyDescriptor(URL.prototype, 'searchParams');
   assert.ok(getter?.get !== undefined);
-  const { get } = getter;
   const looksFor = async (scopes: number): Promise<number> => {
     let looks = 0;
     const counting = function (this: URL): unknown {
       looks += 1;
-      return Reflect.apply(get, this, []);
+      return getter.get?.call(this);
     };
     Object.defineProperty(URL.prototype, 'searchParams', { ...getter, get: counting });
     try {

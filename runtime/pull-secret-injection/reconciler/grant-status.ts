@@ -16,8 +16,8 @@ import {
 } from '../../rules/kubernetes/conditions.ts';
 import type { InjectionOptions } from '../options.ts';
 import { secretRef } from './names.ts';
-import { unreadText } from './unread.ts';
 import { profileRef } from './profile-status.ts';
+import { unreadText } from './unread.ts';
 import { distributionIn } from './view.ts';
 
 /** What should be true of the status of a grant. */
