@@ -178,15 +178,16 @@ interface NewFile extends ReplaceOptions {
 
 function writeNew(path: string, bytes: Uint8Array, options: NewFile): void {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  const { uid, gid, mode = 0o600 } = options;
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode & 0o777);
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
-    const { uid, gid } = options;
     const own = fstatSync(fd);
     if (uid !== undefined && gid !== undefined && (own.uid !== uid || own.gid !== gid))
       fchownSync(fd, uid, gid);
-    // After the owner, because a change of owner clears bits; and the umask does not count here.
-    fchmodSync(fd, options.mode ?? 0o600);
+    // After the owner, because a change of owner clears bits; and the umask does not count here. Node's permission model refuses the
+    // call, so that it is not made for nothing.
+    if ((fstatSync(fd).mode & 0o7777) !== mode) fchmodSync(fd, mode);
     if (options.durable !== false) fsyncSync(fd);
   } finally {
     closeSync(fd);

@@ -2,11 +2,11 @@
  * Files that a command writes below a folder which a person named. The folder may be shared, or a checkout: what others put
  * there, links above all, does not lead a write elsewhere and does not choose who reads it.
  */
-import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { PullwrightError } from '../rules/errors.ts';
 import { pathPart } from '../rules/kubernetes/file-name.ts';
-import { removeFile, replaceFile } from './atomic-file.ts';
+import { replaceFile } from './atomic-file.ts';
 import { errnoOf, fileError } from './file-errors.ts';
 
 /**
@@ -63,14 +63,14 @@ export class OutputFolder {
     replaceFile(path, new TextEncoder().encode(text), {
       mode: options.secret === true ? 0o600 : open,
       fresh: true,
-      durable: 'content',
+      // What was not written in the end is written by the next run; and Node's permission model refuses to sync.
+      durable: false,
     });
   }
 
   /** Removes a file; one that is not there is fine. */
   remove(file: string): void {
-    const path = this.place(file);
-    if (existsSync(dirname(path))) removeFile(path);
+    rmSync(this.place(file), { force: true });
   }
 
   #path(file: string, absent: (folder: string) => void): string {

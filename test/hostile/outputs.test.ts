@@ -1,3 +1,4 @@
+// deadline: 240 s
 /** Whoever shares the folder that a command writes to chooses neither where the files go nor who reads them. */
 import assert from 'node:assert/strict';
 import {
