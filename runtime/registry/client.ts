@@ -13,7 +13,7 @@ import type { ImageReference } from '../rules/auth-lookup/image-reference.ts';
 import { pullTag } from '../rules/auth-lookup/image-reference.ts';
 import { type Redacted, redact, reveal } from '../rules/redacted.ts';
 import { type Challenge, parseChallenge } from './challenge.ts';
-import { checkedBytes, readLimited, streamChecked } from './digest.ts';
+import { checkedBytes, digestInPath, readLimited, streamChecked } from './digest.ts';
 import { RegistryError } from './registry-error.ts';
 import { fetchToken, type RegistryCredentials, TokenCache } from './token.ts';
 import type { RegistryTransport, Response } from './transport.ts';
@@ -112,7 +112,7 @@ export class RegistryClient {
     digest: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const path = `/v2/${reference.path}/blobs/${digest}`;
+    const path = `/v2/${reference.path}/blobs/${digestInPath(digest)}`;
     const deadline = this.#deadline(signal, this.#options.blobTimeoutMs ?? 300_000);
     const response = await this.#ask({ reference, method: 'GET', path, accept: '*/*', signal: deadline });
     return streamChecked(response, digest);
@@ -231,7 +231,9 @@ export class RegistryClient {
 }
 
 function manifestAsk(reference: ImageReference, method: 'GET' | 'HEAD', signal: AbortSignal): Ask {
-  const path = `/v2/${reference.path}/manifests/${reference.digest ?? pullTag(reference) ?? 'latest'}`;
+  const { digest } = reference;
+  const named = digest === undefined ? (pullTag(reference) ?? 'latest') : digestInPath(digest);
+  const path = `/v2/${reference.path}/manifests/${named}`;
   return { reference, method, path, accept: MANIFEST_TYPES, signal };
 }
 

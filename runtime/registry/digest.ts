@@ -1,6 +1,7 @@
 /** Bytes are what their digest says, or they are not used. */
 import { createHash, type Hash } from 'node:crypto';
 import { HttpError } from '../http/http-error.ts';
+import { digestFault } from '../rules/auth-lookup/image-reference.ts';
 import { RegistryError } from './registry-error.ts';
 import type { Response } from './transport.ts';
 
@@ -15,6 +16,20 @@ export async function readLimited(response: Response, limit: number): Promise<Ui
       large ? `the answer is longer than ${limit} bytes` : 'the answer breaks off before its end',
     );
   }
+}
+
+/**
+ * A digest as part of a path: a registry's own documents name the next ones, and whatever else they say leads elsewhere on its host.
+ *
+ * @throws RegistryError `Damaged` when it is none
+ */
+export function digestInPath(digest: string): string {
+  const fault = digestFault(digest);
+  if (fault === undefined) return digest;
+  throw new RegistryError(
+    'Damaged',
+    `${JSON.stringify(digest.slice(0, 80))} is no digest (${fault}), expected sha256, sha384 or sha512 with all digits in lower case`,
+  );
 }
 
 /** The digest of `bytes`; throws `Damaged` when it is not `wanted`. */

@@ -171,6 +171,36 @@ table(test, FAULTS, async (row) => {
   if (row.failure === 'RateLimited') assert.ok(wait > 10 && wait <= 17, `${wait} s`);
 });
 
+const ELSEWHERE: readonly { readonly digest: string; readonly reason: string }[] = [
+  { digest: 'sha256:../../../v2/_catalog', reason: 'a way up' },
+  { digest: `sha256:${'a'.repeat(64)}?n=1`, reason: 'a query' },
+  { digest: `sha256:${'A'.repeat(64)}`, reason: 'no digest is written so' },
+  { digest: `md5:${'a'.repeat(32)}`, reason: 'nothing that it says could be checked' },
+  { digest: '', reason: 'the list of blobs is none' },
+  { digest: '\u001b[2J', reason: 'what a terminal would obey' },
+];
+
+for (const { digest, reason } of ELSEWHERE)
+  test(`${JSON.stringify(digest.slice(0, 30))} in place of a digest is asked for nowhere: ${reason}`, async () => {
+    const seen: string[] = [];
+    const registry = await startServer(({ url }, response) => {
+      seen.push(url);
+      give(response);
+    });
+    const [asker, reference] = [client([registry.host]), image(registry.host)];
+    for (const asked of [
+      () => asker.blob(reference, digest),
+      () => asker.manifest({ ...reference, digest }),
+      () => asker.headManifest({ ...reference, digest }),
+    ]) {
+      const { failure: is, message } = await failure(asked());
+      assert.equal(is, 'Damaged');
+      assert.match(message, /is no digest \(.*\), expected sha256, sha384 or sha512/);
+      assert.ok(!message.includes('\u001b'));
+    }
+    assert.deepEqual(seen, []);
+  });
+
 test.lastly('the servers are stopped', stopServers);
 
 test.run();

@@ -124,7 +124,21 @@ function splitDomain(image: string): readonly [string, string] {
 
 const DIGEST_LENGTH: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-function digestFault(digest: string): string | undefined {
+/**
+ * What is wrong with a digest, or undefined.
+ *
+ * @param digest `sha256:…`, `sha384:…` or `sha512:…`, in lower case
+ * @returns the words of go-digest
+ * @example
+ * ```ts
+ * import { digestFault } from './image-reference.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(digestFault(`sha256:${'a'.repeat(64)}`), undefined);
+ * assert.equal(digestFault('sha256:../../tags/list'), 'invalid checksum digest length');
+ * ```
+ */
+export function digestFault(digest: string): string | undefined {
   const colon = digest.indexOf(':');
   const algorithm = digest.slice(0, colon);
   const encoded = digest.slice(colon + 1);
