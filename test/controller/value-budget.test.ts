@@ -32,7 +32,6 @@ function isKept(object: KubeObject): boolean {
   return value !== undefined && !isDigest(value);
 }
 
-/** A budget of which somebody wants these. */
 function budgetFor(...places: readonly string[]): ValueBudget {
   const budget = new ValueBudget('on-demand', LIMITS);
   budget.want({}, new Set(places));
@@ -267,13 +266,7 @@ table(
   test,
   [
     { name: 'one that fits', reason: 'it is read by name', size: 100_000, kept: true, asked: 1 },
-    {
-      name: 'one that does not fit',
-      reason: 'it is read once, and left',
-      size: HEAVY,
-      kept: false,
-      asked: 1,
-    },
+    { name: 'too large', reason: 'it is read once, and left', size: HEAVY, kept: false, asked: 1 },
   ],
   async ({ size, kept, asked: times }) => {
     const { cache, asked } = metadataCluster(size);

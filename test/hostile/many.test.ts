@@ -78,7 +78,7 @@ function dump(pods: number, entries: number): string {
         kind: 'Event',
         metadata: { name, namespace: NAMESPACE },
         involvedObject: { kind: 'Pod', name, namespace: NAMESPACE },
-        reason: 'Failed',
+        reason: 'BackOff',
         message: 'no such host',
       },
     ];

@@ -253,11 +253,7 @@ test('what was taken back leaves a namespace that does not come to its end, too'
   assert.equal(copies(next.after([{ gone: byName }])), 0);
 });
 
-interface GiverCase extends Case {
-  readonly text: string;
-}
-
-table<GiverCase>(
+table(
   test,
   [
     { name: 'grant/teams', reason: 'written by an older version', text: 'grant/teams' },
@@ -275,10 +271,11 @@ test('Secrets that a tenant marks as copies make no removal look large', () => {
   const copy = first.secret('team-0', 'reg');
   assert.ok(copy !== undefined);
   const annotations = { ...copy.metadata.annotations, 'pullwright.dev/sources': 'platform/none' };
-  const marked = Array.from({ length: 60 }, (_, at): SecretObject => {
-    const metadata = { ...copy.metadata, name: `mine-${at}`, uid: `mine-${at}`, annotations };
-    return { ...copy, metadata };
+  const named = (name: string): SecretObject => ({
+    ...copy,
+    metadata: { ...copy.metadata, name, uid: name, annotations },
   });
+  const marked = Array.from({ length: 60 }, (_, at) => named(`mine-${at}`));
   const next = first.after(marked);
   assert.equal(said(next), 'True Current');
   assert.equal(conditionOf(next.status('PullSecretProfile', 'team'), 'RemovalHeld'), undefined);

@@ -1,7 +1,8 @@
 /** What rules of RBAC amount to, and when a policy binds them: each row is something that a stolen token could do unseen otherwise. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
-import { type Right, rightsOf } from '../../runtime/rules/rights/rights.ts';
+import type { Right } from '../../runtime/rules/rights/right.ts';
+import { rightsOf } from '../../runtime/rules/rights/rights.ts';
 import { suite } from '../support/suite.ts';
 import { granted, rule } from './rights-objects.ts';
 

@@ -1,7 +1,7 @@
 /** What the rights of an account amount to together: tokens of others, other accounts, the cluster. */
 import type { KubeObject } from '../kubernetes/object.ts';
 import { liftedBy } from './bounds.ts';
-import type { Right } from './rights.ts';
+import type { Right } from './right.ts';
 import { ACT_AS_ADMIN, adminRights, CLUSTER_ADMIN, isClosed, sumOf, unique } from './ways-up.ts';
 
 /** What the rules of an account give, without bounds that it can lift, and what follows from that without the rights of others. */

@@ -5,6 +5,7 @@
  * - `escalation.ts`: What the rights of an account amount to together: tokens of others, other accounts, the cluster
  * - `grants.ts`: Which rule reaches which account through which binding
  * - `powers.ts`: What is worth having for somebody with a stolen token, and which rules give it
+ * - `right.ts`: Something that an account can do, and what lets it
  * - `rights-growth.ts`: What rights say more than a list that somebody has looked at
  * - `rights-text.ts`: Rights as lines for people and as a table for documents
  * - `rights.ts`: The rights of each account: what its rules give, and what binds it

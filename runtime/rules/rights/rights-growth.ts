@@ -1,6 +1,6 @@
 /** What rights say more than a list that somebody has looked at. */
 import { recordOf } from '../record.ts';
-import type { Right } from './rights.ts';
+import type { Right } from './right.ts';
 
 /** A right as one line that says all of it but its reason. */
 function line({ account, power, namespace, names, resources, verbs, boundBy }: Right): readonly string[] {

@@ -1,7 +1,7 @@
 /** Rights as lines for people and as a table for documents. */
 import { onOneLine } from '../text/printable.ts';
 import { textTable } from '../text/table.ts';
-import type { Right } from './rights.ts';
+import type { Right } from './right.ts';
 
 /**
  * One row for each right: account, what it can do, where, and what binds it; below each account the rules that say so.

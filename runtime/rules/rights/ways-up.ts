@@ -1,6 +1,6 @@
 /** Which rights make an administrator of who has them. */
 import type { PolicyBound } from './bounds.ts';
-import type { Right } from './rights.ts';
+import type { Right } from './right.ts';
 
 /** The name of the right to everything. */
 export const CLUSTER_ADMIN = 'become-cluster-admin';
