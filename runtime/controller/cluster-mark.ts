@@ -44,6 +44,7 @@ async function inTime<T>(answer: Promise<T>, host: string, signal: AbortSignal |
   const late = Promise.withResolvers<never>();
   const end = (): void => late.reject(silent(host));
   const cancel = afterAttended(PATIENCE_MS, end);
+  if (signal?.aborted === true) end();
   signal?.addEventListener('abort', end, { once: true });
   try {
     return await Promise.race([answer, late.promise]);
