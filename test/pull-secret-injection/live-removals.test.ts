@@ -133,13 +133,8 @@ else {
     };
     // What goes by the profile's own wish is another matter.
     await patch({ spec: { copies: null } });
-    // No annotation: an empty one says that the Secret itself takes the copies away, and may outlive the grant by a moment.
-    const bare = (hosts: readonly string[]): TestObject => ({
-      ...sourceObject('platform', 'quay', hosts),
-      metadata: { name: 'quay', namespace: 'platform' },
-    });
-    await plane.remove(sourceObject('platform', 'quay', []));
-    await plane.apply(bare(['quay.io']));
+    // Its annotation gives it to nobody, and outlives the grant by a moment.
+    await plane.apply(sourceObject('platform', 'quay', ['quay.io'], ''));
     await granted();
     await plane.remove(namespaceObject('platform'));
     await eventually(async () => assert.equal(await plane.get(namespaceObject('platform')), undefined), {
@@ -148,7 +143,8 @@ else {
     await soon(async () => assert.equal(await reasonOf(), 'False SourceMissing'));
     assert.equal(await copiesLeft(), MANY);
     await plane.apply(namespaceObject('platform'));
-    await plane.apply(bare(['new.example']));
+    const plain = sourceObject('platform', 'quay', ['new.example']);
+    await plane.apply({ ...plain, metadata: { name: 'quay', namespace: 'platform' } });
     await soon(async () => assert.equal(await reasonOf(), 'False GrantLost'));
     assert.equal(await copiesLeft(), MANY);
     await granted();

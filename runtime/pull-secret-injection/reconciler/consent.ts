@@ -72,9 +72,13 @@ function grantLeft(request: ConsentRequest, source: ProfileSource, giver: Giver)
   const object = world.get({ ...ref, name: giver.name });
   if (object !== undefined && !readPullSecretGrant(object, options.trustedLabelKeys).isWhole)
     return { is: 'lost', how: 'in-part' };
-  if (giver.uid === undefined || isSameNamespace(world, source.namespace, giver.uid)) return REVOKED;
+  const home = world.get(namespaceRef(source.namespace));
+  const isHere = home !== undefined && !isTerminating(home);
+  if (giver.uid === undefined || (isHere && home.metadata.uid === giver.uid)) return REVOKED;
+  // What a Secret says in a namespace that ends is not said about its end: it may outlive the grant by a moment.
   const annotations = world.get(secretRef(source.namespace, source.name))?.metadata.annotations;
-  return annotations?.[GRANT_ANNOTATION] === undefined ? { is: 'lost', how: 'with-namespace' } : REVOKED;
+  const isSaid = isHere && annotations?.[GRANT_ANNOTATION] !== undefined;
+  return isSaid ? REVOKED : { is: 'lost', how: 'with-namespace' };
 }
 
 const DENIED: Consent = { is: 'denied' };
@@ -95,11 +99,6 @@ function annotationLeft({ options }: ConsentRequest, object: KubeObject | undefi
  */
 function stillSays({ selectors, mistrusted }: Grant, { selector }: Giver): boolean {
   return [...selectors, ...mistrusted].some((one) => selectorMark(one) === selector);
-}
-
-function isSameNamespace(world: World, name: string, uid: string): boolean {
-  const namespace = world.get(namespaceRef(name));
-  return namespace !== undefined && !isTerminating(namespace) && namespace.metadata.uid === uid;
 }
 
 function grantFor(request: ConsentRequest, source: ProfileSource): string | undefined {
