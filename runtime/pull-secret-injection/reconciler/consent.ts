@@ -72,13 +72,16 @@ function grantLeft(request: ConsentRequest, source: ProfileSource, giver: Giver)
   const object = world.get({ ...ref, name: giver.name });
   if (object !== undefined && !readPullSecretGrant(object, options.trustedLabelKeys).isWhole)
     return { is: 'lost', how: 'in-part' };
+  return wentWithNamespace(world, source, giver) ? { is: 'lost', how: 'with-namespace' } : REVOKED;
+}
+
+/** What a Secret says in a namespace that ends is not said about its end: it may outlive the grant by a moment. */
+function wentWithNamespace(world: World, source: ProfileSource, { uid }: Giver): boolean {
+  if (uid === undefined) return false;
   const home = world.get(namespaceRef(source.namespace));
-  const isHere = home !== undefined && !isTerminating(home);
-  if (giver.uid === undefined || (isHere && home.metadata.uid === giver.uid)) return REVOKED;
-  // What a Secret says in a namespace that ends is not said about its end: it may outlive the grant by a moment.
-  const annotations = world.get(secretRef(source.namespace, source.name))?.metadata.annotations;
-  const isSaid = isHere && annotations?.[GRANT_ANNOTATION] !== undefined;
-  return isSaid ? REVOKED : { is: 'lost', how: 'with-namespace' };
+  if (home === undefined || isTerminating(home)) return true;
+  const { annotations } = world.get(secretRef(source.namespace, source.name))?.metadata ?? {};
+  return home.metadata.uid !== uid && annotations?.[GRANT_ANNOTATION] === undefined;
 }
 
 const DENIED: Consent = { is: 'denied' };
