@@ -23,6 +23,19 @@ const pod = (spec: object = {}): TestObject => ({
   spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }], ...spec },
 });
 
+/** As a Deployment makes it. */
+const podOfWeb = (spec: object = {}): TestObject => {
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name: 'web-5b65b7db',
+    uid: 'u',
+    controller: true,
+  };
+  const bare = pod(spec);
+  return { ...bare, metadata: { ...bare.metadata, ownerReferences: [owner] } };
+};
+
 const secret = (
   name: string,
   auths: Readonly<Record<string, string>>,
@@ -214,6 +227,31 @@ export const rows: readonly Row[] = [
     broken: 'injection',
     says: /profile\/team gives such pods Secret "good"/,
     advice: /Delete the pod/,
+  },
+  {
+    name: 'a Deployment whose pod was refused, and which lists nothing',
+    reason: 'a template has no event of its own: its pods have',
+    objects: [
+      account([]),
+      deployment({}),
+      podOfWeb(),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
+    ],
+    broken: 'credential',
+    says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
+  },
+  {
+    name: 'a Deployment whose pod has an image that is not there',
+    reason: 'the same, with a credential',
+    objects: [
+      account(['good']),
+      GOOD,
+      deployment({}),
+      podOfWeb({ imagePullSecrets: [{ name: 'good' }] }),
+      event('Failed', 'Failed to pull image "quay.io/shop/web:1": manifest unknown'),
+    ],
+    broken: 'registry',
+    says: /the last pull of "quay.io\/shop\/web:1" failed: the image is not there/,
   },
   ...(
     [

@@ -29,6 +29,50 @@ test('takes the ServiceAccount "default" for there: Kubernetes makes it', async 
   assert.match(ran.stdout, /ok +service-account/);
 });
 
+test('says what nobody has tried, and that no credential is none', async () => {
+  const { stdout } = await doctor('plain');
+  assert.match(
+    stdout,
+    /ok +credential +no credential that is listed matches ".*": it is pulled without one, which works where it is public/,
+  );
+  assert.match(stdout, /ok +registry +not judged: no pod of this template was found/);
+});
+
+test('looks at the pods that a template has made, and at no others', async () => {
+  const podOf = (name: string, owner: string, message: string): readonly object[] => [
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        namespace: 'shop',
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, controller: true }],
+      },
+      spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace: 'shop' },
+      involvedObject: { kind: 'Pod', name, namespace: 'shop' },
+      reason: 'BackOff',
+      message: `Failed to pull image "quay.io/shop/web:1": ${message}`,
+    },
+  ];
+  const examine = async (...items: readonly object[]): Promise<string> => {
+    writeFileSync(join(folder, 'pods.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    const { stdout } = await doctor('plain');
+    rmSync(join(folder, 'pods.json'));
+    return stdout;
+  };
+  const own = podOf('web-1', 'plain-5b65b7db', 'unauthorized');
+  const other = podOf('api-1', 'own-5b65b7db', 'unauthorized');
+  assert.match(await examine(...own), /broken +credential .*and the registry asks for one/);
+  assert.match(await examine(...other), /ok +registry +not judged/);
+  const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
+  assert.match(await examine(...quiet), /ok +registry +no event of its pod says that a registry refused/);
+});
+
 test('misses one that somebody has to make', async () => {
   const ran = await doctor('own');
   assert.equal(ran.code, 1);

@@ -4,11 +4,41 @@ import { PROVIDER_FAILED } from '../../rules/credential-provider/report-names.ts
 import type { DoctorInput } from '../../rules/diagnose/doctor-types.ts';
 import { type PullComplaint, pullComplaint } from '../../rules/diagnose/pull-complaint.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import type { SourceKind } from '../object-source.ts';
+import { imagesOf, type PodPuller, podMetadataIn, podSpecIn } from '../pod-spec.ts';
+import { rootOf } from '../root-owner.ts';
 
 interface Said {
   readonly reason: string;
   readonly message: string;
   readonly at: string;
+}
+
+/** What to read of events: of a template, those about its pods, whose names it does not have. */
+export function eventsAbout(pod: PodPuller['pod']): string {
+  return pod?.kind === 'Pod' ? `involvedObject.name=${pod.name}` : 'involvedObject.kind=Pod,type=Warning';
+}
+
+/** What to read for {@link podsOf}. */
+export function podKinds(object: KubeObject): readonly SourceKind[] {
+  const labels = object.kind === 'Pod' ? {} : (podMetadataIn(object).labels ?? {});
+  const terms = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const { namespace = '' } = object.metadata;
+  if (terms.length === 0) return [];
+  const jobs = object.kind === 'CronJob' ? [{ apiVersion: 'batch/v1', kind: 'Job', namespace }] : [];
+  return [{ apiVersion: 'v1', kind: 'Pod', namespace, labelSelector: terms.join(',') }, ...jobs];
+}
+
+/** Pods that belong to a template and have an image of it; a pod stands for itself. */
+export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObject[] {
+  const { kind, metadata } = object;
+  if (kind === 'Pod') return [object];
+  const images = new Set(imagesOf(podSpecIn(object)));
+  return store.list({ apiVersion: 'v1', kind: 'Pod' }, metadata.namespace).filter((pod) => {
+    const root = rootOf(store, pod);
+    const isOwn = root.kind === kind && root.name === metadata.name;
+    return isOwn && imagesOf(podSpecIn(pod)).some((image) => images.has(image));
+  });
 }
 
 /** The newest complaint of a pod; none when its containers run. */

@@ -26,7 +26,7 @@ import {
   podSpecIn,
   podSpecOf,
 } from '../pod-spec.ts';
-import { complaintIn, providerFailure } from './complaint.ts';
+import { complaintIn, eventsAbout, podKinds, podsOf, providerFailure } from './complaint.ts';
 import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
 import { providerMayRead } from './rights.ts';
@@ -36,7 +36,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 /** Kinds beside those of `explain`. */
 export function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
   return [
-    { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: `involvedObject.name=${pod?.name ?? ''}` },
+    { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
     { ...PULL_STATUS, namespace },
     { apiVersion: RBAC, kind: 'Role', namespace },
     { apiVersion: RBAC, kind: 'RoleBinding', namespace },
@@ -64,6 +64,7 @@ export function doctorNext(puller: PodPuller): readonly NextKinds[] {
       const node = nodeOf(spec);
       return [
         { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
+        ...podKinds(found),
         ...(node === undefined ? [] : reportsAbout(node)),
       ];
     },
@@ -90,7 +91,7 @@ export interface Known {
  * @throws PullwrightError when the pod is not there
  */
 export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): DoctorInput {
-  const { unread, hosted, nodes } = known;
+  const { unread, hosted, nodes, live = false } = known;
   const spec = podSpecOf(store, puller) ?? {};
   const template = findPod(store, puller) as KubeObject;
   const { namespace } = puller;
@@ -100,10 +101,10 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const world = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
   const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
   const synced = findWorld(store, puller, { complete: unread.length === 0, hosted, synced: true });
-  const complaint = complaintIn(store, template);
-  const failure = providerFailure(store, template);
-  const mayRead = providerMayRead(store, namespace, account);
-  const node = nodeNameOf(store, puller);
+  const pods = podsOf(store, template);
+  const [complaint] = pods.flatMap((pod) => complaintIn(store, pod) ?? []);
+  const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
+  const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
   const images = imagesOf(spec).map((image) => ({
     ...imageIn(store, { world, namespace, image, mayRead }),
     ...leftOut(image, { world, synced, node }),
@@ -111,7 +112,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const facts = nodeFacts(store, {
     node,
     explanations: images.flatMap(({ explanation }) => explanation ?? []),
-    complete: known.live === true && unread.length === 0,
+    complete: live && unread.length === 0,
   });
   return {
     namespace,
@@ -130,6 +131,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
+    pods: pods.length,
     ...(complaint === undefined ? {} : { complaint }),
     ...(facts === undefined ? {} : { node: facts }),
     unread,

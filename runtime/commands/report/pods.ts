@@ -3,7 +3,8 @@ import type { ObjectStore } from '../../controller/store.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
 import { recordOf } from '../../rules/record.ts';
 import { complaintIn, runs } from '../doctor/complaint.ts';
-import { imagesOf, podSpecIn, WORKLOADS } from '../pod-spec.ts';
+import { imagesOf, podSpecIn } from '../pod-spec.ts';
+import { rootOf, WORKLOAD_KINDS } from '../root-owner.ts';
 
 /** One that is examined, and the pods that it stands for. */
 export interface ChosenPod {
@@ -43,8 +44,6 @@ function isIdle({ kind, spec, status }: KubeObject): boolean {
   return recordOf(spec)['replicas'] === 0;
 }
 
-const KINDS = [...new Map(Object.values(WORKLOADS).map((kind) => [kind.kind, kind])).values()];
-
 interface Family {
   readonly template?: KubeObject;
   readonly pods: KubeObject[];
@@ -71,7 +70,7 @@ export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
 
 function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string, Family> {
   const families = new Map<string, Family>();
-  for (const kind of KINDS)
+  for (const kind of WORKLOAD_KINDS)
     for (const object of store.list(kind, namespace)) {
       if (imagesOf(podSpecIn(object)).length === 0) continue;
       const root = rootOf(store, object);
@@ -82,31 +81,6 @@ function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string,
       families.set(id, isRoot ? { ...family, template: object } : family);
     }
   return families;
-}
-
-/** An owner that owns itself ends the search. */
-const DEEPEST = 4;
-
-/** The last owner that is named; of a ReplicaSet that is not there, the Deployment that its name says. */
-function rootOf(store: ObjectStore, object: KubeObject): { readonly kind: string; readonly name: string } {
-  let at: KubeObject | undefined = object;
-  let root = { kind: object.kind, name: object.metadata.name };
-  for (let depth = 0; depth < DEEPEST && at !== undefined; depth += 1) {
-    const owner: { readonly kind: string; readonly name: string } | undefined =
-      at.metadata.ownerReferences?.find(({ controller }) => controller === true);
-    if (owner === undefined) break;
-    root = { kind: owner.kind, name: owner.name };
-    const kind: (typeof KINDS)[number] | undefined = KINDS.find((one) => one.kind === owner.kind);
-    at =
-      kind === undefined
-        ? undefined
-        : store.get({ ...kind, namespace: object.metadata.namespace ?? '', name: owner.name });
-    if (at === undefined && owner.kind === 'ReplicaSet') {
-      const name = owner.name.replace(/-[^-]+$/, '');
-      root = { kind: 'Deployment', name };
-    }
-  }
-  return root;
 }
 
 /** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */

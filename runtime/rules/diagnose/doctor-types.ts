@@ -51,6 +51,8 @@ export interface DoctorInput {
     /** What its last run for this pod failed with, as the installer of the node says. */
     readonly failure?: string;
   };
+  /** How many pods were looked at: the pod itself, or those that a template has made. */
+  readonly pods: number;
   readonly complaint?: { readonly cause: PullComplaint; readonly image?: string };
   /** Of a pod whose images are pulled with what is brought to its node. */
   readonly node?: NodeEvidence;

@@ -22,9 +22,27 @@ export function doctorChain(input: DoctorInput): readonly Link[] {
 const TEXT: Readonly<Partial<Record<LinkName, (input: DoctorInput) => string | undefined>>> = {
   injection: injectionText,
   'secrets-there': missingText,
+  credential: credentialText,
   distribution: notBroughtText,
   node: ({ node }) => (node === undefined ? undefined : nodeText(node)),
+  registry: registryText,
 };
+
+/** That nothing matches is no fault of a public image, and no credential either. */
+function credentialText({ images }: DoctorInput): string | undefined {
+  const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
+  return bare === undefined
+    ? undefined
+    : `no credential that is listed matches "${bare.text}": it is pulled without one, which works where it is public`;
+}
+
+/** A template was never pulled itself. */
+function registryText({ isPod, pods }: DoctorInput): string | undefined {
+  if (isPod) return undefined;
+  return pods === 0
+    ? 'not judged: no pod of this template was found, so nobody has asked a registry'
+    : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a registry refused`;
+}
 
 /** What is known of the node, and what is not. */
 function nodeText({ name, agent, behind }: NodeEvidence): string {
