@@ -1,5 +1,5 @@
 /** By what a cluster is known, whatever address leads to it: the UID of its namespace `kube-system`. */
-import { afterAttended } from '../http/attended.ts';
+import { afterAttended } from '../http/client.ts';
 import { isApiError } from '../kube/api-error.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import type { Cluster } from './cluster.ts';

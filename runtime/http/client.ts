@@ -3,7 +3,6 @@
  * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
  * is loaded then.
  */
-import { afterAttended } from './attended.ts';
 import type { HttpFailure } from './http-error.ts';
 import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
@@ -19,6 +18,36 @@ export interface HttpClientOptions {
 
 /** Without a state of its own: what is decoded is whole. */
 const TEXT = new TextDecoder();
+
+/** A turn of the event loop counts as one step, however long it took. */
+const STEPS = 10;
+
+/**
+ * Calls `run` after `ms`, and after ten turns of the event loop at least. Gives the way to cancel. What counts is the time in which this process
+ * attended to what came: where it has too little processor, a turn of its event loop may take seconds. What was answered meanwhile lies there unread,
+ * and whoever counted those seconds would take a good server for a silent one, ask it again, and have less time still.
+ *
+ * @example
+ * ```ts
+ * import { afterAttended } from './client.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * let ran = false;
+ * afterAttended(20, () => (ran = true));
+ * const until = performance.now() + 50;
+ * while (performance.now() < until);
+ * await new Promise((resolve) => setImmediate(resolve));
+ * assert.equal(ran, false);
+ * ```
+ */
+export function afterAttended(ms: number, run: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout>;
+  const step = (left: number): void => {
+    timer = setTimeout(() => (left > 1 ? step(left - 1) : run()), ms / STEPS);
+  };
+  step(STEPS);
+  return () => clearTimeout(timer);
+}
 
 class Halt implements Halting {
   halted = false;

@@ -1,5 +1,5 @@
 /** A number of places; who finds none waits for its turn. */
-import { afterAttended } from '../http/attended.ts';
+import { afterAttended } from '../http/client.ts';
 
 /** A place that somebody has. */
 export interface HeldPlace {
