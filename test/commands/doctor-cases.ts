@@ -241,6 +241,14 @@ export const rows: readonly Row[] = [
     says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
   },
   {
+    name: 'a Deployment whose pod is from before its ServiceAccount listed anything',
+    reason: 'the next pod will have it, and this one never',
+    objects: [podOfWeb(), account(['good']), GOOD, deployment({}), event('Failed', 'unauthorized')],
+    broken: 'injection',
+    says: /^ServiceAccount\/.* gives such pods Secret "good", and pod "web" does not list it/,
+    advice: /^Delete the pod "web": the one that follows it gets the Secret/,
+  },
+  {
     name: 'a Deployment whose pod has an image that is not there',
     reason: 'the same, with a credential',
     objects: [

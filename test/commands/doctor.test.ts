@@ -142,7 +142,7 @@ else {
     assert.equal(refused?.link, 'registry');
     assert.equal(refused.pods, 1, JSON.stringify(causes));
     const failing = causes.filter(({ pods }) => pods > 0);
-    assert.equal(failing.length, 8, JSON.stringify(failing));
+    assert.equal(failing.length, 9, JSON.stringify(failing));
     assert.ok(
       failing.some(({ cause }) => cause.endsWith(': PullSecretProfile/bringing')),
       JSON.stringify(failing),

@@ -29,6 +29,7 @@ import {
 import { complaintIn, eventsAbout, podKinds, podsOf, providerFailure } from './complaint.ts';
 import { agentKinds, nodeFacts } from './node-facts.ts';
 import { PULL_STATUS, reportsAbout, troublesIn } from './node-reports.ts';
+import { notInjectedIn } from './not-injected.ts';
 import { providerMayRead } from './rights.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
@@ -122,12 +123,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     template,
     account: { name: account, object, known: unread.length === 0 },
     images,
-    notInjected: [
-      ...notCopied(spec, { name: account, object }, isPod),
-      ...(isPod
-        ? notInjectedInto(store, template, ownSecrets(spec))
-        : lackingIn(store, world, template, namespace)),
-    ],
+    notInjected: notInjectedIn(store, { template, world, account: { name: account, object }, pods }),
     givers: giversOf(store, template, namespace),
     troubles: troublesIn(store, { namespace, account, node: nodeOf(spec) }),
     provider: { ...providerIn(store), mayRead, ...(failure === undefined ? {} : { failure }) },
@@ -136,30 +132,6 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     ...(facts === undefined ? {} : { node: facts }),
     unread,
   };
-}
-
-/** Names that profiles and SidecarSets give such pods, and that this one does not list. */
-function notInjectedInto(
-  store: ObjectStore,
-  pod: KubeObject,
-  listed: readonly string[],
-): DoctorInput['notInjected'] {
-  const { namespace = '', labels = {}, annotations = {} } = pod.metadata;
-  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
-  return planned.map(({ name, by }) => ({ secret: name, by }));
-}
-
-/** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
-function lackingIn(
-  store: ObjectStore,
-  { secrets }: FoundWorld,
-  template: KubeObject,
-  namespace: string,
-): DoctorInput['notInjected'] {
-  const { labels = {}, annotations = {} } = podMetadataIn(template);
-  const listed = secrets.map(({ name }) => name);
-  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
-  return planned.map(({ name, by }) => ({ secret: name, by }));
 }
 
 /** Profiles whose copies such pods are to have, listed already or not. */
@@ -190,20 +162,6 @@ function readyText({ status }: KubeObject): string | undefined {
   const ready = conditions.find(({ type }) => type === 'Ready');
   if (ready === undefined) return 'nothing has answered it yet; is the reconciler running?';
   return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
-}
-
-/** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
-function notCopied(
-  spec: PlainPodSpec,
-  { name, object }: { readonly name: string; readonly object: KubeObject | undefined },
-  isPod: boolean,
-): DoctorInput['notInjected'] {
-  if (!isPod || ownSecrets(spec).length > 0) return [];
-  const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
-  return ofAccount.map((secret) => ({
-    secret,
-    by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
-  }));
 }
 
 function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean {

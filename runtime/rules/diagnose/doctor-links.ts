@@ -88,7 +88,7 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Fault | und
 function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | undefined {
   const [first] = missing;
   if (first === undefined) return undefined;
-  if (!isPod)
+  if (!isPod && first.pod === undefined)
     return {
       about: first.by,
       message: `${first.by} gives such pods Secret "${first.secret}", and nothing injects it: no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists`,
@@ -96,8 +96,8 @@ function notInjected({ notInjected: missing, isPod }: DoctorInput): Fault | unde
     };
   return {
     about: first.by,
-    message: `${first.by} gives such pods Secret "${first.secret}", and this one does not list it: it was made before, or while nothing injected`,
-    advice: 'Delete the pod: the one that follows it gets the Secret',
+    message: `${first.by} gives such pods Secret "${first.secret}", and ${first.pod === undefined ? 'this one' : `pod "${first.pod}"`} does not list it: it was made before, or while nothing injected`,
+    advice: `Delete the pod${first.pod === undefined ? '' : ` "${first.pod}"`}: the one that follows it gets the Secret`,
   };
 }
 

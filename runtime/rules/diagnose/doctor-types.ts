@@ -35,7 +35,12 @@ export interface DoctorInput {
   };
   readonly images: readonly DoctorImage[];
   /** Names that profiles and SidecarSets would give a pod like this one, and the pod does not have. */
-  readonly notInjected: readonly { readonly secret: string; readonly by: string }[];
+  readonly notInjected: readonly {
+    readonly secret: string;
+    readonly by: string;
+    /** The pod of a template that lacks it, where its next one would not. */
+    readonly pod?: string;
+  }[];
   /** Profiles that give such pods a name and bring its Secret, each with what its `Ready` says unless it is True. */
   readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];
   /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */

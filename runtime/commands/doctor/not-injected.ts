@@ -1,0 +1,72 @@
+/** Names that a pod should list, and does not. */
+import type { ObjectStore } from '../../controller/store.ts';
+import type { DoctorInput } from '../../rules/diagnose/doctor-types.ts';
+import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { plannedNames } from '../explain/injected.ts';
+import type { FoundWorld } from '../explain/world.ts';
+import { ownSecrets, type PlainPodSpec, podMetadataIn, podSpecIn } from '../pod-spec.ts';
+import { complaintIn } from './complaint.ts';
+
+type NotInjected = DoctorInput['notInjected'];
+
+interface Account {
+  readonly name: string;
+  readonly object: KubeObject | undefined;
+}
+
+interface Examined {
+  readonly template: KubeObject;
+  readonly world: FoundWorld;
+  readonly account: Account;
+  /** The template's. */
+  readonly pods: readonly KubeObject[];
+}
+
+/** Of a pod that exists, what it lacks; of a template, what its next pod would lack, else what the one lacks that fails. */
+export function notInjectedIn(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+  if (template.kind === 'Pod') return lackingOf(store, template, account);
+  const next = lackingIn(store, world, template);
+  if (next.length > 0) return next;
+  const failing = pods.find((pod) => complaintIn(store, pod) !== undefined);
+  if (failing === undefined) return [];
+  return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
+}
+
+function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotInjected {
+  const spec = podSpecIn(pod);
+  return [...notCopied(spec, account), ...notInjectedInto(store, pod, ownSecrets(spec))];
+}
+
+/** Names that profiles and SidecarSets give such pods, and that this one does not list. */
+function notInjectedInto(
+  store: ObjectStore,
+  pod: KubeObject,
+  listed: readonly string[],
+): DoctorInput['notInjected'] {
+  const { namespace = '', labels = {}, annotations = {} } = pod.metadata;
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** The same of a template, whose pods come with what admission adds: what is left when nothing injects, or the account forbids. */
+function lackingIn(
+  store: ObjectStore,
+  { secrets }: FoundWorld,
+  template: KubeObject,
+): DoctorInput['notInjected'] {
+  const { labels = {}, annotations = {} } = podMetadataIn(template);
+  const { namespace = '' } = template.metadata;
+  const listed = secrets.map(({ name }) => name);
+  const planned = plannedNames(store, { namespace, labels, annotations, listed, account: undefined });
+  return planned.map(({ name, by }) => ({ secret: name, by }));
+}
+
+/** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
+function notCopied(spec: PlainPodSpec, { name, object }: Account): DoctorInput['notInjected'] {
+  if (ownSecrets(spec).length > 0) return [];
+  const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
+  return ofAccount.map((secret) => ({
+    secret,
+    by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
+  }));
+}
