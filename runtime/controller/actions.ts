@@ -1,13 +1,12 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
 import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
-import { describeObject } from '../rules/kubernetes/object.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { problemOf } from './commit.ts';
 import type { Action, Problem, Ref, Role } from './contract.ts';
 import { EvictionBudget, type EvictionCase } from './eviction-budget.ts';
-import { assertNoFight } from './fight.ts';
+import { withoutFight } from './fight.ts';
 import { pullSecretsIn } from './pod-trials.ts';
 import { RateLimiter } from './rate-limit.ts';
 
@@ -92,14 +91,11 @@ export class ActionRunner {
 /** What is tested first changes with each version; two programs that fight over a list write the same operations again and again. */
 async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconciler: string): Promise<void> {
   const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
-  assertNoFight({ ref, before: cluster.cache.store.get(ref), digest }, cluster);
-  try {
-    const all = [...uidTest(ref), ...operations];
-    cluster.cache.observe(await cluster.client.jsonPatch(ref, all, fieldManager(reconciler)));
-  } catch (error) {
-    cluster.fights.takeBack(describeObject(ref));
-    throw error;
-  }
+  const correction = { ref, before: cluster.cache.store.get(ref), digest };
+  const written = await withoutFight(correction, cluster, () =>
+    cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations], fieldManager(reconciler)),
+  );
+  cluster.cache.observe(written);
 }
 
 /** The API server is asked what it would make of the successor: who comes back as it went is not evicted. */

@@ -11,7 +11,7 @@ import { isRecord } from '../rules/record.ts';
 import { type Author, authorText, type Delta, fieldManager, isOurs } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
-import { assertNoFight } from './fight.ts';
+import { withoutFight } from './fight.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
@@ -30,15 +30,11 @@ export async function commit(change: Delta, author: Author, cluster: Cluster): P
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
-    if (change.verb === 'configured')
-      assertNoFight(
-        { ref: change.ref, before: change.before, digest: () => digestObject(change.desired) },
-        cluster,
-      );
     if (change.verb === 'removed') return await removeObject(change, cluster);
-    return change.verb === 'created'
-      ? await createObject(change, author, cluster)
-      : await configureObject(change, author, cluster);
+    if (change.verb === 'created') return await createObject(change, author, cluster);
+    const { ref, before, desired } = change;
+    const correction = { ref, before, digest: () => digestObject(desired) };
+    return await withoutFight(correction, cluster, () => configureObject(change, author, cluster));
   } catch (error) {
     return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
   }

@@ -12,8 +12,27 @@ export interface Correction {
   readonly digest: () => string;
 }
 
-/** @throws PullwrightError `ManagedElsewhere` */
-export function assertNoFight({ ref, before, digest }: Correction, { fights }: Cluster): void {
+/**
+ * Writes, unless somebody undoes it again and again. What did not get through corrected nothing: an API server that refuses for a while is no
+ * other manager.
+ *
+ * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
+ */
+export async function withoutFight<T>(
+  correction: Correction,
+  cluster: Cluster,
+  write: () => Promise<T>,
+): Promise<T> {
+  assertNoFight(correction, cluster);
+  try {
+    return await write();
+  } catch (error) {
+    cluster.fights.takeBack(describeObject(correction.ref));
+    throw error;
+  }
+}
+
+function assertNoFight({ ref, before, digest }: Correction, { fights }: Cluster): void {
   if (fights.allows(describeObject(ref), digest)) return;
   const others = (before?.metadata.managedFields ?? [])
     .map(({ manager }) => manager ?? '')
