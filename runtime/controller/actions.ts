@@ -1,6 +1,7 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
 import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
+import { describeObject } from '../rules/kubernetes/object.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import { problemOf } from './commit.ts';
@@ -91,9 +92,16 @@ export class ActionRunner {
 /** What is tested first changes with each version; two programs that fight over a list write the same operations again and again. */
 async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconciler: string): Promise<void> {
   const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
-  const correction = { ref, before: cluster.cache.store.get(ref), digest };
-  const written = await withoutFight(correction, cluster, () =>
-    cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations], fieldManager(reconciler)),
+  const before = cluster.cache.store.get(ref);
+  const write = {
+    subject: `patch ${describeObject(ref)}`,
+    version: before?.metadata.resourceVersion,
+    digest,
+  };
+  const written = await cluster.held.unlessRefused(write, () =>
+    withoutFight({ ref, before, digest }, cluster, () =>
+      cluster.client.jsonPatch(ref, [...uidTest(ref), ...operations], fieldManager(reconciler)),
+    ),
   );
   cluster.cache.observe(written);
 }

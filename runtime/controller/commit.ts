@@ -12,6 +12,7 @@ import { type Author, authorText, type Delta, fieldManager, isOurs } from './cha
 import type { Cluster } from './cluster.ts';
 import { OWNER_LABEL, type Problem, type Ref } from './contract.ts';
 import { withoutFight } from './fight.ts';
+import type { Write } from './held-writes.ts';
 import { isForbidden, isImmutable, replaceObject } from './replace.ts';
 
 /** What became of a change. `replaced`: deleted and made again, because a field cannot be changed in place. */
@@ -30,14 +31,29 @@ export async function commit(change: Delta, author: Author, cluster: Cluster): P
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
-    if (change.verb === 'removed') return await removeObject(change, cluster);
-    if (change.verb === 'created') return await createObject(change, author, cluster);
-    const { ref, before, desired } = change;
-    const correction = { ref, before, digest: () => digestObject(desired) };
-    return await withoutFight(correction, cluster, () => configureObject(change, author, cluster));
+    return await cluster.held.unlessRefused(writeOf(change), () => send(change, author, cluster));
   } catch (error) {
     return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
   }
+}
+
+type Sent = Exclude<Delta, { verb: 'refused' | 'unchanged' }>;
+
+function writeOf(change: Sent): Write {
+  const { ref, before } = change;
+  return {
+    subject: `${change.verb} ${describeObject(ref)}`,
+    version: before?.metadata.resourceVersion,
+    digest: () => (change.verb === 'removed' ? '' : digestObject(change.desired)),
+  };
+}
+
+async function send(change: Sent, author: Author, cluster: Cluster): Promise<Committed> {
+  if (change.verb === 'removed') return removeObject(change, cluster);
+  if (change.verb === 'created') return createObject(change, author, cluster);
+  const { ref, before, desired } = change;
+  const correction = { ref, before, digest: () => digestObject(desired) };
+  return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
 }
 
 /** An error as a problem of `ref`. */
@@ -218,9 +234,18 @@ export async function commitStatus(
     ...(namespace === undefined ? {} : { namespace }),
     ...(live.metadata.uid === undefined ? {} : { uid: live.metadata.uid }),
   };
-  const written = await cluster.client.apply(
-    { apiVersion, kind, metadata, status },
-    { manager: fieldManager(author.reconciler), subresource: 'status', force: true },
+  const said = { apiVersion, kind, metadata, status };
+  const write: Write = {
+    subject: `status ${describeObject(ref)}`,
+    version: live.metadata.resourceVersion,
+    digest: () => digestObject(said),
+  };
+  const written = await cluster.held.unlessRefused(write, () =>
+    cluster.client.apply(said, {
+      manager: fieldManager(author.reconciler),
+      subresource: 'status',
+      force: true,
+    }),
   );
   cluster.cache.observe(written);
   return true;

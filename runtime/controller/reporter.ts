@@ -122,6 +122,9 @@ function nextOf(problems: readonly Problem[], requeueAfterMs: number | undefined
   const waits = problems
     .filter(({ disposition }) => disposition === 'waiting')
     .map(({ afterMs }) => afterMs ?? DEFAULT_WAIT_MS);
+  // Refused a moment ago and not sent again: what an event has changed in the meantime must not wait for the next resync.
+  for (const { disposition, afterMs } of problems)
+    if (disposition === 'terminal' && afterMs !== undefined) waits.push(afterMs);
   if (requeueAfterMs !== undefined) waits.push(requeueAfterMs);
   return waits.length === 0 ? 'idle' : { afterMs: Math.min(...waits) };
 }

@@ -48,10 +48,19 @@ else {
       kinds.includes(kind) &&
       (namespace === undefined || ['kube-system', 'openshift-config'].includes(namespace)),
   );
+  /** Of a node only its label was ours. */
+  const applyNode = async ({ apiVersion, kind, metadata, ...rest }: TestObject): Promise<void> => {
+    const { [LABEL]: label, ...labels } = metadata.labels ?? {};
+    await hosted.apply({ apiVersion, kind, metadata: { ...metadata, labels }, ...rest }, 'kubectl');
+    if (label === undefined) return;
+    const marked = { name: metadata.name, labels: { [LABEL]: label } };
+    await hosted.apply({ apiVersion, kind, metadata: marked }, MANAGER);
+  };
   for (const object of old) {
     const theirs =
       object.metadata.name === 'additional-pull-secret' || object.metadata.name === 'pull-secret';
-    await hosted.apply(object, theirs ? 'kubectl' : MANAGER);
+    if (object.kind === 'Node') await applyNode(object);
+    else await hosted.apply(object, theirs ? 'kubectl' : MANAGER);
   }
   for (const object of fixture('management'))
     if (object.kind === 'Secret' && object.metadata.namespace === 'clusters-prod')
