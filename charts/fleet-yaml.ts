@@ -1,7 +1,7 @@
 /** A fleet as YAML text: its value, and where in the text a field stands. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
-import { repeatedKeys } from '../runtime/rules/text/repeated-keys.ts';
 import { yamlMistake } from '../runtime/rules/text/yaml-mistake.ts';
+import { aliasTooMany, repeatedKeys } from '../runtime/rules/text/yaml-nodes.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
 /** What {@link readFleetYaml} gives. */
@@ -60,13 +60,15 @@ export function readFleetYaml(text: string): FleetYaml {
 function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
   // A key that stands twice leaves the rest readable; anything else would only lead to mistakes that are none.
   if (document.errors.length > 0) return { value: undefined, problems };
+  const tooMany = {
+    value: undefined,
+    problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
+  };
+  if (aliasTooMany(document.contents) !== undefined) return tooMany;
   try {
     return { value: document.toJS({ maxAliasCount: 100 }), problems };
   } catch {
-    return {
-      value: undefined,
-      problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
-    };
+    return tooMany;
   }
 }
 

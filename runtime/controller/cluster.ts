@@ -40,8 +40,7 @@ export class Cluster {
 
   /** @throws PullwrightError `NotLeader` */
   assertMayWrite(): void {
-    if (this.mayWrite) return;
-    throw new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
+    if (!this.mayWrite) throw notLeader();
   }
 
   /** The same cluster for those who may write at other times: one of many scopes that have it in common. */
@@ -53,4 +52,9 @@ export class Cluster {
     this.cache.close();
     this.client.close();
   }
+}
+
+/** Somebody else may write by now. */
+export function notLeader(): PullwrightError {
+  return new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
 }

@@ -177,6 +177,7 @@ export class HttpClient {
     let failure: unknown;
     for (const address of addresses) {
       if (halts.some(({ halted }) => halted)) throw await failed('Aborted', 'stopped');
+      request.fence?.();
       try {
         const at = address === undefined ? {} : { address };
         return await this.#engine.send({ ...request, origin, headers, halts, ...at });

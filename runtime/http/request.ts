@@ -24,6 +24,8 @@ export interface HttpRequest {
   readonly redirects?: number;
   /** Whether a second copy does no harm: it is sent when a kept connection turns out to have ended. @default {GET and HEAD} */
   readonly repeatable?: boolean;
+  /** Called at the last moment before it is sent, after everything that it waited for; what it throws is thrown, and nothing is sent. */
+  readonly fence?: () => void;
 }
 
 /** The head of an answer, with its body still to come. Every status is an answer. */

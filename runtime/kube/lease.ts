@@ -55,6 +55,8 @@ interface LeaseSpec {
 const MANAGER = 'pullwright-leader-election';
 /** Several that renew one Lease at the same instant: each is through after a few tries. */
 const SHARED_TRIES = 4;
+/** One for each renewal that may be under way, and one more. */
+const RELEASE_TRIES = 3;
 
 export class LeaderElection {
   readonly #options: LeaseOptions;
@@ -64,6 +66,8 @@ export class LeaderElection {
   /** The record as last seen, and when it was first seen so. */
   #seen: { readonly text: string; readonly at: number } | undefined;
   #renewedAt: number | undefined;
+  /** How often it was given up: a renewal that was under way meanwhile is none any more. */
+  #releases = 0;
   #lastError = '';
 
   constructor(options: LeaseOptions) {
@@ -115,10 +119,21 @@ export class LeaderElection {
     }
   }
 
-  /** Gives it up, so that another need not wait. */
+  /** Gives it up, so that another need not wait: also where a renewal of our own comes between. */
   async release(): Promise<void> {
     if (!this.isLeader()) return;
     this.#renewedAt = undefined;
+    this.#releases += 1;
+    for (let left = RELEASE_TRIES; ; left -= 1) {
+      try {
+        return await this.#release();
+      } catch (error) {
+        if (left === 1 || !isApiError(error, 409)) throw error;
+      }
+    }
+  }
+
+  async #release(): Promise<void> {
     const { client, identity, clock } = this.#options;
     const lease = await client.get(this.#ref);
     if (lease === undefined || specOf(lease).holderIdentity !== identity) return;
@@ -139,9 +154,10 @@ export class LeaderElection {
   ): Promise<boolean> {
     try {
       const started = this.#options.clock.monotonic();
+      const releases = this.#releases;
       const mine = await this.#acquireOrRenew(listed);
       // Counted from before the request: the others may have counted from then.
-      if (mine) this.#renewedAt = started;
+      if (mine && releases === this.#releases) this.#renewedAt = started;
       this.#lastError = '';
       return mine;
     } catch (error) {

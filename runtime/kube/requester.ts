@@ -13,6 +13,7 @@ import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { serverAddresses } from './guarded-server.ts';
 import { JsonItems } from './json-items.ts';
+import { queryText } from './query-text.ts';
 
 export interface RequesterOptions {
   readonly connection: Connection;
@@ -21,6 +22,8 @@ export interface RequesterOptions {
   readonly onRequest?: (seen: { readonly code: string; readonly method: string }) => void;
   /** Without an answer after this time a request has failed. @default {30000} */
   readonly timeoutMs?: number;
+  /** Asked each time before a request that may change something is sent, after everything that it waited for; throws where it must not be sent. */
+  readonly fence?: (call: Pick<Call, 'method' | 'path'>) => void;
   /** Whom to act as, where our own rights allow it. */
   readonly actAs?: string;
   /** Tries of one request. @default {5} */
@@ -80,7 +83,7 @@ const LONGEST_WAIT_MS = 10_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'TlsWanted'];
+const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
 
 export class Requester {
   readonly #options: RequesterOptions;
@@ -183,7 +186,7 @@ export class Requester {
     send: (request: HttpRequest) => Promise<T>,
     credentials: Credentials,
   ): Promise<T> {
-    const { onRequest } = this.#options;
+    const { onRequest, fence } = this.#options;
     const { method, body } = call;
     const text = body === undefined ? undefined : JSON.stringify(body);
     try {
@@ -194,12 +197,14 @@ export class Requester {
         signal: call.signal,
         timeoutMs: this.#timeoutMs,
         identity: credentials,
+        ...(fence === undefined || method === 'GET' ? {} : { fence: () => fence(call) }),
         ...(text === undefined ? {} : { body: text }),
       });
       onRequest?.({ code: String(answer.status), method });
       return answer;
     } catch (error) {
-      onRequest?.({ code: '<error>', method });
+      // What the fence throws was never sent.
+      if (!(error instanceof PullwrightError)) onRequest?.({ code: '<error>', method });
       throw this.#readable(call, error);
     }
   }
@@ -277,13 +282,6 @@ async function itemsOf<T>(
     if (error instanceof SyntaxError) throw new HttpError('AnswerUnreadable', 'the answer is no JSON');
     throw torn(error);
   }
-}
-
-function queryText(query: Call['query']): string {
-  const parameters = Object.entries(query ?? {})
-    .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`);
-  return parameters.length === 0 ? '' : `?${parameters.join('&')}`;
 }
 
 function parsed(text: string): unknown {

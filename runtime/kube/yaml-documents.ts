@@ -1,6 +1,6 @@
-/** Documents of YAML as Kubernetes reads them, keys that stand twice refused in linear time. */
+/** Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases without end. */
 import { type Document, LineCounter, parseAllDocuments, parseDocument, YAMLParseError } from 'yaml';
-import { repeatedKeys } from '../rules/text/repeated-keys.ts';
+import { aliasTooMany, MOST_ALIASES, repeatedKeys } from '../rules/text/yaml-nodes.ts';
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
 /** What the library is told, whoever asks: it would compare each key with all others. */
@@ -27,7 +27,18 @@ function judged(document: Document, lines: LineCounter): Document {
   const repeated = repeatedKeys(document.contents).map(
     ([start, end]) => new YAMLParseError([start, end], 'DUPLICATE_KEY', 'Map keys must be unique'),
   );
-  const errors = [...document.errors, ...repeated].sort((a, b) => a.pos[0] - b.pos[0]);
+  const alias = aliasTooMany(document.contents);
+  const many =
+    alias === undefined
+      ? []
+      : [
+          new YAMLParseError(
+            [...alias],
+            'RESOURCE_EXHAUSTION',
+            `There are more than ${MOST_ALIASES} aliases`,
+          ),
+        ];
+  const errors = [...document.errors, ...repeated, ...many].sort((a, b) => a.pos[0] - b.pos[0]);
   for (const error of errors) {
     const { line, col } = lines.linePos(error.pos[0]);
     error.message += ` at line ${line}, column ${col}`;

@@ -48,6 +48,12 @@ const flow = (keys: number): string =>
     .map((one) => `k${one}: 1`)
     .join(', ')}}\n`;
 
+/** An anchor for each alias. */
+const aliases = (many: number): string =>
+  `a:\n${numbers(many)
+    .map((one) => `  - &x${one} 1\n  - *x${one}\n`)
+    .join('')}`;
+
 function numbers(many: number): readonly number[] {
   return Array.from({ length: many }, (_, index) => index);
 }
@@ -144,6 +150,24 @@ const rows: readonly Row[] = [
   { name: 'parseManifests', reason: 'keys', many: 500, run: (many) => parseManifests(flow(many), 'a.yaml') },
   { name: 'readFleetYaml', reason: 'keys', many: 500, run: (many) => readFleetYaml(flow(many)) },
   { name: 'lineFinder', reason: 'keys', many: 500, run: (many) => lineFinder(flow(many)) },
+  {
+    name: 'parseYaml, aliases',
+    reason: 'beyond a thousand they are not looked up',
+    many: 1000,
+    run: (many) => assert.throws(() => parseYaml(aliases(many + 1)), { code: 'RESOURCE_EXHAUSTION' }),
+  },
+  {
+    name: 'readFleetYaml, aliases',
+    reason: 'the same',
+    many: 1000,
+    run: (many) => assert.equal(readFleetYaml(aliases(many + 1)).value, undefined),
+  },
+  {
+    name: 'parseManifests, aliases',
+    reason: 'the same',
+    many: 1000,
+    run: (many) => parseManifests(aliases(many + 1), 'a.yaml'),
+  },
   {
     name: 'verify --all-in-use',
     reason: 'the Secret is read once, not for each pod',

@@ -86,6 +86,26 @@ test('a lease that does not change for its duration is taken, by the clock of th
   assert.equal((lease()?.spec as { leaseTransitions: number } | undefined)?.leaseTransitions, 1);
 });
 
+test('a renewal that is under way when the lease is given up neither holds it nor brings it back', async () => {
+  const { client, lease } = server();
+  const leader = candidate(client, 'first', new Clock());
+  await leader.acquire(forever);
+  const read = client.get.bind(client);
+  const listed = lease();
+  // One that arrives after the release has looked and before it writes, and one whose answer is late.
+  client.get = async (ref) => {
+    client.get = read;
+    const found = await read(ref);
+    await client.replace(found ?? assert.fail(), 'renewal');
+    return found;
+  };
+  const late = leader.attempt({ lease: listed });
+  await leader.release();
+  await late;
+  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, '');
+  assert.equal(leader.isLeader(), false);
+});
+
 test('the wall clock may jump without anybody losing or taking the lease', async () => {
   const { client } = server();
   const clock = new Clock();

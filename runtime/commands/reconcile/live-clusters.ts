@@ -1,5 +1,5 @@
 /** Opens the clusters that the flags of `reconcile` name. */
-import { Cluster } from '../../controller/cluster.ts';
+import { Cluster, notLeader } from '../../controller/cluster.ts';
 import { ClusterCache } from '../../controller/cluster-cache.ts';
 import { proxyFor } from '../../http/proxy.ts';
 import type { Connection } from '../../kube/connection.ts';
@@ -21,6 +21,9 @@ export interface ClusterOpener {
   readonly timing?: Partial<InformerTiming>;
 }
 
+/** Written by those that do not lead, too: it is how one comes to lead. */
+const LEASES = '/apis/coordination.k8s.io/';
+
 /** The cluster of a kubeconfig, or of the pod. */
 export async function openKubeconfig(file: string | undefined, opener: ClusterOpener): Promise<Cluster> {
   return openCluster(await loadConnection(file, opener.io.env), opener);
@@ -37,6 +40,10 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
     // Which replica it was stands in the API server's audit log.
     userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
+    // The pass has asked before; since then it may have waited for its turn, a token or another try, and this process may have been frozen.
+    fence: ({ path }) => {
+      if (!opener.mayWrite() && !path.startsWith(LEASES)) throw notLeader();
+    },
   });
   return new Cluster({
     server: connection.server,

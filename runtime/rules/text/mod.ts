@@ -9,7 +9,7 @@
  * - `position.ts`: Lines and columns of a text, both counted from 1, columns in UTF-16 units
  * - `printable.ts`: Control characters as escapes, so that no text of somebody else's choice is obeyed by a terminal
  * - `records.ts`: Rows for a terminal
- * - `repeated-keys.ts`: Keys that stand twice in a map of YAML
+ * - `yaml-nodes.ts`: Keys that stand twice in a map of YAML, and aliases without end
  * - `sarif.ts`: Findings as SARIF, which GitHub, GitLab and editors read
  * - `table.ts`: Columns of text for people
  * - `trim.ts`: Characters taken off the ends of a text, in time linear in its length
