@@ -7,8 +7,6 @@ import { PullwrightError } from '../rules/errors.ts';
 
 /** For as long as a refusal of rights, of a policy or of a quota waits before it is asked again. */
 const HELD_MS = 10_000;
-/** Refusals remembered before the oldest is forgotten. */
-const REMEMBERED = 10_000;
 /** Of the content, of rights, of size: what the next second does not change by itself. */
 const JUDGED: readonly number[] = [400, 403, 413, 422];
 
@@ -25,7 +23,7 @@ export interface Write {
 interface Refused {
   readonly version: string | undefined;
   readonly digest: string;
-  readonly refusal: ApiError;
+  readonly refusal: Pick<ApiError, 'message' | 'code' | 'disposition' | 'hint'>;
   readonly until: number;
 }
 
@@ -74,10 +72,16 @@ export class HeldWrites {
     }
   }
 
-  #remember({ subject, version, digest }: Write, refusal: ApiError): void {
-    this.#refused.set(subject, { version, digest: digest(), refusal, until: this.#now() + HELD_MS });
-    const [oldest] = this.#refused.keys();
-    if (this.#refused.size > REMEMBERED && oldest !== undefined) this.#refused.delete(oldest);
+  #remember({ subject, version, digest }: Write, { message, code, disposition, hint }: ApiError): void {
+    const now = this.#now();
+    // Each is held for as long as all others: those whose time is over stand in front.
+    for (const [old, { until }] of this.#refused) {
+      if (until > now) break;
+      this.#refused.delete(old);
+    }
+    const refusal = { message, code, disposition, hint };
+    this.#refused.delete(subject);
+    this.#refused.set(subject, { version, digest: digest(), refusal, until: now + HELD_MS });
   }
 }
 
@@ -86,7 +90,7 @@ function isJudged(error: unknown): error is ApiError {
   return error instanceof ApiError && JUDGED.includes(error.status) && error.code !== 'NamespaceTerminating';
 }
 
-function again({ message, code, disposition, hint }: ApiError, afterMs: number): PullwrightError {
+function again({ message, code, disposition, hint }: Refused['refusal'], afterMs: number): PullwrightError {
   return new PullwrightError(message, {
     code,
     disposition,
