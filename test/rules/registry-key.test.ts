@@ -95,6 +95,13 @@ table(
     { name: 'quay.io:port', reason: 'a port is a number', fault: /no host/ },
     { name: '[::1', reason: 'an open bracket', fault: /no host/ },
     { name: 'quay.io/team/app:1', reason: 'images are compared without tag', fault: /tag or a digest/ },
+    { name: 'http://quay.io/%09', reason: 'a tab, written as a URL does', fault: /control character/ },
+    { name: 'https://quay.io/a%20b', reason: 'a blank, written as a URL does', fault: /blank/ },
+    {
+      name: 'http://quay.io/%3F',
+      reason: 'the beginning of a query, written as a URL does',
+      fault: /one of \? # %/,
+    },
     { name: 'quay.io/Team', reason: 'no image has capitals', fault: /capital letters/ },
     { name: 'quay.io/*', reason: 'no wildcard in paths', fault: /wildcard in its path/ },
   ],

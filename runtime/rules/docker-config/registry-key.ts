@@ -107,6 +107,9 @@ function keyFault(written: string, host: string, path: string): string | undefin
   if (host === '') return 'names no registry';
   if (written !== written.trim()) return 'has blanks around it';
   if (/[@:]/.test(path)) return 'has a tag or a digest, and images are compared without it';
+  // As %20 or %3F in a URL: decoded, the key would be another one.
+  if (/[\s\p{Cc}?#%]/u.test(path))
+    return 'has a blank, a control character or one of ? # % in its path, which no image has';
   // Wildcards in the path are taken as they are, so nothing can match them.
   if (path.includes('*')) return 'has a wildcard in its path, and wildcards work in the host only';
   return path === path.toLowerCase() ? undefined : 'has capital letters in its path, which no image has';
