@@ -45,7 +45,10 @@ export class Cluster {
 
   /** The same cluster for those who may write at other times: one of many scopes that have it in common. */
   as(mayWrite: () => boolean): Cluster {
-    return new Cluster({ ...this.#parts, mayWrite });
+    const client = this.client.fencedBy(() => {
+      if (!mayWrite()) throw notLeader();
+    });
+    return new Cluster({ ...this.#parts, client, mayWrite });
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 /** Every pair of clusters that one process looks after, each with controllers of its own: one that is down harms no other. */
-import { pause } from '../http/retry.ts';
+import { afterAttended } from '../http/client.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Cluster } from './cluster.ts';
@@ -18,7 +18,7 @@ export interface ManagerOptions {
   readonly workers?: number;
   /** @default {600000} */
   readonly resyncMs?: number;
-  /** Passes of a pair that goes may end by themselves in this time; a server that keeps them waiting is left then. @default {5000} */
+  /** Passes of a pair that goes may end by themselves in this time, of which only what this process attended to counts; a server that keeps them waiting is left then. @default {5000} */
   readonly lastPassesMs?: number;
 }
 
@@ -111,10 +111,16 @@ async function ended(
   { controllers, clusters: { hosted, management } }: Member,
   lastPassesMs: number,
 ): Promise<void> {
-  const over = new AbortController();
-  const passes = Promise.all(controllers.map((controller) => controller.stop())).finally(() => over.abort());
+  const passes = Promise.all(controllers.map((controller) => controller.stop()));
   if (hosted !== management) {
-    await pause(lastPassesMs, over.signal);
+    await new Promise<void>((resolve) => {
+      const cancel = afterAttended(lastPassesMs, resolve);
+      const over = (): void => {
+        cancel();
+        resolve();
+      };
+      passes.then(over, over);
+    });
     hosted.close();
   }
   await passes;

@@ -1,7 +1,6 @@
 /** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
-import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
   CreateOptions,
@@ -13,10 +12,18 @@ import type {
   WatchOptions,
 } from './client.ts';
 import { decodeObject, encodeObject } from './decode.ts';
-import { type JsonLine, jsonLines } from './lines.ts';
-import { Requester, type RequesterOptions } from './requester.ts';
-import { type Collection, type ObjectRef, objectRef, type Resource, ResourceMap } from './resources.ts';
+import { jsonLines } from './lines.ts';
+import { type Call, type JsonAnswer, Requester, type RequesterOptions } from './requester.ts';
+import {
+  type Collection,
+  describeCollection,
+  type ObjectRef,
+  objectRef,
+  type Resource,
+  ResourceMap,
+} from './resources.ts';
 import { Places } from './semaphore.ts';
+import { watchEvents } from './watch-events.ts';
 
 /**
  * Applies under way at once. Hundreds of keys that all have something to write would open hundreds of connections and gain
@@ -27,15 +34,29 @@ const APPLIES = 32;
 /** See {@link KubeClient}. */
 export class HttpKubeClient implements KubeClient {
   readonly host: string;
+  readonly #options: RequesterOptions;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
-  readonly #applies = new Places({ count: APPLIES });
+  readonly #applies: Places;
+  /** Asked before each of its own writes is sent, beside the fence of all. */
+  readonly #fence: (() => void) | undefined;
 
-  /** @param known kinds that need no discovery, beside those that every cluster serves */
-  constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}) {
+  /**
+   * @param known kinds that need no discovery, beside those that every cluster serves
+   * @param of what it has in common with the client whose view it is
+   */
+  constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}, of?: Shared) {
     this.host = new URL(options.connection.server).host;
-    this.#requester = new Requester(options);
-    this.#resources = new ResourceMap((path) => this.#discover(path), known);
+    this.#options = options;
+    this.#requester = of?.requester ?? new Requester(options);
+    this.#resources = of?.resources ?? new ResourceMap((path) => this.#discover(path), known);
+    this.#applies = of?.applies ?? new Places({ count: APPLIES });
+    this.#fence = of?.fence;
+  }
+
+  fencedBy(fence: () => void): KubeClient {
+    const [requester, resources, applies] = [this.#requester, this.#resources, this.#applies];
+    return new HttpKubeClient(this.#options, {}, { requester, resources, applies, fence });
   }
 
   async get(ref: ObjectRef): Promise<KubeObject | undefined> {
@@ -116,7 +137,7 @@ export class HttpKubeClient implements KubeClient {
 
   async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
     const ref = objectRef(object);
-    const { body } = await this.#requester.json({
+    const { body } = await this.#send({
       verb: 'create',
       subject: describeObject(ref),
       method: 'POST',
@@ -166,7 +187,7 @@ export class HttpKubeClient implements KubeClient {
     if (path === undefined) return;
     const body = { propagationPolicy: options.propagation ?? 'Background', ...preconditions(options) };
     const subject = describeObject(ref);
-    await this.#requester.json({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
+    await this.#send({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
   }
 
   async evict(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
@@ -179,7 +200,7 @@ export class HttpKubeClient implements KubeClient {
       deleteOptions: preconditions(options),
     };
     const subject = describeObject(ref);
-    await this.#requester.json({
+    await this.#send({
       verb: 'evict',
       subject,
       method: 'POST',
@@ -202,10 +223,14 @@ export class HttpKubeClient implements KubeClient {
     this.#requester.close();
   }
 
+  #send(call: Call): Promise<JsonAnswer> {
+    return this.#requester.json(this.#fence === undefined ? call : { ...call, fence: this.#fence });
+  }
+
   async #write(ref: ObjectRef, call: WriteCall): Promise<KubeObject> {
     const { suffix = '', ...rest } = call;
     const path = (await this.#objectPath(ref)) + suffix;
-    const { body } = await this.#requester.json({ ...rest, subject: describeObject(ref), path });
+    const { body } = await this.#send({ ...rest, subject: describeObject(ref), path });
     return decode(body);
   }
 
@@ -224,6 +249,14 @@ export class HttpKubeClient implements KubeClient {
   }
 }
 
+/** What the views of one client have in common. */
+interface Shared {
+  readonly requester: Requester;
+  readonly resources: ResourceMap;
+  readonly applies: Places;
+  readonly fence: () => void;
+}
+
 interface WriteCall {
   readonly verb: string;
   readonly method: string;
@@ -236,33 +269,6 @@ interface WriteCall {
 
 interface RawList {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-}
-
-interface RawEvent {
-  readonly type: string;
-  readonly object: Readonly<Record<string, unknown>> & {
-    readonly code?: number;
-    readonly metadata?: { readonly resourceVersion?: string };
-  };
-}
-
-async function* watchEvents(
-  lines: AsyncIterable<JsonLine>,
-  collection: Collection,
-): AsyncGenerator<WatchEvent> {
-  for await (const line of lines) yield watchEventOf(line, collection);
-}
-
-function watchEventOf({ value, leftOut, bytes }: JsonLine, collection: Collection): WatchEvent {
-  const { type, object } = value as RawEvent;
-  if (type === 'ERROR') {
-    const subject = describeCollection(collection);
-    throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
-  }
-  if (type === 'BOOKMARK') return { type, resourceVersion: object.metadata?.resourceVersion ?? '', bytes };
-  // Where only the metadata is read, the server calls it PartialObjectMetadata.
-  const { apiVersion, kind } = collection;
-  return { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }), leftOut, bytes };
 }
 
 /** What to accept for objects without what is in them. A server that does not know it sends them whole. */
@@ -280,11 +286,6 @@ function selectorQuery(options: ListOptions): Record<string, string | undefined>
 
 function preconditions({ uid }: RemoveOptions): object {
   return uid === undefined ? {} : { preconditions: { uid } };
-}
-
-/** `Secret in kube-system` */
-function describeCollection({ kind, namespace }: Collection): string {
-  return namespace === undefined ? kind : `${kind} in ${namespace}`;
 }
 
 function notServed({ apiVersion, kind }: Collection): never {

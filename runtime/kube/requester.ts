@@ -1,7 +1,7 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
 
 import { HttpClient } from '../http/client.ts';
-import { HttpError, tooLarge, torn } from '../http/http-error.ts';
+import { HttpError } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/retry.ts';
@@ -12,7 +12,7 @@ import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { serverAddresses } from './guarded-server.ts';
-import { JsonItems } from './json-items.ts';
+import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
 import { queryText } from './query-text.ts';
 
 export interface RequesterOptions {
@@ -47,6 +47,8 @@ export interface Call {
   /** Not to be sent again once it may have been received. */
   readonly once?: boolean;
   readonly signal?: AbortSignal;
+  /** As that of the options, for this request alone. */
+  readonly fence?: () => void;
   /** A longer answer is refused. @default {268435456} */
   readonly maxBytes?: number;
 }
@@ -56,22 +58,6 @@ export interface JsonAnswer {
   readonly status: number;
   readonly body: unknown;
   /** Of the body, as it was sent. */
-  readonly bytes: number;
-}
-
-/** What becomes of the items of a list. */
-export interface KeptItems<T> {
-  /** Called with each as it arrives, and with how many bytes of its texts were left out. */
-  readonly keep: (item: unknown, leftOut: number) => T;
-  /** Longer texts are left out. */
-  readonly mostText: number | undefined;
-}
-
-/** What is left of the answer to a list. */
-export interface ItemsAnswer<T> {
-  readonly items: readonly T[];
-  /** What is around the items. */
-  readonly body: unknown;
   readonly bytes: number;
 }
 
@@ -186,7 +172,7 @@ export class Requester {
     send: (request: HttpRequest) => Promise<T>,
     credentials: Credentials,
   ): Promise<T> {
-    const { onRequest, fence } = this.#options;
+    const { onRequest } = this.#options;
     const { method, body } = call;
     const text = body === undefined ? undefined : JSON.stringify(body);
     try {
@@ -197,7 +183,7 @@ export class Requester {
         signal: call.signal,
         timeoutMs: this.#timeoutMs,
         identity: credentials,
-        ...(fence === undefined || method === 'GET' ? {} : { fence: () => fence(call) }),
+        ...(method === 'GET' ? {} : { fence: () => this.#judge(call) }),
         ...(text === undefined ? {} : { body: text }),
       });
       onRequest?.({ code: String(answer.status), method });
@@ -207,6 +193,11 @@ export class Requester {
       if (!(error instanceof PullwrightError)) onRequest?.({ code: '<error>', method });
       throw this.#readable(call, error);
     }
+  }
+
+  #judge(call: Call): void {
+    this.#options.fence?.(call);
+    call.fence?.();
   }
 
   get #timeoutMs(): number {
@@ -254,34 +245,6 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
   const { verb, subject } = call;
   const { status } = answer;
   return apiErrorOf({ verb, subject, status, body, ...(after === undefined ? {} : { retryAfterMs: after }) });
-}
-
-async function itemsOf<T>(
-  body: AsyncIterable<Uint8Array>,
-  most: number,
-  { keep, mostText }: KeptItems<T>,
-): Promise<ItemsAnswer<T>> {
-  const items: T[] = [];
-  const take = (item: unknown, leftOut: number): void => {
-    try {
-      items.push(keep(item, leftOut));
-    } catch {
-      throw new HttpError('AnswerUnreadable', 'the answer is no list of objects');
-    }
-  };
-  const reader = new JsonItems({ of: 'items', take, mostText });
-  let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      bytes += chunk.length;
-      if (bytes > most) throw tooLarge(most);
-      reader.push(chunk);
-    }
-    return { items, body: reader.end(), bytes };
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new HttpError('AnswerUnreadable', 'the answer is no JSON');
-    throw torn(error);
-  }
 }
 
 function parsed(text: string): unknown {

@@ -104,3 +104,8 @@ export function objectRef({ apiVersion, kind, metadata }: KubeObject): ObjectRef
   const { name, namespace } = metadata;
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
 }
+
+/** `Secret in kube-system` */
+export function describeCollection({ kind, namespace }: Collection): string {
+  return namespace === undefined ? kind : `${kind} in ${namespace}`;
+}

@@ -138,4 +138,39 @@ table(test, rows, async ({ loses, act, code, arrive }) => {
   }
 });
 
+test('openCluster(): one who shares the cluster may write at times of its own, and is asked when the write is sent', async () => {
+  let mine = true;
+  const arrived: string[] = [];
+  const server = createServer({ cert, key }, (request, response) => {
+    request.resume();
+    arrived.push(request.method ?? '');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(OBJECT));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const whole = await openCluster(
+    {
+      server: `https://127.0.0.1:${port}`,
+      ca: authority.certificate,
+      credentials: () => {
+        mine = false;
+        return Promise.resolve({});
+      },
+    },
+    { io: { env: {} } as CommandIo, metrics: createMetrics(), instance: 'a', mayWrite: () => true },
+  );
+  const ofOneShard = whole.as(() => mine);
+  try {
+    ofOneShard.assertMayWrite();
+    await assert.rejects(apply(ofOneShard), { code: 'NotLeader' });
+    await ofOneShard.client.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'web', name: 'a' });
+    await apply(whole);
+    assert.deepEqual(arrived, ['GET', 'PATCH'], 'the process has other shards, and looks are free');
+  } finally {
+    whole.close();
+    server.close();
+  }
+});
+
 test.run();

@@ -1,0 +1,52 @@
+/** The items of a list, made into what is kept of them as they arrive. */
+import { HttpError, tooLarge, torn } from '../http/http-error.ts';
+import { JsonItems } from './json-items.ts';
+
+/** What becomes of the items of a list. */
+export interface KeptItems<T> {
+  /** Called with each as it arrives, and with how many bytes of its texts were left out. */
+  readonly keep: (item: unknown, leftOut: number) => T;
+  /** Longer texts are left out. */
+  readonly mostText: number | undefined;
+}
+
+/** What is left of the answer to a list. */
+export interface ItemsAnswer<T> {
+  readonly items: readonly T[];
+  /** What is around the items. */
+  readonly body: unknown;
+  readonly bytes: number;
+}
+
+/**
+ * Reads `body`, at most `most` bytes of it.
+ *
+ * @throws HttpError `AnswerTooLarge`, `AnswerUnreadable`, or how the connection ended
+ */
+export async function itemsOf<T>(
+  body: AsyncIterable<Uint8Array>,
+  most: number,
+  { keep, mostText }: KeptItems<T>,
+): Promise<ItemsAnswer<T>> {
+  const items: T[] = [];
+  const take = (item: unknown, leftOut: number): void => {
+    try {
+      items.push(keep(item, leftOut));
+    } catch {
+      throw new HttpError('AnswerUnreadable', 'the answer is no list of objects');
+    }
+  };
+  const reader = new JsonItems({ of: 'items', take, mostText });
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > most) throw tooLarge(most);
+      reader.push(chunk);
+    }
+    return { items, body: reader.end(), bytes };
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new HttpError('AnswerUnreadable', 'the answer is no JSON');
+    throw torn(error);
+  }
+}
