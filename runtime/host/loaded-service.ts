@@ -41,7 +41,8 @@ export function loadedService(
   const fragment = textOf(unit['FragmentPath']?.value);
   if (unit['LoadState']?.value !== 'loaded' || fragment === '') return undefined;
   const command = commandOf(service);
-  const mainPid = Number(service['MainPID']?.value ?? 0);
+  const pid = service['MainPID']?.value;
+  const mainPid = typeof pid === 'number' ? pid : 0;
   return {
     files: [fragment, ...textsOf(unit['DropInPaths']?.value)],
     command: command.words,

@@ -19,6 +19,7 @@ import { KUBERNETES_SCHEMA } from '../../runtime/kube/yaml-schema.ts';
 import { fetchToken } from '../../runtime/registry/token.ts';
 import type { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
+import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
 import { explainImage } from '../../runtime/rules/diagnose/explain.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
 import { MOST_WORK, WorkCounter } from '../fuzz/work.ts';
@@ -150,6 +151,12 @@ const rows: readonly Row[] = [
   { name: 'parseManifests', reason: 'keys', many: 500, run: (many) => parseManifests(flow(many), 'a.yaml') },
   { name: 'readFleetYaml', reason: 'keys', many: 500, run: (many) => readFleetYaml(flow(many)) },
   { name: 'lineFinder', reason: 'keys', many: 500, run: (many) => lineFinder(flow(many)) },
+  {
+    name: 'matchesImage',
+    reason: 'a star is not tried at each place of what is longer than a host',
+    many: 500,
+    run: (many) => matchesImage(`*${'a'.repeat(many)}b.io`, `${'a'.repeat(2 * many)}.io/x`),
+  },
   {
     name: 'parseYaml, aliases',
     reason: 'beyond a thousand they are not looked up',

@@ -21,6 +21,9 @@ const VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1'].map(
 const KIND = 'CredentialProviderRequest';
 const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
+/** A host has at most 253 characters, a path 255, a digest 135: what is looked up for each of their parts stays little. */
+const LONGEST_IMAGE = 4096;
+
 /**
  * Reads the first JSON value of `text`. As the kubelet's own decoders do, field names match in any case, unknown fields and
  * whatever follows the value are skipped.
@@ -44,9 +47,12 @@ export function parseRequest(text: string): ProviderRequest {
   const kind = textField(fields, 'kind') || KIND;
   if (kind !== KIND) throw notARequest('kind');
   if (!VERSIONS.includes(apiVersion)) throw notARequest('apiVersion');
+  const image = textField(fields, 'image');
+  if (image.length > LONGEST_IMAGE)
+    throw unreadable(`"image" has ${image.length} characters, expected at most ${LONGEST_IMAGE}`);
   return {
     apiVersion,
-    image: textField(fields, 'image'),
+    image,
     token: token === '' ? undefined : redact(token),
     annotations: annotationsOf(fields.get('serviceaccountannotations')),
   };

@@ -147,9 +147,11 @@ function helperFor(
 
 /** The repository, each parent, the host; the legacy file knows hosts only. */
 function lookupOrder(key: string, format: AuthSource['format']): readonly string[] {
-  const segments = key.split('/');
-  if (format === 'dockercfg') return segments.slice(0, 1);
-  return segments.map((_, index) => segments.slice(0, segments.length - index).join('/'));
+  if (format === 'dockercfg') return key.split('/', 1);
+  const keys = [key];
+  for (let end = key.lastIndexOf('/'); end !== -1; end = end === 0 ? -1 : key.lastIndexOf('/', end - 1))
+    keys.push(key.slice(0, end));
+  return keys;
 }
 
 function normalizedKey(written: string, format: AuthSource['format']): string {

@@ -45,7 +45,8 @@ export function goGlob(pattern: string, name: string): GlobResult {
 function advance(star: boolean, chunk: string, text: string, last: boolean): string | undefined | typeof BAD {
   const fits = (left: string): boolean => left === '' || !last;
   for (let skip = 0; ; skip += 1) {
-    const left = matchChunk(chunk, text.slice(skip));
+    // Whether a chunk is malformed is the same at every place, and a chunk may be far longer than the text.
+    const left = matchChunk(chunk, text.slice(skip), skip === 0);
     if (left === BAD) return BAD;
     if (left !== undefined && fits(left)) return left;
     if (!star || skip >= text.length || text[skip] === '/') return undefined;
@@ -67,13 +68,14 @@ function scanChunk(pattern: string): { star: boolean; chunk: string; after: stri
   return { star, chunk: body, after: '' };
 }
 
-/** What is left of `text`; a malformed chunk is BAD even where the text has failed before. */
-function matchChunk(chunk: string, text: string): string | undefined | typeof BAD {
+/** What is left of `text`. With `whole`, a malformed chunk is BAD even where the text has failed before. */
+function matchChunk(chunk: string, text: string, whole: boolean): string | undefined | typeof BAD {
   let rest = chunk;
   let left = text;
   let failed = false;
   while (rest !== '') {
     failed ||= left === '';
+    if (failed && !whole) return undefined;
     const step: Step | typeof BAD =
       rest[0] === '[' ? matchClass(rest, failed ? '' : left) : matchOne(rest, left);
     if (step === BAD) return BAD;

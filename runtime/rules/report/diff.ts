@@ -128,5 +128,9 @@ function problemsOf(problems: unknown): ReadonlyMap<string, string> {
 
 function nodesText(nodes: unknown): string {
   const { total, eligible, inSync } = recordOf(nodes);
-  return `${Number(inSync ?? 0)} in sync of ${Number(eligible ?? 0)} eligible of ${Number(total ?? 0)}`;
+  return `${countOf(inSync)} in sync of ${countOf(eligible)} eligible of ${countOf(total)}`;
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
 }

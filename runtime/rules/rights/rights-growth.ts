@@ -40,11 +40,19 @@ export function grownRights(rights: readonly Right[], accepted: unknown): readon
 }
 
 function isRight(value: unknown): value is Right {
-  const { account, power, resources, verbs, boundBy, names } = recordOf(value);
+  const { account, power, namespace = '', resources, verbs, boundBy, names } = recordOf(value);
   return (
-    typeof account === 'string' &&
-    typeof power === 'string' &&
-    [resources, verbs, boundBy, names ?? []].every(Array.isArray) &&
-    (boundBy as readonly unknown[]).every((bound) => Array.isArray(recordOf(bound)['unless']))
+    [account, power, namespace].every((one) => typeof one === 'string') &&
+    [resources, verbs, names ?? []].every(areTexts) &&
+    Array.isArray(boundBy) &&
+    boundBy.every((bound) => isBound(recordOf(bound)))
   );
+}
+
+function isBound({ policy, unless }: Readonly<Record<string, unknown>>): boolean {
+  return typeof policy === 'string' && areTexts(unless);
+}
+
+function areTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }

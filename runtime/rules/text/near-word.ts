@@ -15,6 +15,8 @@
  * ```
  */
 export function nearWord(word: string, known: readonly string[]): string | undefined {
+  // Nobody mistypes a word of that length: it is a value in the wrong place, and the comparison is quadratic.
+  if (word.length > LONGEST) return undefined;
   // Of a short word two letters are all of it.
   const most = word.length < 4 ? 1 : 2;
   let best: { readonly candidate: string; readonly distance: number } | undefined;
@@ -24,6 +26,9 @@ export function nearWord(word: string, known: readonly string[]): string | undef
   }
   return best?.candidate;
 }
+
+/** Longer than any word that is known here. */
+const LONGEST = 128;
 
 /** Optimal string alignment distance, given up at 3. */
 function distanceOf(a: string, b: string): number {

@@ -1,0 +1,138 @@
+/** What the first pass over readers that nobody had fuzzed found, made small, with what is answered since. */
+import assert from 'node:assert/strict';
+import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
+import { loadedService } from '../../runtime/host/loaded-service.ts';
+import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
+import { goGlob } from '../../runtime/rules/go/glob.ts';
+import { reportChanges } from '../../runtime/rules/report/diff.ts';
+import type { Report } from '../../runtime/rules/report/types.ts';
+import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
+import { nearWord } from '../../runtime/rules/text/near-word.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('what fuzzing the readers found');
+
+/** No text and no number can be made of it. */
+const ODD = { toString: 1 };
+const REPORT: Report = {
+  version: 1,
+  madeAt: '2026-01-01T00:00:00Z',
+  source: 'a',
+  clusters: [],
+  problems: [],
+  unread: [],
+};
+const RIGHT = {
+  account: 'a',
+  power: 'read-secrets',
+  can: 'read Secrets',
+  resources: ['secrets'],
+  verbs: ['get'],
+  by: ['x'],
+  boundBy: [{ policy: 'p', only: ['y'], unless: ['x'] }],
+  wide: false,
+};
+
+interface Row extends Case {
+  readonly run: () => unknown;
+  readonly gives: unknown;
+}
+
+const grown = (change: object): unknown => grownRights([RIGHT], { rights: [{ ...RIGHT, ...change }] }).length;
+
+table(
+  test,
+  [
+    {
+      name: 'an earlier report whose counts are maps',
+      reason: 'report --diff ended on an unexpected error',
+      run: () =>
+        reportChanges({ ...REPORT, clusters: [{ name: 'a', nodes: { total: ODD } }] }, REPORT)?.list.length,
+      gives: 2,
+    },
+    { name: 'accepted rights as they are', reason: 'nothing has grown', run: () => grown({}), gives: 0 },
+    {
+      name: 'accepted verbs that are maps',
+      reason: 'rights --baseline ended on an unexpected error; what cannot be read accepts nothing',
+      run: () => grown({ verbs: [ODD] }),
+      gives: 1,
+    },
+    { name: 'names that are maps', reason: 'the same', run: () => grown({ names: [ODD] }), gives: 1 },
+    { name: 'a namespace that is a map', reason: 'the same', run: () => grown({ namespace: ODD }), gives: 1 },
+    {
+      name: 'a policy that is a map',
+      reason: 'the same',
+      run: () => grown({ boundBy: [{ policy: ODD, unless: ['x'] }] }),
+      gives: 1,
+    },
+    {
+      name: 'an exception that is a map',
+      reason: 'the same',
+      run: () => grown({ boundBy: [{ policy: 'p', unless: [ODD] }] }),
+      gives: 1,
+    },
+    {
+      name: 'the number of a process that is a map',
+      reason: 'the installer ended on an unexpected error',
+      run: () =>
+        loadedService(
+          { LoadState: { value: 'loaded' }, FragmentPath: { value: '/a' } },
+          { MainPID: { value: ODD } },
+          [],
+        )?.mainPid,
+      gives: 0,
+    },
+    {
+      name: 'a chunk that is malformed behind the text',
+      reason: 'it is malformed, however short the text is',
+      run: () => goGlob('*abc[', 'x'),
+      gives: { ok: false },
+    },
+    {
+      name: 'a star before what stands far back',
+      reason: 'places after the first are given up as soon as they do not fit',
+      run: () => goGlob('*ab?d*', 'abababcd-x'),
+      gives: { ok: true, match: true },
+    },
+    {
+      name: 'a star in a label of 255 bytes',
+      reason: 'the kubelet looks for it',
+      run: () => matchesImage('a*.io', `${'a'.repeat(255)}.io/x`),
+      gives: { ok: true, match: true },
+    },
+    {
+      name: 'a star in a label of 256 bytes',
+      reason: 'no host has one, and each place of it was tried',
+      run: () => matchesImage('a*.io', `${'a'.repeat(256)}.io/x`),
+      gives: { ok: true, match: false },
+    },
+    {
+      name: 'a label of 256 bytes itself',
+      reason: 'nothing has to be tried',
+      run: () => matchesImage(`${'a'.repeat(256)}.io`, `${'a'.repeat(256)}.io/x`),
+      gives: { ok: true, match: true },
+    },
+    {
+      name: 'a long word with one letter changed',
+      reason: 'it is no word, and the comparison is quadratic',
+      run: () => nearWord(`${'a'.repeat(128)}b`, ['a'.repeat(129)]),
+      gives: undefined,
+    },
+    {
+      name: 'an image of 4,096 characters',
+      reason: 'longer ones than there are',
+      run: () => parseRequest(JSON.stringify({ image: 'a'.repeat(4096) })).image.length,
+      gives: 4096,
+    },
+  ] satisfies Row[],
+  ({ run, gives }) => assert.deepEqual(run(), gives),
+);
+
+test('an image of more than 4,096 characters is refused: each of its parts would be looked up', () => {
+  assert.throws(
+    () => parseRequest(JSON.stringify({ image: `r.io${'/a'.repeat(4000)}` })),
+    /"image" has 8004 characters, expected at most 4096/,
+  );
+});
+
+test.run();

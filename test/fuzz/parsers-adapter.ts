@@ -1,0 +1,123 @@
+/** What the adapter's programs read: environments of Jobs, places, receipts, and the messages of Sentinel. */
+
+import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
+import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
+import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
+import { readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
+import { readReceipt } from '../../runtime/pull-secret-adapter/outcome.ts';
+import { readPlace } from '../../runtime/pull-secret-adapter/places.ts';
+import { pullSecretHash } from '../../runtime/pull-secret-adapter/pull-secret.ts';
+import { pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret-hint.ts';
+import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { accountDomain, fillTemplate } from '../../runtime/pull-secret-adapter/templates.ts';
+import { readGiver } from '../../runtime/pull-secret-injection/reconciler/granted-by.ts';
+import { UsageError } from '../../runtime/rules/errors.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { AUTHS, jsonOf } from './corpus.ts';
+import { holds, type Parser, valueOf } from './parser.ts';
+
+export const ADAPTER_PARSERS: readonly Parser[] = [
+  {
+    name: 'environment of a Job',
+    corpus: [
+      jsonOf({
+        CLUSTER_ID: 'cls-123',
+        GCP_PROJECT_ID: 'cust-project',
+        SECRET_NAME: 'hyperfleet-cls-123-pull-secret',
+        SECRET_LABELS: 'a=b,c=d',
+        REQUEST_TIMEOUT: '30s',
+        SECRET_MANAGER_ENDPOINT: 'https://secretmanager.googleapis.com',
+        REPLICATION: 'europe-west1,us-east1',
+      }),
+      jsonOf({ JOB_MODE: 'delete', CLUSTER_ID: 'cls-123', PLACES: '["namespaces/a/secrets/b"]' }),
+    ],
+    unit: ',a=b',
+    run: (text) => {
+      const value = valueOf(text);
+      const pairs = Object.entries(typeof value === 'object' && value !== null ? value : {});
+      const env = Object.fromEntries(
+        pairs.map(([name, one]) => [name, typeof one === 'string' ? one : jsonOf(one)]),
+      );
+      try {
+        return readJobConfig(env, redact(AUTHS));
+      } catch (error) {
+        if (error instanceof JobError) return error.reason;
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'pull secret of a Job',
+    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
+    unit: '"r.io":{"auth":"eDp5"},',
+    run: (text) => {
+      holds(pullSecretHash(redact(text)).length === 64, 'the hash');
+      try {
+        assertPullSecret(redact(text));
+        return true;
+      } catch (error) {
+        // The message names registries, which a mutation can make of anything.
+        if (error instanceof JobError) return error.reason;
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'place of a secret',
+    corpus: [
+      'namespaces/a/secrets/b',
+      'projects/p/secrets/s',
+      'projects/p/locations/l/secrets/s',
+      '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+      'grant/a@uid#selector',
+    ],
+    unit: '/a',
+    run: (text) => [
+      readPlace(text),
+      readTraceparent(text),
+      readGiver(text),
+      Object.keys(readReceipt({ [text]: 'x' })),
+    ],
+  },
+  {
+    name: 'receipt of a deletion',
+    corpus: [jsonOf({ 'namespaces/a/secrets/b': 'deleted', 'projects/p/secrets/s': 'absent' })],
+    unit: '"a":"b",',
+    run: (text) => readReceipt(valueOf(text)),
+  },
+  {
+    name: 'what a text is instead of a pull secret',
+    corpus: [AUTHS, '"e30="', 'YWJj', '<html>', '{"auths":null}', jsonOf(jsonOf({ auths: {} }))],
+    unit: 'a',
+    run: (text) => pullSecretHint(text),
+  },
+  {
+    name: 'messages of Sentinel',
+    corpus: [
+      jsonOf({
+        message_decision: { params: { a: 'resource.generation' }, result: 'a > 1' },
+        message_data: { id: 'resource.id', kind: '"Cluster"' },
+      }),
+      jsonOf({ message_data: { id: 'resource.id' } }),
+    ],
+    unit: '(',
+    run: (text) => {
+      try {
+        return Object.keys(readMessages(valueOf(text)));
+      } catch (error) {
+        // Its callers say where it stands.
+        if (error instanceof TypeError) throw new UsageError(error.message);
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'template of a name',
+    corpus: ['hyperfleet-{id}-pull-secret', 'example.com:{project}', '{nothing}'],
+    unit: '{id}',
+    run: (text) => [
+      fillTemplate(text, { id: 'cls-1', name: 'a', project: 'p', region: 'r' }),
+      accountDomain(text),
+    ],
+  },
+];

@@ -1,0 +1,98 @@
+/** Files of nodes that others write, what systemd says, and files that a person gives to a command. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tenantsOf } from '../../runtime/commands/adapter-flags.ts';
+import { readFailures } from '../../runtime/credential-provider/installer/failures.ts';
+import { readEnvironment } from '../../runtime/credential-provider/installer/host.ts';
+import { withKubeconfig } from '../../runtime/credential-provider/installer/kubeconfig-path.ts';
+import { isOwnDropIn } from '../../runtime/credential-provider/installer/managed.ts';
+import { ownPointers } from '../../runtime/credential-provider/installer/plan.ts';
+import { readSource } from '../../runtime/global-pull-secret/agent/mounted-secret.ts';
+import { loadedService } from '../../runtime/host/loaded-service.ts';
+import { NOTES } from '../../runtime/node/janitor.ts';
+import { serviceSettings, unitValue } from '../../runtime/rules/credential-provider/kubelet-unit.ts';
+import { AUTHS, jsonOf } from './corpus.ts';
+import { holds, type Parser, valueOf } from './parser.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'pullwright-fuzz-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+mkdirSync(join(folder, NOTES), { recursive: true });
+
+/** A file that holds `text`. */
+function fileOf(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const UNIT = `[Service]\nEnvironmentFile=-${join(folder, 'kubelet-env')}\nEnvironment="A=1" B=2\n# ExecStart=/usr/bin/kubelet --image-credential-provider-config=/etc/pullwright-0123456789abcdef.yaml\n`;
+
+export const FILE_PARSERS: readonly Parser[] = [
+  {
+    name: "what the kubelet's unit and its environment say",
+    corpus: [
+      UNIT,
+      'KUBELET_ARGS=--a\nB="c d"\n',
+      '/usr/bin/kubelet --kubeconfig=/var/lib/kubelet/kubeconfig --x',
+    ],
+    unit: '--kubeconfig /a ',
+    run: (text) => {
+      fileOf('kubelet-env', text);
+      const unit = [{ path: 'kubelet.service', text }];
+      const settings = serviceSettings([text]);
+      return [
+        isOwnDropIn(text),
+        ownPointers(text),
+        unitValue(settings, 'A'),
+        readEnvironment('', [...unit, { path: 'b.conf', text: UNIT }], undefined),
+        withKubeconfig(['--a'], text, () => true),
+      ];
+    },
+  },
+  {
+    name: 'what systemd says of a service',
+    corpus: [
+      jsonOf([
+        { LoadState: { value: 'loaded' }, FragmentPath: { value: '/a' }, DropInPaths: { value: ['/b'] } },
+        {
+          ExecStartEx: { value: [['/k', ['/k', '--a'], ['no-env-expand']]] },
+          MainPID: { value: 1 },
+          EnvironmentFiles: { value: [['/e', true]] },
+        },
+        [['/a', 1, '/k --a']],
+      ]),
+    ],
+    unit: '[',
+    run: (text) => {
+      const value = valueOf(text);
+      const [unit, service, processes] = Array.isArray(value) ? (value as unknown[]) : [value];
+      return loadedService(unit, service, processes);
+    },
+  },
+  {
+    name: 'notes of runs that failed',
+    corpus: [jsonOf({ namespace: 'a', serviceAccount: 'b', image: 'c', message: 'm' })],
+    unit: '[',
+    run: (text) => {
+      fileOf(`${NOTES}/a.json`, text);
+      return readFailures(folder);
+    },
+  },
+  {
+    name: 'Secret that is mounted',
+    corpus: [AUTHS, '{"auths":{}}'],
+    unit: '"r.io":{},',
+    run: (text) => {
+      const source = readSource(fileOf('.dockerconfigjson', text));
+      holds(source.file?.state === 'present', 'the file');
+      return source;
+    },
+  },
+  {
+    name: 'list of tenants',
+    corpus: ['acme: [project-a, "acme-*"]\n', 'a: [bc]\n'],
+    unit: '- a\n',
+    run: (text) => tenantsOf(fileOf('tenants.yaml', text)),
+  },
+];

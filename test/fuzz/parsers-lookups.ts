@@ -1,0 +1,152 @@
+/** What is looked up by the name of an image, in files of nodes and in Secrets: both sides are somebody's text. */
+import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
+import { registriesFor } from '../../runtime/host/conf-files.ts';
+import { isSelected } from '../../runtime/registry-overrides/selection.ts';
+import { lookupForContainers } from '../../runtime/rules/auth-lookup/containers.ts';
+import { imageHint } from '../../runtime/rules/auth-lookup/image-name.ts';
+import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
+import { kubeletKeyring, lookupForKubelet } from '../../runtime/rules/auth-lookup/kubelet.ts';
+import { patternsMeet } from '../../runtime/rules/credential-provider/glob-algebra.ts';
+import { currentCluster, plainKubeconfig } from '../../runtime/rules/credential-provider/kubeconfig.ts';
+import {
+  authFile,
+  globalCovers,
+  parseGlobalAuth,
+  recordIn,
+} from '../../runtime/rules/credential-provider/namespace-auth-file.ts';
+import { platformOffer } from '../../runtime/rules/credential-provider/platform-offer.ts';
+import { goQuote } from '../../runtime/rules/go/quote.ts';
+import { pathPart } from '../../runtime/rules/kubernetes/file-name.ts';
+import { pullSources } from '../../runtime/rules/mirrors/pull-sources.ts';
+import { shortNameCandidates } from '../../runtime/rules/mirrors/short-name-aliases.ts';
+import { isScope, scopesAround } from '../../runtime/rules/node-registries/scopes.ts';
+import { redact, reveal } from '../../runtime/rules/redacted.ts';
+import { plantedAuth } from '../support/canary.ts';
+import { AUTHS, IMAGES, jsonOf, KUBECONFIG, REGISTRIES } from './corpus.ts';
+import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+
+/** As large as the file of a node with mirrors, so that it is read in parts. */
+const LARGE_CONF = Array.from(
+  { length: 60 },
+  (_, index) =>
+    `[[registry]]\n  prefix = ""\n  location = "r${index}.io/a"\n\n  [[registry.mirror]]\n    location = "m.io/r${index}"\n`,
+).join('\n');
+const CONF = [
+  { path: '/etc/containers/registries.conf', text: `[[registry]]\n  location = "quay.io"\n${LARGE_CONF}` },
+];
+
+const CHOICE = { entries: [], keyBySource: new Map<string, string>(), skipped: [] };
+
+export const LOOKUP_PARSERS: readonly Parser[] = [
+  {
+    name: 'image that the provider is asked about',
+    corpus: [...IMAGES, 'r1.io/a/b/c'],
+    unit: '/a',
+    run: async (text) => {
+      const { image } = parseRequest(jsonOf({ image: text }));
+      const registries = await registriesFor(CONF, image);
+      const sources = pullSources(registries, image);
+      const global = parseGlobalAuth(redact(AUTHS));
+      if (global === undefined) throw new Error('no auth file');
+      const file = authFile({ choice: CHOICE, sources, global, record: { by: 'a/b', until: '2026' } });
+      holds(recordIn(file.text)?.by === 'a/b', 'the record');
+      return [sources, globalCovers(global, sources), file.entries, platformOffer(redact(AUTHS), image)];
+    },
+  },
+  {
+    name: 'image that is looked up',
+    corpus: IMAGES,
+    unit: 'a.',
+    run: (text) => {
+      const source = { name: 'a', format: 'config.json', text: redact(AUTHS) } as const;
+      const parsed = parseImageReference(text);
+      const hint = imageHint(text);
+      if (!parsed.ok) return hint;
+      const { repository } = parsed.reference;
+      const ring = kubeletKeyring({ secrets: [source] });
+      holds(ring.ok, 'the keyring');
+      const tried = ring.ok ? lookupForKubelet(ring.rings, repository).map(({ written }) => written) : [];
+      return [tried, lookupForContainers([source], repository).found, hint];
+    },
+  },
+  {
+    name: 'keys that images are looked up by',
+    corpus: [
+      AUTHS,
+      jsonOf({ auths: { '*.example.com': { auth: plantedAuth('star') }, 'https://quay.io/v2/': {} } }),
+    ],
+    unit: '*a',
+    run: (text) => {
+      const secret = redact(text);
+      const source = { name: 'a', format: 'config.json', text: secret } as const;
+      const image = 'registry.example.com/team/app';
+      const ring = kubeletKeyring({ secrets: [source] });
+      const tried = ring.ok ? lookupForKubelet(ring.rings, image).map(({ written }) => written) : [];
+      const { found } = lookupForContainers([source], image);
+      const offered = platformOffer(secret, image);
+      const names =
+        offered === undefined
+          ? []
+          : Object.entries(reveal(offered)).flatMap(([key, { username }]) => [key, username]);
+      return unlessNamed([...tried, ...names], [tried, found, offered]);
+    },
+  },
+  {
+    name: "a node's registries.conf, in parts",
+    corpus: [CONF[0]?.text ?? '', `${REGISTRIES}\n${LARGE_CONF}`],
+    unit: '[[registry]]\n  location = "a.io"\n',
+    run: (text) => registriesFor([{ path: 'a', text }], 'quay.io/team/app:1'),
+  },
+  {
+    name: 'image that others name',
+    corpus: [...IMAGES, '*.example.com', 'quay.io/*'],
+    unit: '/a',
+    run: (text) => [
+      isScope(text),
+      scopesAround(text).length,
+      shortNameCandidates(text, new Map([['nginx', 'docker.io/library/nginx']]), ['docker.io']),
+      isSelected({ off: false, deny: ['quay.io/a'], allow: [text], problems: [] }, text, 'b'),
+    ],
+  },
+  {
+    name: 'patterns that may meet',
+    corpus: ['*.example.com', '[a-c]*.io:443/b', 'a?c.io'],
+    unit: '*a',
+    // The API server takes no more.
+    run: (text) => [
+      patternsMeet(text.slice(0, 512), 'a*.example.com'),
+      patternsMeet('*.*.io', text.slice(0, 512)),
+    ],
+  },
+  {
+    name: "a node's kubeconfig",
+    corpus: [
+      KUBECONFIG,
+      jsonOf({ 'current-context': 'c', contexts: [], clusters: [{ name: 'a', cluster: { server: 'b' } }] }),
+    ],
+    unit: '- name: a\n',
+    run: (text) => currentCluster(plainKubeconfig(text)),
+  },
+  {
+    name: 'value that a kubeconfig may be',
+    corpus: [jsonOf({ clusters: [{ name: 'a', cluster: { server: 'https://a' } }], contexts: null })],
+    unit: '[',
+    run: (text) => currentCluster(valueOf(text)),
+  },
+  {
+    name: 'name that becomes part of a path',
+    corpus: ['openshift-config', 'a_b.c', 'system:node'],
+    unit: 'a',
+    run: (text) => {
+      const part = pathPart('namespace', text);
+      holds(!/[/\\\0]/.test(part) && part !== '..' && part !== '.', 'the part');
+      return part;
+    },
+  },
+  {
+    name: 'text that is quoted as Go does it',
+    corpus: ['a', '\u0000\ud800"\\'],
+    unit: '\u0001',
+    run: (text) => goQuote(text),
+  },
+];

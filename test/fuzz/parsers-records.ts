@@ -1,0 +1,243 @@
+/** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
+import { lineFinder } from '../../runtime/commands/validate/lines.ts';
+import { leftBehind } from '../../runtime/controller/changes.ts';
+import { failedStatus } from '../../runtime/controller/failed-status.ts';
+import { sourceDigestOf } from '../../runtime/global-pull-secret/agent/document.ts';
+import { readAgentOptions } from '../../runtime/global-pull-secret/reconciler/agent-options.ts';
+import { configHash } from '../../runtime/global-pull-secret/reconciler/config-hash.ts';
+import {
+  entryDigests,
+  upstreamRefusal,
+} from '../../runtime/global-pull-secret/reconciler/observed-verdicts.ts';
+import { withoutEntries } from '../../runtime/global-pull-secret/reconciler/platform.ts';
+import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
+import { refusalWords } from '../../runtime/kube/refusal-words.ts';
+import { digestOfValue, isDigest } from '../../runtime/kube/value-digest.ts';
+import { OpenPgpError, signingKeys } from '../../runtime/registry/openpgp.ts';
+import { judgeSignatures } from '../../runtime/registry/release-signature.ts';
+import { unpacked } from '../../runtime/registry/unpack.ts';
+import { releaseMinor } from '../../runtime/rules/check/cluster.ts';
+import { confirmedRemovals } from '../../runtime/rules/docker-config/removal-guard.ts';
+import { injectedText } from '../../runtime/rules/injection/image-pull-secrets.ts';
+import { readRemovalLimits } from '../../runtime/rules/injection/removal-breaker.ts';
+import { ignitionText } from '../../runtime/rules/node-registries/ignition-text.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-catalogs.ts';
+import { reportChanges } from '../../runtime/rules/report/diff.ts';
+import type { Report } from '../../runtime/rules/report/types.ts';
+import { readPageRequest } from '../../runtime/rules/report-page/request.ts';
+import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
+import { readCanary } from '../../runtime/rules/rollout/canary.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { AUTHS, jsonOf } from './corpus.ts';
+import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+
+const REPORT: Report = {
+  version: 1,
+  madeAt: '2026-01-01T00:00:00Z',
+  source: 'a',
+  clusters: [],
+  problems: [],
+  unread: [],
+};
+const DIGEST = `sha256:${'ab'.repeat(32)}`;
+/** Bytes as a text whose characters are mutated. */
+const latin = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1');
+const SIGNED = latin(`iQEzBAABCAAdFiEE${'A'.repeat(200)}`);
+
+export const RECORD_PARSERS: readonly Parser[] = [
+  {
+    name: 'earlier report',
+    corpus: [
+      jsonOf({
+        ...REPORT,
+        clusters: [
+          {
+            name: 'a',
+            verdict: 'ok',
+            nodes: { total: 1 },
+            mirrors: { rules: [{ source: 'b' }] },
+            keys: [{ key: 'c' }],
+          },
+        ],
+        problems: [{ title: 't', cases: [{ cluster: 'a', object: 'o', message: 'm' }] }],
+      }),
+    ],
+    unit: '{"name":"a"},',
+    run: (text) => reportChanges(valueOf(text), REPORT),
+  },
+  {
+    name: 'rights that were accepted',
+    corpus: [
+      jsonOf({
+        rights: [
+          {
+            account: 'a/b',
+            power: 'read-secrets',
+            resources: ['secrets'],
+            verbs: ['get'],
+            boundBy: [{ policy: 'p', unless: ['x'] }],
+          },
+        ],
+      }),
+    ],
+    unit: '{"account":"a"},',
+    run: (text) => grownRights([], valueOf(text)),
+  },
+  {
+    name: 'request for the page of a report',
+    corpus: ['/namespaces/shop/report.json?a=b', '/', 'Bearer abc', '/report.html'],
+    unit: 'a',
+    run: (text) => {
+      const asked = readPageRequest({
+        method: 'GET',
+        url: text,
+        authorization: `Bearer ${plantedPassword('page')}`,
+      });
+      return [asked, readPageRequest({ method: 'GET', url: '/report.json', authorization: text }).is];
+    },
+  },
+  {
+    name: 'signature and key of a release',
+    corpus: [
+      SIGNED,
+      '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQENBA==\n-----END',
+      '\u0088\u0001\u0003',
+      '\u00cb\u0002ab',
+    ],
+    unit: '\u0088\u0001\u0003',
+    run: (text) => {
+      const bytes = Buffer.from(text, 'latin1');
+      const judged = judgeSignatures(DIGEST, [{ from: 'a', bytes }], [{ id: 'A', key: undefined as never }]);
+      holds(judged.state === 'Rejected', 'the verdict');
+      try {
+        return [judged, signingKeys(bytes).map(({ id }) => id)];
+      } catch (error) {
+        if (error instanceof OpenPgpError) return error.message;
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'layer that is packed',
+    corpus: [latin('H4sIAAAAAAAAA0tMSgYAwkEkNQMAAAA='), latin('KLUv/SADGQAAYWJj'), 'abc'],
+    unit: '\0',
+    run: async (text) => {
+      const bytes = Buffer.from(text, 'latin1');
+      let size = 0;
+      for (const type of ['tar+gzip', 'tar+zstd', 'tar'])
+        try {
+          for await (const chunk of unpacked(bytes, type, 30_000)) size += chunk.length;
+        } catch (error) {
+          if (!(error instanceof Error && error.name === 'RegistryError')) throw error;
+        }
+      holds(size <= 90_000, 'the bound');
+      return size;
+    },
+  },
+  {
+    name: 'pull secret that is compared',
+    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
+    unit: '"r.io":{"auth":"eDp5"},',
+    run: (text) => {
+      const secret = redact(text);
+      const digests = entryDigests(secret);
+      holds(isDigest(digestOfValue(secret)), 'the digest');
+      const rest = withoutEntries(secret, ['quay.io']);
+      return unlessNamed(
+        [...digests.keys()],
+        [upstreamRefusal(secret), [...digests], rest, configHash(secret), sourceDigestOf(secret)],
+      );
+    },
+  },
+  {
+    name: 'state of a canary',
+    corpus: [jsonOf({ of: 'a', by: 'b', first: { n: 'd' }, go: ['d'], since: { n: '2026' }, probe: ['i'] })],
+    unit: '[',
+    run: (text) => [readCanary(text), confirmedRemovals(text).length],
+  },
+  {
+    name: 'file in a MachineConfig',
+    corpus: ['data:text/plain;charset=utf-8;base64,YWJj', 'data:,a%20b%2', 'data:;base64,'],
+    unit: '%41',
+    run: (text) =>
+      ignitionText(
+        {
+          apiVersion: 'machineconfiguration.openshift.io/v1',
+          kind: 'MachineConfig',
+          metadata: { name: 'a' },
+          spec: { config: { storage: { files: [{ path: '/a', contents: { source: text } }] } } },
+        },
+        '/a',
+      ),
+  },
+  {
+    name: 'refusal in the words of others',
+    corpus: [
+      'pods "a" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=1, limited: secrets=1',
+      'admission webhook "a.b.c" denied the request: no',
+      "ValidatingAdmissionPolicy 'a' with binding 'b' denied request: c",
+      'secrets "a" is forbidden: User "u" cannot patch resource "secrets" in API group "" in the namespace "n"',
+      'NotFound: manifest unknown',
+    ],
+    unit: 'q,',
+    run: (text) => [refusalWords(text), absenceFromError(text)],
+  },
+  {
+    name: 'address and network',
+    corpus: ['10.0.0.0/8', '::ffff:169.254.169.254', 'fd00:ec2::254/128', 'v1.36.3+rke2', '8.8.8.8'],
+    unit: ':0',
+    run: (text) => [isNetwork(text), addressKind(text), releaseMinor(text)],
+  },
+  {
+    name: 'marks of the engine on an object',
+    corpus: [
+      jsonOf({ conditions: [{ type: 'Ready', status: 'True' }], scope: 'local||a' }),
+      jsonOf({ conditions: null, scope: 'local|n|a' }),
+    ],
+    unit: '{"type":"a"},',
+    run: (text) => {
+      const value = valueOf(text) as { scope?: unknown; conditions?: unknown } | null;
+      const annotations = { 'pullwright.dev/key': value?.scope } as Readonly<Record<string, string>>;
+      const object = {
+        apiVersion: 'v1',
+        kind: 'A',
+        metadata: { name: 'a', labels: { 'pullwright.dev/owner': 'r' }, annotations },
+      };
+      const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+      const problem = { code: 'A', message: 'm' } as never;
+      return [
+        leftBehind(object, 'r', 'local'),
+        failedStatus(status, problem, value?.conditions, new Date(0)),
+      ];
+    },
+  },
+  {
+    name: 'places in manifests',
+    corpus: [
+      'kind: A\nmetadata:\n  name: a\nspec:\n  list:\n    - x\n---\nkind: List\nitems: [{kind: B, metadata: {name: b}}]\n',
+    ],
+    unit: '  - a\n',
+    run: (text) => [lineFinder(text)('A/a', 'spec.list[0]'), lineFinder(text)('B/b', 'x')],
+  },
+  {
+    name: 'options of a section, and names that were injected before',
+    corpus: [
+      jsonOf({ restart: 'never', shape: 'upstream', share: 0.5, copies: 3 }),
+      jsonOf({ share: 0.1 }),
+      jsonOf('profile/a: x, y; grant/b: z'),
+    ],
+    unit: 'a: b; ',
+    run: (text) => {
+      const value = valueOf(text);
+      const problems: string[] = [];
+      const by = [{ source: 'profile/a', names: ['x'] }];
+      return [
+        readAgentOptions(value, problems),
+        problems.length,
+        readRemovalLimits(value),
+        injectedText(by, ['x'], value),
+      ];
+    },
+  },
+];

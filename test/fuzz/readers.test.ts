@@ -1,0 +1,147 @@
+// deadline: 120 s
+/**
+ * Whatever takes the texts and bytes of others apart is fuzzed: a reader that no parser of the list comes to is named here, with the
+ * reason, or this test is red. Readers are found in the sources; what is come to is counted while the good texts are parsed.
+ */
+import assert from 'node:assert/strict';
+import { Session } from 'node:inspector/promises';
+import { suite } from '../support/suite.ts';
+import { readersIn, readersInSources } from './readers.ts';
+
+const test = suite('readers');
+const ROOT = new URL('../..', import.meta.url).href;
+
+/** Readers that are not fuzzed, by the reason. */
+const NOT_FUZZED: Readonly<Record<string, readonly string[]>> = {
+  'what it is given was made by us, or is a constant': [
+    'charts/helm/print.ts variableLines',
+    'charts/helm/rendered.ts rendered',
+    'runtime/commands/reconcile/report.ts reportOf',
+    'runtime/commands/synth/report.ts printReport',
+    'runtime/commands/synth/report.ts reportCheck',
+    'runtime/controller/selection.ts impliedFields',
+    'runtime/pull-secret-adapter/names.ts clusterLabels',
+    'runtime/pull-secret-injection/reconciler/decide.ts isRevoked',
+    'runtime/rules/mirrors/registries-conf-table.ts mismatch',
+    'runtime/rules/report-page/tenant-view.ts tenantView',
+    'runtime/rules/report/causes.ts statusProblems',
+  ],
+  'it passes the value on as it is, or sums up its bytes': [
+    'runtime/credential-provider/installer/source.ts digestOf',
+    'runtime/pull-secret-adapter/job/crc32c.ts crc32c',
+    'runtime/rules/report-page/reviews.ts tokenReview',
+  ],
+  'the text is the path of a file or folder, which whoever runs the program chooses; what is read is fuzzed':
+    [
+      'charts/output-files.ts compareTree',
+      'charts/output-files.ts headerOf',
+      'charts/output-files.ts writeTree',
+      'runtime/commands/reconcile/live-clusters.ts openKubeconfig',
+      'runtime/commands/reconcile/offline-scope.ts hostedPairs',
+      'runtime/commands/synth/synth.ts loadFleet',
+      'runtime/host/conf-files.ts readConfFiles',
+      'runtime/kube/kubeconfig-files.ts kubeconfigFiles',
+      'runtime/kube/kubeconfig.ts loadConnection',
+      'runtime/kube/oidc-credentials.ts oidcCredentials',
+      'runtime/node/janitor.ts oldestAuthFileMs',
+      'runtime/node/janitor.ts removeStaleAuthFiles',
+      'runtime/node/lock.ts takeSingle',
+      'runtime/node/pod-connection.ts podConnection',
+      'runtime/pull-secret-adapter/adapter/offline.ts runOfflineEvent',
+    ],
+  'it opens a connection, and what comes over it is fuzzed': [
+    'runtime/controller/cluster-ownership-memory.ts claimMemory',
+    'runtime/host/bus.ts connectBus',
+    'runtime/http/http-error.ts httpErrorOf',
+    'runtime/pull-secret-adapter/job/management-secret.ts tryManagementSecret',
+    'runtime/pull-secret-adapter/job/management-secret.ts writeManagementSecret',
+    'runtime/registry-overrides/release-image.ts readRelease',
+  ],
+  'a flag or variable of whoever runs the program': [
+    'runtime/commands/flags/units.ts portNumber',
+    'runtime/commands/flags/units.ts wholeNumber',
+    'runtime/commands/flags/units.ts wholeSeconds',
+    'runtime/http/proxy.ts proxyFor',
+  ],
+  'one call of a reader that is fuzzed': ['charts/fleet.ts readFleet'],
+};
+
+const readers = readersInSources();
+const session = new Session();
+session.connect();
+await session.post('Profiler.enable');
+await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+const { PARSERS } = await import('./parsers.ts');
+
+/** Functions that were entered since it was asked last, in the form of {@link readersInSources}. */
+async function entered(): Promise<ReadonlySet<string>> {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  return new Set(
+    result.flatMap(({ url, functions }) =>
+      functions
+        .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+        .map(({ functionName }) => `${url.replace(ROOT, '')} ${functionName}`),
+    ),
+  );
+}
+
+await entered();
+for (const parser of PARSERS)
+  for (const text of parser.corpus)
+    try {
+      await parser.run(text);
+    } catch {
+      // Some good texts are good for one of several readers.
+    }
+const reached = await entered();
+await session.post('Profiler.stopPreciseCoverage');
+session.disconnect();
+
+test('every reader of the sources is fuzzed, or stands in the list with its reason', () => {
+  assert.ok(readers.length > 200, `${readers.length} were found`);
+  const known = Object.values(NOT_FUZZED).flat();
+  assert.deepEqual(
+    readers.filter((one) => !reached.has(one) && !known.includes(one)),
+    [],
+    'add it to a parser in test/fuzz, or to the list above with the reason',
+  );
+});
+
+test('nothing stands in the list that is fuzzed, or that is not there', () => {
+  const stale = Object.values(NOT_FUZZED).flat();
+  assert.deepEqual(
+    stale.filter((one) => reached.has(one) || !readers.includes(one)),
+    [],
+  );
+});
+
+test('readers are found by what they are given and do', () => {
+  const found = (text: string): readonly string[] => readersIn(text);
+  assert.deepEqual(found('export function a(text: string): string[] { return text.split(","); }'), ['a']);
+  assert.deepEqual(found('export function a(value: unknown): number { return 1; }'), ['a']);
+  assert.deepEqual(found('export async function a(of: Redacted<string> | undefined): Promise<void> {}'), [
+    'a',
+  ]);
+  assert.deepEqual(found('export function a(n: number, bytes: Uint8Array,): void {}'), ['a']);
+  assert.deepEqual(
+    found(
+      'export function a(text: string): unknown { return b(text); }\nfunction b(text: string): unknown { return JSON.parse(text); }',
+    ),
+    ['a'],
+    'by way of another of its file',
+  );
+  assert.deepEqual(
+    found('function a(text: string): string[] { return text.split(","); }'),
+    [],
+    'it is not exported',
+  );
+  assert.deepEqual(
+    found('export function a(text: string): string { return text; }'),
+    [],
+    'it takes nothing apart',
+  );
+  assert.deepEqual(found('export function a(error: unknown): string { return "x"; }'), [], 'it was caught');
+  assert.deepEqual(found('export function a(count: number): string[] { return "a b".split(" "); }'), []);
+});
+
+test.run();
