@@ -9,6 +9,8 @@ import type { Report } from '../../runtime/rules/report/types.ts';
 import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
 import { nearWord } from '../../runtime/rules/text/near-word.ts';
 import { type Case, suite, table } from '../support/suite.ts';
+import { wrongWith } from './fuzz.ts';
+import { CLUSTER_PARSERS } from './parsers-cluster.ts';
 
 const test = suite('what fuzzing the readers found');
 
@@ -134,5 +136,63 @@ test('an image of more than 4,096 characters is refused: each of its parts would
     /"image" has 8004 characters, expected at most 4096/,
   );
 });
+
+interface Dump extends Case {
+  readonly command: string;
+  readonly objects: readonly object[];
+}
+
+const mirrorSet = (imageDigestMirrors: unknown): readonly object[] => [
+  {
+    apiVersion: 'config.openshift.io/v1',
+    kind: 'ImageDigestMirrorSet',
+    metadata: { name: 'a' },
+    spec: { imageDigestMirrors },
+  },
+];
+
+/** The agents' DaemonSet, with a node that they run on. */
+const daemonSet = (containers: unknown): readonly object[] => [
+  { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } } },
+  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'global-pull-secret', namespace: 'kube-system' } },
+  {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+    spec: { template: { spec: { containers } } },
+  },
+];
+
+/** A folder holds what an API server would have refused. */
+table(
+  test,
+  [
+    {
+      name: 'a mirror set without mirrors',
+      reason: 'null stood where a list was looked for',
+      command: 'import',
+      objects: mirrorSet([{ source: 'quay.io/a', mirrors: null }]),
+    },
+    { name: 'a mirror set without a list', reason: 'the same', command: 'import', objects: mirrorSet(null) },
+    {
+      name: 'a DaemonSet whose command is a number',
+      reason: 'the flag was looked for in it',
+      command: 'status',
+      objects: daemonSet([{ command: 7 }]),
+    },
+    {
+      name: 'a DaemonSet whose containers are a map',
+      reason: 'the same',
+      command: 'status',
+      objects: daemonSet({}),
+    },
+  ] satisfies Dump[],
+  async ({ command, objects }) => {
+    const parser = CLUSTER_PARSERS.find(({ name }) => name === command);
+    assert.ok(parser !== undefined);
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
+    assert.equal(await wrongWith(parser, text), undefined);
+  },
+);
 
 test.run();

@@ -1,12 +1,13 @@
 /** What is known of the node of a pod: whether an agent runs there, and whether it has brought the pull secret that is there now. */
 import type { ObjectStore } from '../../controller/store.ts';
 import { sourceDigestOf } from '../../global-pull-secret/agent/document.ts';
-import { lackOf, startsReporting } from '../../global-pull-secret/reconciler/node-truth.ts';
+import { lackOf } from '../../global-pull-secret/reconciler/node-truth.ts';
 import type { NodeEvidence } from '../../rules/diagnose/doctor-types.ts';
 import type { Explanation } from '../../rules/diagnose/explain.ts';
 import { secretDataText } from '../../rules/docker-config/secret-text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../rules/kubernetes/global-pull-secret.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../rules/kubernetes/object.ts';
+import { startsReporting } from '../../rules/kubernetes/pod-template.ts';
 import {
   PULL_STATUS_API_VERSION,
   PULL_STATUS_KIND,
@@ -119,7 +120,7 @@ function contentOf(
   node: string,
   daemonSet: KubeObject | undefined,
 ): Pick<NodeEvidence, 'behind'> {
-  if (!startsReporting(daemonSet)) return {};
+  if (daemonSet === undefined || !startsReporting(daemonSet)) return {};
   const report = store.get({
     apiVersion: PULL_STATUS_API_VERSION,
     kind: PULL_STATUS_KIND,

@@ -11,6 +11,7 @@ import {
   NODE_REPORT_LABEL,
 } from '../../rules/kubernetes/global-pull-secret.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { startsReporting } from '../../rules/kubernetes/pod-template.ts';
 import {
   nodeSubject,
   PULL_STATUS_API_VERSION,
@@ -86,16 +87,7 @@ function agentsReport(
   daemonSet: KubeObject | undefined,
 ): boolean {
   if (delivery === 'reconciler') return reports(agent);
-  return startsReporting(daemonSet);
-}
-
-/** Whether the agents that a DaemonSet starts report. */
-export function startsReporting(daemonSet: KubeObject | undefined): boolean {
-  const spec = daemonSet?.spec as
-    | { readonly template?: { readonly spec?: { readonly containers?: readonly { command?: unknown }[] } } }
-    | undefined;
-  const containers = spec?.template?.spec?.containers ?? [];
-  return containers.some(({ command }) => Array.isArray(command) && command.includes('--report'));
+  return daemonSet !== undefined && startsReporting(daemonSet);
 }
 
 function nodeTruth(world: World, names: readonly string[], wanted: Redacted<string>): NodeTruth {

@@ -2,6 +2,7 @@
 import type { Condition } from '../kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
+import { startsReporting } from '../kubernetes/pod-template.ts';
 import type { Verdict } from '../kubernetes/pull-status.ts';
 import { textTable } from '../text/table.ts';
 
@@ -102,17 +103,7 @@ export function nodesRow(
       message: `${eligible} nodes are eligible, and no agent runs`,
     };
   const message = `${eligible} of ${nodes.length} nodes eligible`;
-  return { ...base, ...checked(agentState(daemonSet, message), report, isToldToReport(daemonSet)) };
-}
-
-/** By the flag of its program. */
-function isToldToReport({ spec }: KubeObject): boolean {
-  const { template } = (spec ?? {}) as {
-    readonly template?: {
-      readonly spec?: { readonly containers?: readonly { command?: readonly string[] }[] };
-    };
-  };
-  return template?.spec?.containers?.some(({ command = [] }) => command.includes('--report')) === true;
+  return { ...base, ...checked(agentState(daemonSet, message), report, startsReporting(daemonSet)) };
 }
 
 type AgentState = Pick<StatusRow, 'state' | 'reason' | 'message'>;

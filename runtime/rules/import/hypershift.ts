@@ -3,6 +3,7 @@
 import { GLOBAL_PULL_SECRET } from '../kubernetes/global-pull-secret.ts';
 import { isSecret, type KubeObject } from '../kubernetes/object.ts';
 import { MIRROR_SET_KINDS } from '../mirrors/collect.ts';
+import { recordOf, textOf } from '../record.ts';
 import { IS_REGISTRY_OVERRIDES } from '../registry-overrides/olm-catalogs.ts';
 import { annotation } from './copies.ts';
 import type { ImportedPart, ImportNote } from './types.ts';
@@ -48,12 +49,6 @@ function kept(object: KubeObject, message: string): ImportNote {
   return { outcome: 'kept', subject: subjectOf(object), message };
 }
 
-interface Entry {
-  readonly source: string;
-  readonly mirrors?: readonly string[];
-  readonly mirrorSourcePolicy?: string;
-}
-
 interface MirrorSetInput {
   readonly name: string;
   readonly type: string;
@@ -70,11 +65,11 @@ function mirrorSet(
   object: KubeObject,
 ): readonly { readonly object: KubeObject; readonly set: MirrorSetInput }[] {
   const kind = MIRROR_SET_KINDS.find((one) => one.kind === object.kind);
-  const entries = (object.spec as Readonly<Record<string, readonly Entry[] | undefined>> | undefined)?.[
-    kind?.list ?? ''
-  ];
-  if (kind === undefined || entries === undefined) return [];
-  const usable = entries.filter(({ mirrors = [] }) => mirrors.length > 0);
+  const entries = kind === undefined ? undefined : recordOf(object.spec)[kind.list];
+  if (kind === undefined || !Array.isArray(entries)) return [];
+  const usable = entries
+    .map(recordOf)
+    .filter(({ source, mirrors }) => textOf(source) !== '' && hasMirrors(mirrors));
   if (usable.length === 0) return [];
   const set = {
     name: object.metadata.name,
@@ -82,10 +77,14 @@ function mirrorSet(
     entries: usable.map(({ source, mirrors, mirrorSourcePolicy }) => ({
       source,
       mirrors,
-      ...(mirrorSourcePolicy === undefined || mirrorSourcePolicy === '' ? {} : { mirrorSourcePolicy }),
+      ...(textOf(mirrorSourcePolicy) === '' ? {} : { mirrorSourcePolicy }),
     })),
   };
   return [{ object, set }];
+}
+
+function hasMirrors(mirrors: unknown): boolean {
+  return Array.isArray(mirrors) && mirrors.length > 0 && mirrors.every((one) => typeof one === 'string');
 }
 
 function hostedNotes(object: KubeObject): readonly ImportNote[] {

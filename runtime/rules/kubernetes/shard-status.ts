@@ -1,5 +1,6 @@
 /** Which replica has which shard of the hosted clusters, by what their Leases say. */
 import { describeObject, type KubeObject } from './object.ts';
+import { templateContainers } from './pod-template.ts';
 import { MOST_SHARDS, shardLease } from './shards.ts';
 
 /** What is to be said of one shard: a row of `status`. */
@@ -15,18 +16,18 @@ export interface ShardRow {
 const PATIENCE_SECONDS = 60;
 
 /** The number of shards by the arguments of a Deployment of the reconciler; 1 where one replica looks after all. */
-export function shardsOfDeployment({ spec }: KubeObject): number {
-  const { template } = (spec ?? {}) as {
-    template?: { spec?: { containers?: readonly { args?: unknown }[] } };
-  };
-  const args = template?.spec?.containers?.flatMap((container) =>
-    Array.isArray(container.args) ? (container.args as readonly unknown[]) : [],
-  );
-  const counts = (args ?? []).flatMap((arg) => {
-    const count = typeof arg === 'string' ? /^--shards=(\d{1,2})$/.exec(arg)?.[1] : undefined;
-    return count === undefined ? [] : [Number(count)];
-  });
+export function shardsOfDeployment(deployment: KubeObject): number {
+  const counts = templateContainers(deployment)
+    .flatMap(argumentsOf)
+    .flatMap((arg) => {
+      const count = typeof arg === 'string' ? /^--shards=(\d{1,2})$/.exec(arg)?.[1] : undefined;
+      return count === undefined ? [] : [Number(count)];
+    });
   return Math.min(MOST_SHARDS, Math.max(1, ...counts));
+}
+
+function argumentsOf({ args }: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return Array.isArray(args) ? args : [];
 }
 
 /**
