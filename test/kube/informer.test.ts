@@ -213,6 +213,23 @@ test('gives up a watch on which nothing comes, and opens it again from the same 
   assert.deepEqual([...new Set(watchedFrom)], ['3']);
 });
 
+test('a watch on which something comes now and then is kept, however long it lives', async () => {
+  async function* slow(): AsyncGenerator<WatchEvent> {
+    for (let version = 4; ; version++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      yield { type: 'BOOKMARK', resourceVersion: String(version) };
+      if (version === 40) yield { type: 'ADDED', object: object('last', '41') };
+    }
+  }
+  const { sink, informer, watchedFrom } = run(
+    { lists: [() => page('3')], watches: [slow] },
+    { ...FAST, silenceMs: 500 },
+  );
+  await eventually(() => assert.equal(sink.names.get('last'), '41'));
+  informer.stop();
+  assert.deepEqual(watchedFrom, ['3']);
+});
+
 for (const [what, watch] of [
   ['ends every watch at once', () => events()],
   ['forgets at once what it listed', expired],
@@ -252,6 +269,25 @@ test('says once that it cannot read, and once that it can again', async () => {
     sink.states.map(({ is }) => is),
     ['failing', 'synced'],
   );
+});
+
+test('a watch that is refused is said once, asked for more and more rarely, and goes on from where it was', async () => {
+  const refused = (): AsyncGenerator<WatchEvent> => {
+    throw new ApiError('Cannot watch', { code: 'Forbidden', status: 403, causes: [], disposition: 'retry' });
+  };
+  const { sink, informer, watchedFrom } = run({
+    lists: [() => page('5', 'a')],
+    watches: [refused, refused, refused, quiet],
+  });
+  await eventually(() => assert.equal(watchedFrom.length, 4));
+  await eventually(() => assert.equal(sink.states.at(-1)?.is, 'synced'));
+  informer.stop();
+  assert.deepEqual(watchedFrom.slice(0, 4), ['5', '5', '5', '5']);
+  assert.deepEqual(
+    sink.states.map(({ is }) => is),
+    ['synced', 'failing', 'synced'],
+  );
+  assert.equal(sink.replaced, 1);
 });
 
 test('a kind that is not served is named once and looked for again', async () => {

@@ -70,6 +70,12 @@ const REFUSED: readonly Refusal[] = [
     }),
   ),
   {
+    name: 'a field that no kubeconfig has',
+    reason: 'a token whose "token:" was forgotten stands there as one',
+    text: kubeconfig(CLUSTER, { [plantedPassword('forgotten')]: '' }),
+    says: /user\.\(unknown field\) is not allowed/,
+  },
+  {
     name: 'a server without TLS',
     reason: 'the token would go over the wire in clear',
     text: kubeconfig({ ...CLUSTER, server: 'http://api.example.com' }, {}),

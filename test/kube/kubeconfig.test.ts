@@ -158,6 +158,40 @@ const refused = [
     env: { KUBECONFIG: again },
     message: /it has no current context; choose one with --context: "second"$/,
   },
+  {
+    name: 'talks to no server without looking at its certificate',
+    reason: 'whoever stands between would be given the token',
+    env: {
+      KUBECONFIG: written('unverified', 'x', {
+        clusters: [
+          { name: 'x', cluster: { server: 'https://x.example.com', 'insecure-skip-tls-verify': true } },
+        ],
+      }),
+    },
+    message: /insecure-skip-tls-verify is set, expected certificate-authority-data$/,
+  },
+  {
+    name: 'talks to no server without TLS',
+    reason: 'the token would go over the wire in clear',
+    env: {
+      KUBECONFIG: written('plain', 'x', {
+        clusters: [{ name: 'x', cluster: { server: 'http://x.example.com' } }],
+      }),
+    },
+    message: /its server is not https$/,
+  },
+  {
+    name: 'goes through no proxy of another kind',
+    reason: 'what cannot be used is said, and not passed over',
+    env: {
+      KUBECONFIG: written('socks', 'x', {
+        clusters: [
+          { name: 'x', cluster: { server: 'https://x.example.com', 'proxy-url': 'socks5://p.example.com' } },
+        ],
+      }),
+    },
+    message: /its proxy-url is neither http nor https$/,
+  },
 ];
 
 table(test, refused, async ({ env, context, message }: (typeof refused)[number]) => {

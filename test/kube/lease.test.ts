@@ -187,4 +187,31 @@ test('with a Lease as it was listed, the try is by its version, and holder() see
   assert.equal(first.isLeader(), false);
 });
 
+test('a Lease that another one has taken meanwhile is not given up', async () => {
+  const { client, lease } = server();
+  const clock = new Clock();
+  const leader = candidate(client, 'first', clock);
+  await leader.acquire(forever);
+  const taken = lease() ?? assert.fail();
+  await client.replace({ ...taken, spec: { ...(taken.spec as object), holderIdentity: 'second' } }, 'test');
+  await leader.release();
+  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, 'second');
+});
+
+test('a renewal counts from before it was sent', async () => {
+  const { client } = server();
+  const clock = new Clock();
+  const leader = candidate(client, 'first', clock);
+  const read = client.get.bind(client);
+  client.get = (ref) => {
+    // Frozen between the look and the write.
+    clock.mono += 9000;
+    return read(ref);
+  };
+  assert.equal(await leader.attempt(), true);
+  assert.equal(leader.isLeader(), true);
+  clock.mono += 1000;
+  assert.equal(leader.isLeader(), false, 'others may have counted from then');
+});
+
 test.run();

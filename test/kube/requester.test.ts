@@ -1,0 +1,143 @@
+/** HttpKubeClient: which requests are sent again, with which credentials, and to which addresses. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Connection } from '../../runtime/kube/connection.ts';
+import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
+import { redact } from '../../runtime/rules/redacted.ts';
+import { Authority } from '../control-plane/x509.ts';
+import { type Case, suite, table } from '../support/suite.ts';
+
+const test = suite('requests of a Kubernetes client');
+const authority = new Authority('requests');
+const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1', 'localhost'] });
+
+const OBJECT = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'web' } };
+const REF = { apiVersion: 'v1', kind: 'Secret', namespace: 'web', name: 'a' };
+
+interface Row extends Case {
+  /** Statuses in order; the last one goes on. */
+  readonly answers: readonly number[];
+  readonly act: (client: HttpKubeClient) => Promise<unknown>;
+  /** Of each request: its method, and the token that it carries. */
+  readonly arrive: readonly string[];
+  /** @default {the request succeeds} */
+  readonly status?: number;
+}
+
+const get = (client: HttpKubeClient): Promise<unknown> => client.get(REF);
+const create = (client: HttpKubeClient): Promise<unknown> => client.create(OBJECT, 'test');
+
+const rows: readonly Row[] = [
+  {
+    name: 'a token that is refused once',
+    reason: 'it may have been renewed since it was read',
+    answers: [401, 200],
+    act: get,
+    arrive: ['GET kept', 'GET fresh'],
+  },
+  {
+    name: 'a token that is refused for good',
+    reason: 'one other try, and no more',
+    answers: [401],
+    act: get,
+    arrive: ['GET kept', 'GET fresh'],
+    status: 401,
+  },
+  {
+    name: 'a create that is refused for its token',
+    reason: 'nothing was done, so that it may be sent again',
+    answers: [401, 201],
+    act: create,
+    arrive: ['POST kept', 'POST fresh'],
+  },
+  {
+    name: 'a look at a server that is ill',
+    reason: 'it passes',
+    answers: [500, 200],
+    act: get,
+    arrive: ['GET kept', 'GET kept'],
+  },
+  {
+    name: 'a create that may have been done',
+    reason: 'a second one would be refused as being there already',
+    answers: [500],
+    act: create,
+    arrive: ['POST kept'],
+    status: 500,
+  },
+  {
+    name: 'a create that was too much',
+    reason: 'the server says that nothing was done',
+    answers: [429, 201],
+    act: create,
+    arrive: ['POST kept', 'POST kept'],
+  },
+  {
+    name: 'a look without the right',
+    reason: 'the same a moment later',
+    answers: [403],
+    act: get,
+    arrive: ['GET kept'],
+    status: 403,
+  },
+];
+
+/** A server that answers as it is told, and what came. */
+async function answering(
+  answers: readonly number[],
+): Promise<{ port: number; arrived: string[]; close: () => void }> {
+  const arrived: string[] = [];
+  const server = createServer({ cert, key }, (request, response) => {
+    request.resume();
+    const status = answers[Math.min(arrived.length, answers.length - 1)] ?? 500;
+    arrived.push(`${request.method} ${request.headers.authorization?.replace('Bearer ', '')}`);
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(status < 400 ? OBJECT : { kind: 'Status', message: 'told to' }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, arrived, close: () => void server.close() };
+}
+
+function connection(host: string, port: number): Connection {
+  return {
+    server: `https://${host}:${port}`,
+    ca: authority.certificate,
+    credentials: (refused) => Promise.resolve({ token: redact(refused ? 'fresh' : 'kept') }),
+  };
+}
+
+table(test, rows, async ({ answers, act, arrive, status }) => {
+  const server = await answering(answers);
+  const client = new HttpKubeClient({
+    connection: connection('127.0.0.1', server.port),
+    userAgent: 'test',
+    random: () => 0,
+  });
+  try {
+    if (status === undefined) await act(client);
+    else await assert.rejects(act(client), { status });
+    assert.deepEqual(server.arrived, arrive);
+  } finally {
+    client.close();
+    server.close();
+  }
+});
+
+test('a name that leads to an address which its author must not choose is not contacted, nor is it tried again', async () => {
+  const server = await answering([200]);
+  const guarded: Connection = {
+    ...connection('localhost', server.port),
+    addresses: { chosenBy: 'platform' },
+  };
+  const client = new HttpKubeClient({ connection: guarded, userAgent: 'test' });
+  await assert.rejects(client.get(REF), { code: 'KubeconfigRefused' });
+  await assert.rejects(client.create(OBJECT, 'test'), { code: 'KubeconfigRefused' });
+  assert.deepEqual(server.arrived, []);
+  client.close();
+  server.close();
+});
+
+test.run();
