@@ -71,7 +71,13 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
       : []),
     // Pods only in dry runs: the API server is asked what admission makes of one. A policy holds the account to that.
     ...(triesPods(input) ? [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] as const }] : []),
-    ...(input.evict ? [{ apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const }] : []),
+    ...(input.evict
+      ? [
+          { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] as const },
+          // Whether one has a try left: it counts an evicted pod as a failure.
+          { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get'] as const },
+        ]
+      : []),
   ];
 }
 

@@ -1,12 +1,15 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
+import { isApiError } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kubernetes/object.ts';
+import { outlivesEviction } from '../rules/kubernetes/pod-owner.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
-import { problemOf } from './commit.ts';
-import type { Action, Problem, Ref, Role } from './contract.ts';
+import { type Committed, problemOf } from './commit.ts';
+import type { Action, EventNote, Problem, Ref, Role } from './contract.ts';
 import { EvictionBudget, type EvictionCase } from './eviction-budget.ts';
+import { EvictionHolds } from './eviction-holds.ts';
 import { withoutFight } from './fight.ts';
 import { pullSecretsIn } from './pod-trials.ts';
 import { RateLimiter } from './rate-limit.ts';
@@ -14,10 +17,19 @@ import { RateLimiter } from './rate-limit.ts';
 type Eviction = Extract<Action, { action: 'evict' }>;
 type JsonPatch = Extract<Action, { action: 'json-patch' }>;
 
+/** What came of the actions of one pass. */
+export interface Ran {
+  /** Pods that were evicted: they vanish, and this is what is left to tell why. */
+  readonly evicted: readonly Committed[];
+  readonly events: readonly EventNote[];
+  readonly problems: readonly Problem[];
+}
+
 export class ActionRunner {
   readonly #clusters: Readonly<Record<Role, Cluster>>;
   readonly #limiters: Readonly<Record<Action['action'], RateLimiter>>;
   readonly #budget: EvictionBudget;
+  readonly #holds: EvictionHolds;
 
   constructor(clusters: Readonly<Record<Role, Cluster>>, now: () => number, wall: () => number = Date.now) {
     this.#clusters = clusters;
@@ -27,27 +39,37 @@ export class ActionRunner {
       'json-patch': new RateLimiter({ now, firstMs: 0, maxMs: 0, rate: 50, burst: 100 }),
     };
     this.#budget = new EvictionBudget(wall);
+    this.#holds = new EvictionHolds(now);
   }
 
   /** Runs `actions` in order. What the limit does not let through comes back as a problem that waits. */
-  async run(actions: readonly Action[], reconciler: string): Promise<readonly Problem[]> {
+  async run(actions: readonly Action[], reconciler: string): Promise<Ran> {
     const problems: Problem[] = [];
+    const evicted: Eviction[] = [];
     for (const action of actions) {
-      const verdict = action.action === 'evict' ? this.#budgetProblem(action) : undefined;
+      const verdict = action.action === 'evict' ? this.#heldBack(action) : undefined;
       if (verdict === 'done') continue;
-      if (verdict !== undefined) {
-        problems.push(verdict);
+      const problem =
+        verdict ?? this.#limitProblem(action, actions.length) ?? (await this.#runOne(action, reconciler));
+      if (problem === undefined) {
+        if (action.action === 'evict') evicted.push(action);
         continue;
       }
-      const waitMs = this.#limiters[action.action].delayOf('actions');
-      if (waitMs > 0) {
-        const left = `${actions.length} actions are more than may be done at once`;
-        return [...problems, { disposition: 'waiting', code: 'RateLimited', message: left, afterMs: waitMs }];
-      }
-      const problem = await this.#runOne(action, reconciler);
-      if (problem !== undefined) problems.push(problem);
+      problems.push(problem);
+      if (problem.code === 'RateLimited') break;
     }
-    return problems;
+    return {
+      evicted: evicted.map((action) => ({ verb: 'evicted', ref: refOf(action) })),
+      events: evicted.map(evictionEvent),
+      problems,
+    };
+  }
+
+  #limitProblem({ action }: Action, count: number): Problem | undefined {
+    const afterMs = this.#limiters[action].delayOf('actions');
+    if (afterMs <= 0) return undefined;
+    const message = `${count} actions are more than may be done at once`;
+    return { disposition: 'waiting', code: 'RateLimited', message, afterMs };
   }
 
   async #runOne(action: Action, reconciler: string): Promise<Problem | undefined> {
@@ -59,22 +81,46 @@ export class ActionRunner {
       else await patch(action, cluster, reconciler);
       return undefined;
     } catch (error) {
-      return problemOf(error, ref);
+      const problem = problemOf(error, ref);
+      const isAnswer = action.action === 'evict' && ANSWERS.includes(problem.code);
+      return isAnswer ? this.#holds.hold(action.uid, problem) : problem;
     }
   }
 
   async #evict(action: Eviction, cluster: Cluster, reconciler: string): Promise<void> {
+    await this.#assertOutlived(action, cluster);
     await assertHelps(action, cluster, reconciler);
     cluster.assertMayWrite();
-    await cluster.client.evict(refOf(action), { uid: action.uid });
+    await cluster.client.evict(refOf(action), { uid: action.uid }).catch((error: unknown) => {
+      throw isHeldByBudget(error) ? disruptionBudget(action) : error;
+    });
     this.#budget.evicted(caseOf(action));
+    this.#holds.forget(action.uid);
   }
 
-  #budgetProblem(action: Eviction): Problem | 'done' | undefined {
+  /** A Job counts the eviction as a failure: the last one that it allows would end it. */
+  async #assertOutlived(action: Eviction, cluster: Cluster): Promise<void> {
+    const { owner, namespace } = action;
+    if (owner.kind !== 'Job') return;
+    const job = await cluster.client.get({ namespace, ...owner });
+    const recent = this.#budget.recent(caseOf(action));
+    if (job !== undefined && outlivesEviction(job, action.successor.pod, recent)) return;
+    throw new PullwrightError(
+      `Cannot help "${subjectOf(action)}" by an eviction: Job/${namespace}/${owner.name} would count it as a failure, and has no try left`,
+      {
+        code: 'WouldNotHelp',
+        disposition: 'waiting',
+        hint: 'Delete the Job and create it again: its new pods get the names',
+      },
+    );
+  }
+
+  /** Before anybody is asked. */
+  #heldBack(action: Eviction): Problem | 'done' | undefined {
     const verdict = this.#budget.judge(caseOf(action));
-    if (verdict === 'evict') return undefined;
+    if (verdict === 'evict') return this.#holds.get(action.uid);
     if (verdict === 'done') return 'done';
-    const subject = `Pod/${action.namespace}/${action.name}`;
+    const subject = subjectOf(action);
     if (verdict !== 'again') {
       const message = `${subject} waits: enough pods of its workload were evicted a moment ago`;
       return { disposition: 'waiting', code: 'EvictionBudget', message, afterMs: verdict.waitMs };
@@ -108,32 +154,57 @@ async function patch({ ref, operations }: JsonPatch, cluster: Cluster, reconcile
 
 /** The API server is asked what it would make of the successor: who comes back as it went is not evicted. */
 async function assertHelps(action: Eviction, cluster: Cluster, reconciler: string): Promise<void> {
-  const subject = `Pod/${action.namespace}/${action.name}`;
+  const subject = subjectOf(action);
   const { pod, wants } = action.successor;
   const made = await cluster.client
     .create(pod, fieldManager(reconciler), { dryRun: true })
     .catch((error: unknown) => {
       throw new PullwrightError(
         `Cannot evict "${subject}": its successor would be refused: ${problemOf(error).message}`,
-        {
-          code: 'WouldNotHelp',
-          disposition: 'waiting',
-          afterMs: ASK_AGAIN_MS,
-        },
+        { code: 'WouldNotHelp', disposition: 'waiting' },
       );
     });
   const lacking = wants.filter((name) => !pullSecretsIn(made).includes(name));
   if (lacking.length === 0) return;
   throw new PullwrightError(
     `Cannot help "${subject}" by an eviction: a new pod would lack ${lacking.join(', ')} as well`,
-    { code: 'WouldNotHelp', disposition: 'waiting', afterMs: ASK_AGAIN_MS },
+    { code: 'WouldNotHelp', disposition: 'waiting' },
   );
 }
 
-const ASK_AGAIN_MS = 300_000;
+/** What the cluster answers when an eviction is no way out. */
+const ANSWERS: readonly string[] = ['WouldNotHelp', 'DisruptionBudget'];
 
-function caseOf({ uid, workload, createdAt, successor }: Eviction): EvictionCase {
-  return { pod: uid, workload, createdAt, cause: successor.wants.join(' ') };
+function isHeldByBudget(error: unknown): boolean {
+  return isApiError(error, 429) && error.causes.some(({ reason }) => reason === 'DisruptionBudget');
+}
+
+function disruptionBudget(action: Eviction): PullwrightError {
+  return new PullwrightError(
+    `Cannot evict "${subjectOf(action)}": a PodDisruptionBudget allows no disruption of its workload now`,
+    {
+      code: 'DisruptionBudget',
+      disposition: 'waiting',
+      afterMs: BUDGET_MS,
+      hint: 'It is asked again; where its pods never become ready, delete the pod, or set unhealthyPodEvictionPolicy: AlwaysAllow',
+    },
+  );
+}
+
+const BUDGET_MS = 30_000;
+
+function evictionEvent(action: Eviction): EventNote {
+  const { reason, owner } = action;
+  const note = `Evicted because it ${reason}; ${owner.kind} "${owner.name}" makes another one`;
+  return { regarding: refOf(action), type: 'Normal', reason: 'PodEvicted', action: 'Evict', note };
+}
+
+function subjectOf({ namespace, name }: Eviction): string {
+  return `Pod/${namespace}/${name}`;
+}
+
+function caseOf({ uid, owner, createdAt, successor }: Eviction): EvictionCase {
+  return { pod: uid, workload: owner.uid, createdAt, cause: successor.wants.join(' ') };
 }
 
 function refOf(action: Action): Ref {

@@ -110,6 +110,8 @@ export interface PodTrial {
   readonly wants: readonly string[];
   /** What the answer depends on beside the pod: with another one it is asked anew. */
   readonly change: string;
+  /** What the answer depends on can also end without anything in the cluster changing: it is asked for again after this. @default {never} */
+  readonly lastsMs?: number;
 }
 
 /** Answer to a {@link PodTrial}: the names that the pod came back without, or why it could not be tried. */
@@ -175,8 +177,8 @@ export type Action =
       readonly reason: string;
       /** When the pod was made, RFC 3339. */
       readonly createdAt: string;
-      /** uid of what will make it again. */
-      readonly workload: string;
+      /** What will make it again. */
+      readonly owner: Pick<Ref, 'apiVersion' | 'kind' | 'name'> & { readonly uid: string };
       /** What will be made in its place, as far as it is known, and the pull secrets that it must come back with. */
       readonly successor: { readonly pod: KubeObject; readonly wants: readonly string[] };
     }

@@ -197,18 +197,22 @@ export class Controller {
     // Before anything is waited for: what comes meanwhile makes the key known again.
     if (changes.length + problems.length === 0 && this.#isNothing(outcome, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
-    const rest = [
-      ...(await this.#writeStatus(outcome, author, failuresOf(committed))),
-      ...(await this.#actions.run(outcome.actions ?? [], reconciler.name)),
-    ];
+    const unsaid = await this.#writeStatus(outcome, author, failuresOf(committed));
+    const ran = await this.#actions.run(outcome.actions ?? [], reconciler.name);
     this.#ask(outcome, id);
     // It is told to whom it concerns.
     if (this.#refused.learn(committed)) this.#queue.add(id);
     return this.#reporter.report({
       author,
-      committed,
-      problems: [...problems, ...(outcome.problems ?? []), ...failuresOf(committed), ...rest],
-      events: outcome.events ?? [],
+      committed: [...committed, ...ran.evicted],
+      problems: [
+        ...problems,
+        ...(outcome.problems ?? []),
+        ...failuresOf(committed),
+        ...unsaid,
+        ...ran.problems,
+      ],
+      events: [...(outcome.events ?? []), ...ran.events],
       samples: outcome.metrics ?? [],
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),
       seconds: (clock.now() - startedAt) / 1000,

@@ -61,9 +61,15 @@ export class EvictionBudget {
     if (known.pods.has(one.pod)) return 'done';
     // Timestamps are whole seconds.
     if (Date.parse(one.createdAt) >= Math.floor(known.since / 1000) * 1000) return 'again';
-    const recent = known.times.filter((at) => now - at < WINDOW_MS);
-    const [oldest = now] = recent;
-    return recent.length < AT_ONCE ? 'evict' : { waitMs: oldest + WINDOW_MS - now };
+    if (this.recent(one) < AT_ONCE) return 'evict';
+    const [oldest = now] = known.times;
+    return { waitMs: oldest + WINDOW_MS - now };
+  }
+
+  /** How many pods of the workload were evicted a moment ago. */
+  recent(one: EvictionCase): number {
+    const now = this.#now();
+    return (this.#workloads.get(idOf(one))?.times ?? []).filter((at) => now - at < WINDOW_MS).length;
   }
 
   /** Counts an eviction that the API server let through. */

@@ -53,7 +53,7 @@ export class PodTrials {
       if ((this.#known.get(id)?.until ?? 0) > this.#now() || this.#pending.has(id)) continue;
       this.#pending.add(id);
       this.#waiting.push(async () => {
-        this.#remember(id, await this.#make(trial, reconciler));
+        this.#remember(trial, await this.#make(trial, reconciler));
         this.#pending.delete(id);
         answered();
       });
@@ -67,9 +67,10 @@ export class PodTrials {
     this.#running -= 1;
   }
 
-  #remember(id: string, answer: TrialAnswer): void {
+  #remember(trial: PodTrial, answer: TrialAnswer): void {
+    const id = idOf(trial);
     this.#known.delete(id);
-    this.#known.set(id, { answer, until: this.#now() + lastsMs(answer) });
+    this.#known.set(id, { answer, until: this.#now() + lastsMs(answer, trial) });
     const [oldest] = this.#known.keys();
     if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
   }
@@ -107,9 +108,9 @@ function isFinal(answer: TrialAnswer): boolean {
   return answer.ok ? answer.lacks.length === 0 : answer.reason.includes('cannot create resource');
 }
 
-function lastsMs(answer: TrialAnswer): number {
+function lastsMs(answer: TrialAnswer, trial: PodTrial): number {
   if (!answer.ok) return REFUSED_MS;
-  return answer.lacks.length === 0 ? Number.POSITIVE_INFINITY : LACKING_MS;
+  return answer.lacks.length === 0 ? (trial.lastsMs ?? Number.POSITIVE_INFINITY) : LACKING_MS;
 }
 
 /** Names of the pull secrets of a pod that an API server gave. */

@@ -66,6 +66,17 @@ export function expiry(pair: CertificatePair): Date {
   return new Date(new X509Certificate(pair.cert).validTo);
 }
 
+/** Why nobody takes the certificate now: it is over, or has not begun. */
+export function untimely(pair: CertificatePair, now: Date): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(pair.cert);
+  const [from, to] = [new Date(validFrom), new Date(validTo)];
+  if (now >= to)
+    return `its certificate ended at ${to.toISOString()}, and the API server does not take it: see to who renews it`;
+  return now < from
+    ? `its certificate is not valid before ${from.toISOString()}: see to the clocks, and to who made it`
+    : undefined;
+}
+
 export interface CertificateWatchOptions {
   readonly files: CertificateFiles;
   readonly everyMs: number;

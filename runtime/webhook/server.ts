@@ -1,7 +1,7 @@
 /** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpsServer } from '../host/https-server.ts';
-import { type CertificateFiles, expiry, readPair, watchPair } from '../host/serving-certificate.ts';
+import { type CertificateFiles, expiry, readPair, untimely, watchPair } from '../host/serving-certificate.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AdmissionAnswer, type AdmissionRequest, answerText, readReview } from './admission-review.ts';
@@ -23,6 +23,8 @@ export interface WebhookServerOptions {
 
 export interface WebhookServer {
   readonly port: number;
+  /** Why the API server does not take the certificate that is served. Said in the log when it changes. */
+  trouble(): string | undefined;
   /** Answers what is being asked, then ends. */
   close(): Promise<void>;
 }
@@ -36,7 +38,7 @@ const IDLE_MS = 10_000;
 
 /** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
-  const pair = await readPair(options.files);
+  let pair = await readPair(options.files);
   const server = new HttpsServer({
     pair,
     idleMs: IDLE_MS,
@@ -51,14 +53,22 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
     present: pair,
     onChange: (next) => {
       server.renew(next);
+      pair = next;
       log.info('certificate reloaded', { ends: expiry(next).toISOString() });
     },
     onProblem: (problem) => log.warn('certificate kept', { problem: problem.message }),
   });
   const port = await server.listen(options.port, options.host);
   log.info('webhook listens', { port, ends: expiry(pair).toISOString() });
+  let said: string | undefined;
   return {
     port,
+    trouble: () => {
+      const problem = untimely(pair, new Date());
+      if (problem !== said && problem !== undefined) log.warn('webhook is not ready', { problem });
+      said = problem;
+      return problem;
+    },
     close: async () => {
       stop();
       await server.close(GRACE_MS);

@@ -42,7 +42,7 @@ function scene(): Scene {
     now: 0,
     fails: false,
     sent: 0,
-    run: (...actions) => runner.run(actions, 'pull-secret-injection'),
+    run: async (...actions) => (await runner.run(actions, 'pull-secret-injection')).problems,
   };
   const cluster = {
     assertMayWrite: () => undefined,

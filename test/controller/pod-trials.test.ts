@@ -62,6 +62,17 @@ test('a pod that comes back with the names is tried once, in a dry run, and agai
   assert.equal(scene.asked.length, 2);
 });
 
+test('an answer that can end without a change is asked for again when its time is over', async () => {
+  const scene = cluster(['reg'], []);
+  const trial = { ...TRIAL, lastsMs: 600_000 };
+  await answered(scene.trials, trial);
+  scene.now = 599_999;
+  scene.trials.request([trial], 'pull-secret-injection', () => assert.fail('asked too early'));
+  scene.now = 600_000;
+  await answered(scene.trials, trial);
+  assert.deepEqual(scene.trials.get(trial), { ok: true, lacks: ['reg'] });
+});
+
 test('a policy that was stored a moment ago is given time', async () => {
   const scene = cluster([], [], ['reg']);
   await answered(scene.trials, TRIAL);

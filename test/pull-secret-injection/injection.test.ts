@@ -178,6 +178,15 @@ test('pods that were created without the names are reported until they are gone'
   const after = seen.after([stuck]).status('PullStatus', 'podlist-shop', 'shop');
   assert.equal(ready(after), 'False PodsUninjected');
   assert.match(JSON.stringify(after), /1 pods lack .*, 1 of them cannot pull; recreate them/);
+  const off = scene([shop, team, stuck], { admission: 'none' }).status('PullStatus', 'podlist-shop', 'shop');
+  assert.match(
+    JSON.stringify(off),
+    /1 of them cannot pull; new ones would lack them too: Neither policy nor/,
+  );
+  assert.match(
+    off?.verdicts?.[0]?.message ?? '',
+    /a new one would lack them too: Neither policy nor webhook/,
+  );
   assert.equal(seen.after([{ gone: old }]).status('PullStatus', 'podlist-shop', 'shop'), undefined);
 });
 
@@ -211,6 +220,9 @@ test('a stuck pod is evicted when both sides opted in, the Secret is there and s
   );
   const alone = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [] } };
   assert.deepEqual(evicted([shop, bringing, quay, alone]), [], 'nobody would make it again');
+  const step = { apiVersion: 'tekton.dev/v1', kind: 'TaskRun', name: 'build', uid: 'u', controller: true };
+  const part = { ...stuck, metadata: { ...stuck.metadata, ownerReferences: [step] } };
+  assert.deepEqual(evicted([shop, bringing, quay, part]), [], 'what owns it ends with it');
   assert.deepEqual(
     evicted([shop, bringing, quay, { ...stuck, status: { phase: 'Running' } }]),
     [],

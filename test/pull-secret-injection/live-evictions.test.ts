@@ -6,6 +6,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { suite } from '../support/suite.ts';
 import {
+  createPod,
   namespaceObject,
   podObject,
   readyNamespace,
@@ -98,6 +99,44 @@ else {
     await soon(async () => assert.equal(await plane.get(reportIn('late')), undefined));
   });
 
+  test('who was evicted, and who was not, is told in its namespace', async () => {
+    await readyNamespace(plane, 'told');
+    const container = podObject({ name: '', namespace: '' })['spec'];
+    const job = { backoffLimit: 0, template: { spec: { ...container, restartPolicy: 'Never' } } };
+    await plane.apply({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'once', namespace: 'told' },
+      spec: job,
+    });
+    // An owner that makes no pods, as a run of a pipeline.
+    const run: TestObject = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'run', namespace: 'told' },
+    };
+    await plane.apply(run);
+    const uid = (await plane.get(run))?.metadata['uid'];
+    const owners = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'run', uid, controller: true }];
+    assert.deepEqual(await createPod(plane, { name: 'step', namespace: 'told', owners }), { names: [] });
+    const gone = await madePod('told');
+    await soon(async () => assert.equal((await podsIn('told')).length, 3));
+    const left = (await podsIn('told')).map((pod) => pod.metadata.name).filter((name) => name !== gone);
+    for (const name of [gone, ...left]) await stick('told', name);
+    await plane.apply(namespaceObject('told', { team: 'a' }));
+    await soon(async () => {
+      const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/told/events');
+      const said = (body.items as readonly TestObject[]).map(
+        (event) => `${event['reason']} ${event['regarding'].name}`,
+      );
+      assert.ok(said.includes(`PodEvicted ${gone}`), said.join());
+      const once = left.find((name) => name.startsWith('once-'));
+      assert.ok(said.includes(`WouldNotHelp ${once}`), said.join());
+    });
+    const there = new Map(await standing('told'));
+    for (const name of left) assert.equal(there.get(name), false, `${name} is nobody's to make again`);
+  });
+
   test('a stuck pod whose successor would be refused is left where it is', async () => {
     const name = await stuckPod('refusing');
     // What no pod of the workload meets is asked for after it was made.
@@ -151,6 +190,11 @@ else {
       const copy: TestObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'reg', namespace } };
       await soon(async () => assert.notEqual(await plane.get(copy), undefined));
       await soon(() => isReported(namespace));
+      // Nobody is told to make pods again that would be no better off.
+      await soon(async () => {
+        const report = await plane.get(reportIn(namespace));
+        assert.match(String(report?.['status']?.conditions[0]?.message), /new ones would lack them too: /);
+      });
       // A pass that comes later sees the copy, and both pods stuck.
       await stick(namespace, second);
       await soon(async () => {

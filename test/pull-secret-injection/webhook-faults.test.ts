@@ -20,6 +20,7 @@ const test = suite('webhook faults');
 const missing = missingControlPlane();
 const PODS = 1000;
 const AT_ONCE = 8;
+const SOON = { withinMs: 60_000 };
 
 if (missing !== undefined) test.skip('all of it', missing);
 else {
@@ -66,6 +67,23 @@ else {
       performance.now() - started < 60_000,
       'a TLS handshake that never begins ends after 120 s by itself',
     );
+  });
+
+  test('a certificate that is over is said, and the webhook is ready again with the next one', async () => {
+    const healthPort = await freePort();
+    const webhook = host.start(0, healthPort);
+    const readyz = async (): Promise<string> => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).text();
+    await webhook.port();
+    await eventually(async () => assert.equal((await readyz()).trim(), 'ok'));
+    host.place(host.certificate('over', new Date(Date.now() - 60_000)));
+    await eventually(async () => assert.match(await readyz(), /its certificate ended at/), SOON);
+    assert.match(
+      webhook.log(),
+      /"level":"warn","msg":"webhook is not ready","problem":"its certificate ended/,
+    );
+    host.place(host.certificate('next'));
+    await eventually(async () => assert.equal((await readyz()).trim(), 'ok'), SOON);
+    await webhook.stop();
   });
 
   test('an API server that is killed during 1,000 pod creations: none is refused for our sake, each is injected or reported', async () => {

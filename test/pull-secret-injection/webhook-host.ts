@@ -34,7 +34,8 @@ export interface WebhookHost {
   /** Folder of `tls.crt` and `tls.key`. */
   readonly certificates: string;
   readonly user: User;
-  certificate(name: string): Required<Pair>;
+  /** @param until when it ends @default {in ten years} */
+  certificate(name: string, until?: Date): Required<Pair>;
   place(pair: Pair): void;
   start(port?: number, healthPort?: number): RunningWebhook;
   /** Has the API server call the webhook at this port. */
@@ -58,7 +59,12 @@ export async function webhookHost(plane: ControlPlane): Promise<WebhookHost> {
   const host: WebhookHost = {
     certificates,
     user,
-    certificate: (name) => authority.issue({ commonName: name, hosts: ['127.0.0.1', 'localhost'] }),
+    certificate: (name, until) =>
+      authority.issue({
+        commonName: name,
+        hosts: ['127.0.0.1', 'localhost'],
+        ...(until === undefined ? {} : { notAfter: until }),
+      }),
     place: ({ certificate, key }) => {
       if (certificate !== undefined) writeFileSync(join(certificates, 'tls.crt'), certificate);
       if (key !== undefined) writeFileSync(join(certificates, 'tls.key'), key);

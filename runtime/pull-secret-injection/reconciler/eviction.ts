@@ -2,6 +2,7 @@
 import type { Action, World } from '../../controller/contract.ts';
 import type { InjectionPlan } from '../../rules/injection/profile-plan.ts';
 import type { KubeObject } from '../../rules/kubernetes/object.ts';
+import { replacesPods } from '../../rules/kubernetes/pod-owner.ts';
 import type { InjectionOptions } from '../options.ts';
 import { injectionState } from './injecting.ts';
 import { secretRef } from './names.ts';
@@ -23,7 +24,7 @@ export function evictionOf(
     plan.profiles.some((profile) => `profile/${profile.name}` === source && profile.repair === 'Evict'),
   );
   const atHand = one.missing.every((secret) => world.get(secretRef(namespace, secret)) !== undefined);
-  if (!one.stuck || !allowed || !atHand || owner === undefined) return [];
+  if (!one.stuck || !allowed || !atHand || owner === undefined || !replacesPods(owner)) return [];
   if (injectionState(world, options).status !== 'True') return [];
   const reason = `cannot pull its image and lacks ${one.missing.join(', ')}, which ${one.by.join(', ')} adds to new pods`;
   const successor = { pod: successorOf(one.pod), wants: one.missing };
@@ -36,7 +37,7 @@ export function evictionOf(
       uid,
       reason,
       createdAt: creationTimestamp,
-      workload: owner.uid,
+      owner: { apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid },
       successor,
     },
   ];

@@ -22,7 +22,10 @@ export type InjectionState = Pick<ConditionInput, 'status' | 'reason' | 'message
 export function injectionState(world: World, options: InjectionOptions): InjectionState {
   if (options.admission === 'webhook') return webhookState(world);
   if (options.admission === 'policy') return policyState(world);
-  return no('AdmissionOff', 'Neither policy nor webhook is switched on; set admission');
+  return no(
+    'AdmissionOff',
+    'Neither policy nor webhook is switched on: the operator of the cluster sets admission of pull-secret-injection in the fleet',
+  );
 }
 
 function no(reason: string, message: string): InjectionState {
@@ -88,7 +91,10 @@ function webhookState(world: World): InjectionState {
     };
   const ready = readyEndpoints(world);
   if (ready === 0)
-    return no('WebhookDown', `No pod of the Service "${WEBHOOK_NAME}" is ready: new pods pass as they are`);
+    return no(
+      'WebhookDown',
+      `No pod of the Service "${WEBHOOK_NAME}" is ready: new pods pass as they are. What it waits for is in the log of Deployment "${WEBHOOK_NAME}"`,
+    );
   return {
     status: 'True',
     reason: 'Webhook',

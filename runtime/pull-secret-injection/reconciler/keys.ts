@@ -13,7 +13,11 @@ import {
   type PullSecretGrant,
   readPullSecretGrant,
 } from '../../rules/injection/pull-secret-grant.ts';
-import { PULL_STATUS_KIND } from '../../rules/kubernetes/pull-status.ts';
+import {
+  PULL_STATUS_API_VERSION,
+  PULL_STATUS_KIND,
+  pullStatusName,
+} from '../../rules/kubernetes/pull-status.ts';
 import type { InjectionOptions } from '../options.ts';
 import { isPlanned } from './pod-audit.ts';
 import { claimObjects } from './requests.ts';
@@ -58,12 +62,11 @@ function keysOfAdmission(kind: string, keys: Keys): readonly Key[] {
     case 'ControllerRevision':
       return [...keys.policy(), ...keys.everyNamespace()];
     case 'MutatingWebhookConfiguration':
-      return [...keys.policy(), ...keys.profiles()];
-    case 'EndpointSlice':
-      return [...keys.sets(), ...keys.profiles()];
     case 'MutatingAdmissionPolicy':
     case 'MutatingAdmissionPolicyBinding':
-      return [...keys.policy(), ...keys.profiles()];
+      return [...keys.policy(), ...keys.profiles(), ...keys.reportedPods()];
+    case 'EndpointSlice':
+      return [...keys.sets(), ...keys.profiles(), ...keys.reportedPods()];
     default:
       return [];
   }
@@ -123,6 +126,15 @@ class Keys {
       ...this.accounts(name),
       ...this.claims(name),
     ];
+  }
+
+  /** Pods that were found without names: whether new ones would be better off depends on who injects. */
+  reportedPods(): readonly Key[] {
+    if (!this.#options.audit) return [];
+    return this.#world
+      .list({ role: 'hosted', apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND })
+      .filter(({ metadata }) => metadata.name === pullStatusName('PodList', metadata.namespace ?? ''))
+      .map(({ metadata }) => this.key('pods', metadata.namespace));
   }
 
   /** The accounts of one namespace, where there is anything to look at. */

@@ -14,6 +14,7 @@ import { RECONCILER_NAME } from '../name.ts';
 import { exemptionOf, type InjectionOptions } from '../options.ts';
 import { approvedPlan } from './approved.ts';
 import { evictionOf } from './eviction.ts';
+import { injectionState } from './injecting.ts';
 import { namespaceRef } from './names.ts';
 import { refusesNames } from './service-accounts.ts';
 import type { UninjectedPod } from './uninjected-pod.ts';
@@ -30,11 +31,12 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
   if (created.length === 0) return { apply: previews };
   const actions = options.evict ? created.flatMap((one) => evictionOf(world, plan, one, options)) : [];
   const stuck = created.filter((one) => one.stuck).length;
+  const hindrance = hindranceIn(world, options);
   const said = reportPullStatus(world, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
-    conditions: summary(created.length, stuck),
-    verdicts: created.map(verdictOf),
+    conditions: summary(created.length, stuck, hindrance),
+    verdicts: created.map((one) => verdictOf(one, hindrance)),
   });
   const sample = (state: 'stuck' | 'running', value: number): Sample =>
     podsSample({ scope: world.scope.name, namespace: name, state }, value);
@@ -47,14 +49,21 @@ export function reconcilePods(world: World, name: string, options: InjectionOpti
 }
 
 /** A pod that runs is nobody's trouble: every profile finds pods that were there before it, our own agents among them. */
-function summary(pods: number, stuck: number): readonly ConditionInput[] {
+function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
   const reason = 'PodsUninjected';
   if (stuck === 0) {
     const message = `${pods} pods lack pull secrets that their profiles add; none of them is kept from pulling, and new pods get them`;
     return readiness('ready', { reason, message });
   }
-  const message = `${pods} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; recreate them`;
+  const remedy = hindrance === undefined ? 'recreate them' : `new ones would lack them too: ${hindrance}`;
+  const message = `${pods} pods lack pull secrets that their profiles add, ${stuck} of them cannot pull; ${remedy}`;
   return readiness('stalled', { reason, message });
+}
+
+/** Why a new pod would be no better off. A policy that is being made is there in a moment. */
+function hindranceIn(world: World, options: InjectionOptions): string | undefined {
+  const { status, reason, message } = injectionState(world, options);
+  return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
 function podsSample(labels: Readonly<Record<string, string>>, value: number): Sample {
@@ -154,11 +163,13 @@ function accountOf(pod: KubeObject): string {
   return serviceAccountName === '' ? 'default' : serviceAccountName;
 }
 
-function verdictOf({ pod, missing, by, stuck }: UninjectedPod): Verdict {
+function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): Verdict {
+  const remedy =
+    stuck && hindrance !== undefined ? `a new one would lack them too: ${hindrance}` : 'recreate it';
   return {
     subject: `pod/${pod.metadata.name}`,
     verdict: stuck ? 'Rejected' : 'Warning',
     reason: stuck ? 'StuckUninjected' : 'Uninjected',
-    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before, or while nothing injected; recreate it`,
+    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before, or while nothing injected; ${remedy}`,
   };
 }

@@ -60,6 +60,9 @@ export function trialOfSet(
   });
 }
 
+/** A certificate that was exchanged, or a way to the webhook that is closed, shows nowhere else. */
+const WEBHOOK_LASTS_MS = 600_000;
+
 /** In the first namespace that is meant and takes injected pods. */
 function trialWhere(
   world: World,
@@ -81,6 +84,7 @@ function trialWhere(
     pod: podIn(name, labels),
     wants,
     change: changeOf(world, options),
+    ...(options.admission === 'webhook' ? { lastsMs: WEBHOOK_LASTS_MS } : {}),
   };
 }
 

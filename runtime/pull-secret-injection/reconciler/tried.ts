@@ -67,7 +67,11 @@ function tryTrial(
       tried: { ...state, message: `${state.message}: one was tried in namespace "${namespace}"` },
       trials,
     };
-  const message = `A pod that was tried in namespace "${namespace}" lacks ${answer.lacks.join(', ')}: look at what else changes pods at admission`;
+  const remedy =
+    options.admission === 'webhook'
+      ? 'look at whether its certificate is made by the caBundle for the name of the Service, at whether the API server reaches it, and at what else changes pods at admission'
+      : 'look at what else changes pods at admission';
+  const message = `A pod that was tried in namespace "${namespace}" lacks ${answer.lacks.join(', ')}: ${remedy}`;
   return { tried: { status: 'False', reason: 'NotInjected', message }, trials };
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { type ProbeServer, serveProbes } from '../../telemetry/probes.ts';
-import { serveWebhook } from '../../webhook/server.ts';
+import { serveWebhook, type WebhookServer } from '../../webhook/server.ts';
 import { DEFAULT_OPTIONS } from '../options.ts';
 import { InjectionWebhook } from './webhook.ts';
 
@@ -62,7 +62,7 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     admission: 'webhook',
   });
   let probes: ProbeServer | undefined;
-  let listening = false;
+  let server: WebhookServer | undefined;
   try {
     // Wrong files are said before anything is waited for.
     await readPair(options.certificates);
@@ -71,7 +71,8 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
         port: options.healthPort,
         checks: {
           '/healthz': () => undefined,
-          '/readyz': () => webhook.waitingFor ?? (listening ? undefined : 'not listening yet'),
+          '/readyz': () =>
+            webhook.waitingFor ?? (server === undefined ? 'not listening yet' : server.trouble()),
         },
         metrics: () => metrics.render(),
       });
@@ -80,7 +81,7 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
     if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
     await webhook.synced(io.signal);
     if (io.signal.aborted) return 0;
-    const server = await serveWebhook({
+    server = await serveWebhook({
       port: options.port,
       files: options.certificates,
       ...(options.reloadEveryMs === undefined ? {} : { reloadEveryMs: options.reloadEveryMs }),
@@ -88,7 +89,6 @@ export async function runWebhook(options: WebhookProcessOptions, io: ProcessIo):
       log,
       metrics,
     });
-    listening = true;
     await stopped(io.signal);
     log.info('webhook stops');
     await server.close();
