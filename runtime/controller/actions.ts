@@ -1,5 +1,4 @@
 /** What is no object: evictions and JSON patches, under a rate limit per cluster. */
-import { isApiError } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { PullwrightError } from '../rules/errors.ts';
 import { describeObject } from '../rules/kubernetes/object.ts';
@@ -91,9 +90,7 @@ export class ActionRunner {
     await this.#assertOutlived(action, cluster);
     await assertHelps(action, cluster, reconciler);
     cluster.assertMayWrite();
-    await cluster.client.evict(refOf(action), { uid: action.uid }).catch((error: unknown) => {
-      throw isHeldByBudget(error) ? disruptionBudget(action) : error;
-    });
+    await cluster.client.evict(refOf(action), { uid: action.uid });
     this.#budget.evicted(caseOf(action));
     this.#holds.forget(action.uid);
   }
@@ -174,24 +171,6 @@ async function assertHelps(action: Eviction, cluster: Cluster, reconciler: strin
 
 /** What the cluster answers when an eviction is no way out. */
 const ANSWERS: readonly string[] = ['WouldNotHelp', 'DisruptionBudget'];
-
-function isHeldByBudget(error: unknown): boolean {
-  return isApiError(error, 429) && error.causes.some(({ reason }) => reason === 'DisruptionBudget');
-}
-
-function disruptionBudget(action: Eviction): PullwrightError {
-  return new PullwrightError(
-    `Cannot evict "${subjectOf(action)}": a PodDisruptionBudget allows no disruption of its workload now`,
-    {
-      code: 'DisruptionBudget',
-      disposition: 'waiting',
-      afterMs: BUDGET_MS,
-      hint: 'It is asked again; where its pods never become ready, delete the pod, or set unhealthyPodEvictionPolicy: AlwaysAllow',
-    },
-  );
-}
-
-const BUDGET_MS = 30_000;
 
 function evictionEvent(action: Eviction): EventNote {
   const { reason, owner } = action;

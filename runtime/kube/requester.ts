@@ -69,7 +69,13 @@ const LONGEST_WAIT_MS = 10_000;
 const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Failures that are the same a moment later. */
-const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
+const FOR_GOOD: readonly string[] = [
+  'AnswerTooLarge',
+  'CertificateNotTrusted',
+  'DisruptionBudget',
+  'NotLeader',
+  'TlsWanted',
+];
 
 export class Requester {
   readonly #options: RequesterOptions;
