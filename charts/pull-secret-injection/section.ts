@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type ProfileSource, readProfile } from '../../runtime/rules/injection/profile.ts';
 import { dnsLabel, dnsName } from '../shared/fields.ts';
 import type { ClusterContext, SectionProblem } from '../shared/system.ts';
+import { rivalries } from './rivals.ts';
 import type { CertificateSource } from './webhook.ts';
 
 /** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
@@ -171,7 +172,7 @@ function certificateProblems({
 
 /** Options that cannot both be meant. */
 function contradictions(config: PullSecretInjectionInput): readonly SectionProblem[] {
-  const { secretNames, profiles = [], evict = false, audit = true } = config;
+  const { secretNames, profiles = [] } = config;
   const written = profiles.flatMap((profile, index) => {
     const read = readProfile({
       apiVersion: '',
@@ -188,17 +189,40 @@ function contradictions(config: PullSecretInjectionInput): readonly SectionProbl
       path: ['profiles', index],
       text: `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
     })),
-    ...(evict && !audit
-      ? [
-          {
-            path: ['evict'],
-            text: 'needs audit, which finds the pods: set audit to true, or leave evict out',
-          },
-        ]
-      : []),
+    ...rivalries(profiles).map(({ index, other, secret }) => ({
+      path: ['profiles', index],
+      text: `brings another Secret "${secret}" than profile "${other}" to the same namespaces, which the API server refuses: use another name, or say in one of them that the other is its successor`,
+    })),
+    ...evictionProblems(config),
     ...unlistedAccounts(config),
     ...outsideSources(config),
   ];
+}
+
+function evictionProblems(config: PullSecretInjectionInput): readonly SectionProblem[] {
+  const { evict = false, audit = true, admission = 'policy', profiles = [] } = config;
+  const path = ['evict'];
+  if (!evict)
+    return profiles.flatMap(({ spec }, index) =>
+      spec['repair'] === 'Evict'
+        ? [
+            {
+              path: ['profiles', index],
+              text: 'asks for evictions: set evict to true, or leave spec.repair out',
+            },
+          ]
+        : [],
+    );
+  if (!audit)
+    return [{ path, text: 'needs audit, which finds the pods: set audit to true, or leave evict out' }];
+  return admission === 'none'
+    ? [
+        {
+          path,
+          text: 'needs somebody who gives names to the next pod: set admission to policy or webhook, or leave evict out',
+        },
+      ]
+    : [];
 }
 
 /** Sources of the fleet's own profiles that the rights of the same fleet do not reach. */

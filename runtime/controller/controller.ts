@@ -202,16 +202,11 @@ export class Controller {
     this.#ask(outcome, id);
     // It is told to whom it concerns.
     if (this.#refused.learn(committed)) this.#queue.add(id);
+    const rest = [...failuresOf(committed), ...unsaid, ...ran.problems];
     return this.#reporter.report({
       author,
       committed: [...committed, ...ran.evicted],
-      problems: [
-        ...problems,
-        ...(outcome.problems ?? []),
-        ...failuresOf(committed),
-        ...unsaid,
-        ...ran.problems,
-      ],
+      problems: [...problems, ...(outcome.problems ?? []), ...rest],
       events: [...(outcome.events ?? []), ...ran.events],
       samples: outcome.metrics ?? [],
       ...(outcome.requeueAfterMs === undefined ? {} : { requeueAfterMs: outcome.requeueAfterMs }),

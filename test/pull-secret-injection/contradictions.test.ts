@@ -14,6 +14,12 @@ const test = suite('contradictions, and what is said once');
 const sources = [{ namespace: 'platform', name: 'quay' }];
 const spec = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg', sources }] };
 
+/** A profile that brings another Secret as `reg`. */
+function rival(more: object): { readonly name: string; readonly spec: Readonly<Record<string, unknown>> } {
+  const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'other' }] }];
+  return { name: 'rival', spec: { ...spec, secrets, ...more } };
+}
+
 interface Row extends Case {
   readonly config: PullSecretInjectionInput;
   readonly says: readonly RegExp[];
@@ -46,6 +52,55 @@ table<Row>(
       config: { evict: true, audit: false },
       says: [/needs audit, which finds the pods/],
     },
+    {
+      name: 'evict while nothing injects',
+      reason: 'the next pod would be no better off',
+      config: { evict: true, admission: 'none' },
+      says: [/needs somebody who gives names to the next pod: set admission/],
+    },
+    {
+      name: 'a profile that asks for evictions, which the same fleet does not allow',
+      reason: 'nothing would ever be evicted',
+      config: { profiles: [{ name: 'team', spec: { ...spec, repair: 'Evict' } }] },
+      says: [/asks for evictions: set evict to true/],
+    },
+    {
+      name: 'a profile that asks for evictions, where they are allowed',
+      reason: 'nothing is wrong',
+      config: { evict: true, profiles: [{ name: 'team', spec: { ...spec, repair: 'Evict' } }] },
+      says: [],
+    },
+    {
+      name: 'two profiles that bring different Secrets under one name everywhere',
+      reason: 'the API server would refuse the later one',
+      config: { profiles: [{ name: 'team', spec }, rival({})] },
+      says: [/brings another Secret "reg" than profile "team" to the same namespaces/],
+    },
+    {
+      name: 'one of them in fewer namespaces',
+      reason: 'the wider one selects them too, whichever comes first',
+      config: {
+        profiles: [rival({ namespaceSelector: { matchLabels: { a: 'b' } } }), { name: 'team', spec }],
+      },
+      says: [/than profile "rival"/],
+    },
+    ...[
+      { name: 'in namespaces of other labels', more: { namespaceSelector: { matchLabels: { a: 'c' } } } },
+      { name: 'from the same source', more: { secrets: spec.secrets } },
+      { name: 'under another name', more: { secrets: [{ name: 'other', sources }] } },
+      { name: 'that only injects', more: { mode: 'Inject' } },
+      { name: 'whose successor is named', more: { successor: 'narrow' } },
+    ].map(({ name, more }) => ({
+      name: `two profiles, one of them ${name}`,
+      reason: 'nothing is wrong',
+      config: {
+        profiles: [
+          { name: 'narrow', spec: { ...spec, namespaceSelector: { matchLabels: { a: 'b' } } } },
+          rival({ namespaceSelector: { matchLabels: { a: 'b' } }, ...more }),
+        ],
+      },
+      says: [],
+    })),
     {
       name: 'a profile without a selector of pods',
       reason: 'synth refuses what the API server does',
