@@ -9,8 +9,8 @@
  * - `label-example.ts`: Labels that a selector selects, for a pod that is made up to try something
  * - `label-selector.ts`: Label selectors as the API server reads them
  * - `object.ts`: Kubernetes objects as raw JSON
- * - `pod-template.ts`: Containers of what has a template of pods, as a cluster or a folder has them
  * - `pod-owner.ts`: Who makes a pod again that was evicted
+ * - `pod-template.ts`: Containers of what has a template of pods, as a cluster or a folder has them
  * - `pull-status.ts`: `PullStatus` (pullwright.dev/v1alpha1)
  * - `shape.ts`: Whether a value has the fields and types that its kind declares
  * - `shard-status.ts`: Which replica has which shard of the hosted clusters, by what their Leases say
