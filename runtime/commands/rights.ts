@@ -53,7 +53,7 @@ const TABLE = {
     output: outputFlag(['text', 'json', 'yaml', 'markdown']),
   },
   notes: [
-    'Of a policy is decided whether it is asked for every such write of the account, and refuses where it cannot be evaluated; what its expressions mean, its messages say. Policies with failurePolicy Ignore, with parameters or without validations bind nobody here, nor do those that the account may change or delete, itself or by their bindings: admission is never asked about its own objects. A role that is not among the objects counts as wide: nobody knows what it grants.',
+    'Of a policy is decided whether it is asked for every such write of the account, and refuses where it cannot be evaluated; what its expressions mean, its messages say. Policies with failurePolicy Ignore, with parameters or without validations bind nobody here, nor do those that the account may change or delete, itself or by their bindings: admission is never asked about its own objects. A role that is not among the objects counts as wide: nobody knows what it grants. What an account may bind or change at will it has. Whether a pod may be root of its node is not asked: PodSecurity and SecurityContextConstraints say it, and who may change what they say counts as an administrator.',
   ],
   exitCodes:
     '0 the rights were computed, with --baseline none is more than that; 1 one is, or something could not be read; 2 wrong usage',

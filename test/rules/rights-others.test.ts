@@ -15,6 +15,14 @@ function acting(objects: readonly KubeObject[], account = 'x'): readonly string[
     .map(({ power, names }) => [power, ...(names ?? [])].join(' '));
 }
 
+/** The role of `granted(name)` for somebody else. */
+function bound(name: string, kind: string, subject: string): readonly KubeObject[] {
+  const bindings = granted(name, []).filter((one) => one.kind === 'ClusterRoleBinding');
+  const metadata = { name: `${name}-${subject}` };
+  return bindings.map((binding) => ({ ...binding, metadata, subjects: [{ kind, name: subject }] }));
+}
+
+const GROUP = 'rbac.authorization.k8s.io';
 const READER = granted('reader', ['secrets get']);
 const ADMIN = granted('admin', ['nodes/proxy create']);
 
@@ -52,6 +60,30 @@ for (const { reason, objects, wanted } of [
       ...ADMIN,
     ],
     wanted: ['become-cluster-admin', 'act-as-administrators middle'],
+  },
+  {
+    reason: 'an account is a user by its name',
+    objects: [...granted('x', ['users impersonate system:serviceaccount:a:reader']), ...READER],
+    wanted: ['act-as-accounts ServiceAccount a/reader'],
+  },
+  {
+    reason: 'a user who is bound to rights',
+    objects: [...granted('x', ['users impersonate jane']), ...READER, ...bound('reader', 'User', 'jane')],
+    wanted: ['act-as-accounts User jane'],
+  },
+  {
+    reason: 'a group that administrates',
+    objects: [...granted('x', ['groups impersonate ops']), ...ADMIN, ...bound('admin', 'Group', 'ops')],
+    wanted: ['become-cluster-admin', 'act-as-administrators Group ops'],
+  },
+  {
+    reason: 'the role that it may bind runs pods where another account lives',
+    objects: [
+      ...granted('x', [`${GROUP} clusterroles bind own`, `${GROUP} rolebindings create`], 'a'),
+      ...granted('own', ['pods create']).filter(({ kind }) => kind === 'ClusterRole'),
+      ...READER,
+    ],
+    wanted: ['act-as-accounts reader'],
   },
   {
     reason: 'two that may be each other have nothing more',

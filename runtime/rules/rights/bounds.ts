@@ -170,11 +170,16 @@ function selectorsOf(spec: Readonly<Record<string, unknown>>, { namespace }: Ask
   return ['namespaceSelector', 'objectSelector', 'excludeResourceRules'].flatMap((field) => {
     const value = constraints[field];
     if (value === undefined || isEmpty(value)) return [];
-    const labels = recordOf(recordOf(value)['matchLabels']);
-    const isHere =
-      field === 'namespaceSelector' && namespace !== undefined && labels[NAMESPACE_NAME] === namespace;
+    const isHere = field === 'namespaceSelector' && namespace !== undefined && isNamed(value, namespace);
     return isHere ? [] : [`${field} ${JSON.stringify(value)}`];
   });
+}
+
+/** By the one label that every namespace has of the API server, and by nothing besides. */
+function isNamed(selector: unknown, namespace: string): boolean {
+  const { matchLabels, ...others } = recordOf(selector);
+  const { [NAMESPACE_NAME]: name, ...labels } = recordOf(matchLabels);
+  return name === namespace && isEmpty(labels) && Object.values(others).every(isEmpty);
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,8 +1,9 @@
 /** What the rights of an account amount to together: tokens of others, other accounts, the cluster. */
 import type { KubeObject } from '../kubernetes/object.ts';
 import { liftedBy } from './bounds.ts';
+import { subjectName } from './grants.ts';
 import type { Right } from './right.ts';
-import { ACT_AS_ADMIN, adminRights, CLUSTER_ADMIN, isClosed, sumOf, unique } from './ways-up.ts';
+import { ACT_AS_ADMIN, adminRights, CLUSTER_ADMIN, isClosed, meet, sumOf, unique } from './ways-up.ts';
 
 /** What the rules of an account give, without bounds that it can lift, and what follows from that without the rights of others. */
 export function ownRights(
@@ -88,8 +89,8 @@ export function withOthers(
         account,
         power: isAdmin ? ACT_AS_ADMIN : 'act-as-accounts',
         can: 'act as accounts that have wide rights',
-        namespace,
-        names: others.map(({ one }) => one.slice(one.indexOf('/') + 1)).toSorted(order),
+        ...(namespace === '' ? {} : { namespace }),
+        names: others.map(({ one }) => nameIn(namespace, one)).toSorted(order),
         ...sumOf(ways),
       },
     ];
@@ -114,12 +115,20 @@ function comesTo(
   return [...all].flatMap((account) => (everyone.get(account) ?? []).filter(({ wide }) => wide));
 }
 
-function isActing({ power, namespace, boundBy }: Right): boolean {
-  return namespace !== undefined && ACTING.includes(power) && !boundBy.some(isClosed);
+/** Without a namespace only the name of a user or group says who it is; who may be anybody is an administrator. */
+function isActing({ power, namespace, names, boundBy }: Right): boolean {
+  const isSaid = namespace !== undefined || (power === 'impersonate' && names !== undefined);
+  return isSaid && ACTING.includes(power) && !boundBy.some(isClosed);
+}
+
+function nameIn(namespace: string, account: string): string {
+  return namespace === '' ? account : account.slice(account.indexOf('/') + 1);
 }
 
 /** A pod takes the account that it names; a token or a name is asked for by name. */
 function reaches({ namespace, resources, names }: Right, account: string): boolean {
+  if (namespace === undefined)
+    return names?.some((name) => resources.some((resource) => personOf(resource, name) === account)) === true;
   const start = `ServiceAccount ${namespace}/`;
   if (!account.startsWith(start)) return false;
   return (
@@ -127,6 +136,15 @@ function reaches({ namespace, resources, names }: Right, account: string): boole
     !resources.every((one) => BY_ACCOUNT.includes(one)) ||
     names.includes(account.slice(start.length))
   );
+}
+
+/** Whom a rule to impersonate names. */
+function personOf(resource: string, name: string): string | undefined {
+  return resource === 'users'
+    ? subjectName('User', name)
+    : resource === 'groups'
+      ? `Group ${name}`
+      : undefined;
 }
 
 /** HyperShift's kubeconfig of `system:admin`, in the namespace of each control plane. */
@@ -162,7 +180,7 @@ function tokenRights(account: string, rights: readonly Right[]): readonly Right[
   );
   const reads = rights.filter(({ power }) => power === 'read-secrets');
   return makes.flatMap((make) => {
-    const read = reads.find((one) => meet(make, one));
+    const read = reads.find((one) => meet(make, one) && shareNames(make, one));
     if (read === undefined) return [];
     const namespace = make.namespace ?? read.namespace;
     return [
@@ -181,12 +199,9 @@ function tokenRights(account: string, rights: readonly Right[]): readonly Right[
   });
 }
 
-function meet(a: Right, b: Right): boolean {
-  const inOnePlace = a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace;
+function shareNames(a: Right, b: Right): boolean {
   const names = new Set(b.names);
-  return (
-    inOnePlace && (a.names === undefined || b.names === undefined || a.names.some((one) => names.has(one)))
-  );
+  return a.names === undefined || b.names === undefined || a.names.some((one) => names.has(one));
 }
 
 /** As plain texts are ordered, whatever the language. */

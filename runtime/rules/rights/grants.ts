@@ -27,14 +27,17 @@ export interface AccountGrant {
   readonly rule: RbacRule | undefined;
   /** The role, the place of its rule and the binding. */
   readonly by: string;
-  /** By power: why the role's author left it wide. */
+  /** By power: why the role's author left it wide; by a star for the others. */
   readonly reasons: Readonly<Record<string, string>>;
+  /** It comes by bindings of namespaces, in whichever. */
+  readonly byNamespace?: true;
 }
 
 /** Stands in front of the name of a power, on a role: why it has to be that wide. */
 export const REASON_ANNOTATION = 'reason.pullwright.dev/';
 
-const EVERYTHING: RbacRule = { apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: [] };
+/** The rule of `cluster-admin`. */
+export const EVERYTHING: RbacRule = { apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: [] };
 
 /**
  * The grants of every subject of every binding among `objects`; those of groups reach their service accounts as well.
@@ -53,7 +56,7 @@ const EVERYTHING: RbacRule = { apiGroups: ['*'], resources: ['*'], verbs: ['*'],
  * ```
  */
 export function grantsOf(objects: readonly KubeObject[]): readonly AccountGrant[] {
-  const roles = new Map(objects.filter(isRole).map((role) => [describeObject(placeOf(role)), role]));
+  const roles = rolesIn(objects);
   const direct = objects.filter(isBinding).flatMap((binding) => {
     const rules = rulesOf(binding, roles);
     return subjectsOf(binding).flatMap((account) => rules.map((rule) => ({ account, ...rule })));
@@ -66,6 +69,34 @@ export function grantsOf(objects: readonly KubeObject[]): readonly AccountGrant[
     ),
   );
   return [...direct, ...inherited];
+}
+
+/**
+ * The rules of a role among `objects`, those of the roles that it is put together of included; undefined when it is not there.
+ *
+ * @example
+ * ```ts
+ * import { rulesOfRole } from './grants.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(rulesOfRole({ kind: 'ClusterRole', name: 'edit' }, []), undefined);
+ * ```
+ */
+export function rulesOfRole(
+  {
+    kind,
+    name,
+    namespace,
+  }: { readonly kind: string; readonly name: string; readonly namespace?: string | undefined },
+  objects: readonly KubeObject[],
+): readonly RbacRule[] | undefined {
+  const roles = rolesIn(objects);
+  const role = roles.get(describeObject({ kind, name, namespace: kind === 'Role' ? namespace : undefined }));
+  return role === undefined ? undefined : ownRules(role, roles);
+}
+
+function rolesIn(objects: readonly KubeObject[]): ReadonlyMap<string, KubeObject> {
+  return new Map(objects.filter(isRole).map((role) => [describeObject(placeOf(role)), role]));
 }
 
 function isRole({ apiVersion, kind }: KubeObject): boolean {
@@ -159,14 +190,14 @@ function subjectsOf(binding: KubeObject): readonly string[] {
     .map(({ kind, namespace, name }) =>
       kind === 'ServiceAccount'
         ? `ServiceAccount ${typeof namespace === 'string' ? namespace : (binding.metadata.namespace ?? 'default')}/${String(name)}`
-        : serviceAccountUser(kind, String(name)),
+        : subjectName(kind, String(name)),
     );
 }
 
 const USER_PREFIX = 'system:serviceaccount:';
 
 /** A service account may also be bound by the name of its user. */
-function serviceAccountUser(kind: unknown, name: string): string {
+export function subjectName(kind: unknown, name: string): string {
   if (kind === 'User' && name.startsWith(USER_PREFIX))
     return `ServiceAccount ${name.slice(USER_PREFIX.length).replace(':', '/')}`;
   return `${String(kind)} ${name}`;

@@ -9,6 +9,7 @@
  * - `rights-growth.ts`: What rights say more than a list that somebody has looked at
  * - `rights-text.ts`: Rights as lines for people and as a table for documents
  * - `rights.ts`: The rights of each account: what its rules give, and what binds it
+ * - `taken.ts`: What an account may give itself: rules of the roles that it may bind, and whatever it likes where it may escalate
  * - `ways-up.ts`: Which rights make an administrator of who has them
  *
  * @module

@@ -39,6 +39,35 @@ export const POWERS: readonly Power[] = [
     resources: ['users', 'groups', 'serviceaccounts'],
     verbs: ['impersonate'],
   }),
+  // For single requests, which further verbs name.
+  power('impersonate', 'act as somebody else', {
+    group: 'authentication.k8s.io',
+    resources: ['users', 'groups', 'serviceaccounts', 'nodes'],
+    verbs: [
+      'impersonate:user-info',
+      'impersonate:serviceaccount',
+      'impersonate:arbitrary-node',
+      'impersonate:associated-node',
+    ],
+  }),
+  power('write-logins', 'say who logs in as whom', {
+    group: 'user.openshift.io',
+    resources: ['users', 'groups', 'identities', 'useridentitymappings'],
+    verbs: SET,
+    clusterScoped: true,
+  }),
+  power('write-logins', 'say who logs in as whom', {
+    group: 'oauth.openshift.io',
+    resources: ['oauthaccesstokens', 'oauthauthorizetokens'],
+    verbs: SET,
+    clusterScoped: true,
+  }),
+  power('write-logins', 'say who logs in as whom', {
+    group: 'config.openshift.io',
+    resources: ['oauths', 'authentications'],
+    verbs: SET,
+    clusterScoped: true,
+  }),
   power('mint-tokens', 'ask for tokens of service accounts', {
     resources: ['serviceaccounts/token'],
     verbs: ['create'],
@@ -70,7 +99,8 @@ export const POWERS: readonly Power[] = [
   }),
   power('write-machine-configs', 'write files on nodes', {
     group: 'machineconfiguration.openshift.io',
-    resources: ['machineconfigs'],
+    // A MachineOSConfig says of what the nodes' image is built.
+    resources: ['machineconfigs', 'machineosconfigs'],
     verbs: SET,
     clusterScoped: true,
   }),
@@ -94,6 +124,12 @@ export const POWERS: readonly Power[] = [
     verbs: SET,
   }),
   power('run-pods', 'run pods', { group: 'batch', resources: ['jobs', 'cronjobs'], verbs: SET }),
+  // In a namespace it is the use of one there.
+  power('loosen-pods', 'let pods be root of nodes', {
+    group: 'security.openshift.io',
+    resources: ['securitycontextconstraints'],
+    verbs: ['use', ...SET],
+  }),
   power('write-volumes', 'make volumes of folders of nodes', {
     resources: ['persistentvolumes'],
     verbs: SET,

@@ -5,6 +5,7 @@ import { order, ownRights, withOthers } from './escalation.ts';
 import { type AccountGrant, grantsOf } from './grants.ts';
 import { powersOf } from './powers.ts';
 import type { Right } from './right.ts';
+import { takenGrants } from './taken.ts';
 
 /**
  * The rights of every account among `objects`: Roles, bindings, ServiceAccounts and admission policies; others are skipped.
@@ -31,11 +32,9 @@ export function rightsOf(
   isAsked: (account: string) => boolean = () => true,
 ): readonly Right[] {
   const byAccount = Map.groupBy(grantsOf(objects), ({ account }) => account);
-  // A cluster has few of them, and many other objects.
-  const policies = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
   const everyone = new Map(
     [...byAccount].map(([account, grants]) => {
-      const given = joined(grants.flatMap((grant) => directRights(grant, policies)));
+      const { given, policies } = givenRights(grants, objects);
       return [account, ownRights(account, given, policies)] as const;
     }),
   );
@@ -45,8 +44,34 @@ export function rightsOf(
     .flatMap((account) => withOthers(account, everyone));
 }
 
+/** What the rules give, those among them that the account may give itself. */
+function givenRights(
+  grants: readonly AccountGrant[],
+  objects: readonly KubeObject[],
+): { readonly given: readonly Right[]; readonly policies: readonly KubeObject[] } {
+  // A cluster has few of them, and many other objects.
+  const policies = objects.filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
+  const rightsBy = (more: readonly AccountGrant[]): readonly Right[] =>
+    more.flatMap((grant) => directRights(grant, policies));
+  const known = new Set<string>();
+  let all: readonly Right[] = rightsBy(grants);
+  for (;;) {
+    const given = joined(all);
+    // Of what was taken before, something more may follow.
+    const taken = takenGrants(given, objects).filter((grant) => isNew(known, grant));
+    if (taken.length === 0) return { given, policies };
+    all = [...all, ...rightsBy(taken)];
+  }
+}
+
+function isNew(known: Set<string>, { namespace, rule, byNamespace }: AccountGrant): boolean {
+  const before = known.size;
+  known.add(JSON.stringify([namespace, rule ?? null, byNamespace]));
+  return known.size > before;
+}
+
 function directRights(grant: AccountGrant, policies: readonly KubeObject[]): readonly Right[] {
-  const { account, namespace, rule, by, reasons } = grant;
+  const { account, namespace, rule, by, reasons, byNamespace } = grant;
   const place = namespace === undefined ? {} : { namespace };
   if (rule === undefined)
     return [
@@ -62,30 +87,33 @@ function directRights(grant: AccountGrant, policies: readonly KubeObject[]): rea
         wide: true,
       },
     ];
-  return powersOf(rule, namespace === undefined).map(({ power, resources, verbs }) => {
-    const reason = reasons[power.name];
-    const isNamed = rule.resourceNames.length > 0;
-    const writes = resources.map((resource) => ({
-      account,
-      namespace,
-      apiGroup: power.apiGroups[0] ?? '',
-      resource,
-      verbs,
-    }));
-    return {
-      account,
-      power: power.name,
-      can: power.says,
-      ...place,
-      ...(isNamed ? { names: rule.resourceNames.toSorted(order) } : {}),
-      resources,
-      verbs,
-      by: [by],
-      boundBy: boundOfAll(writes.map((write) => boundsOf(policies, write))),
-      ...(reason === undefined ? {} : { reason }),
-      wide: namespace === undefined && !(isNamed && (power.clusterScoped || resources.every(isClusterWide))),
-    };
-  });
+  return powersOf(rule, namespace === undefined && byNamespace === undefined).map(
+    ({ power, resources, verbs }) => {
+      const reason = reasons[power.name] ?? reasons['*'];
+      const isNamed = rule.resourceNames.length > 0;
+      const writes = resources.map((resource) => ({
+        account,
+        namespace,
+        apiGroup: power.apiGroups[0] ?? '',
+        resource,
+        verbs,
+      }));
+      return {
+        account,
+        power: power.name,
+        can: power.says,
+        ...place,
+        ...(isNamed ? { names: rule.resourceNames.toSorted(order) } : {}),
+        resources,
+        verbs,
+        by: [by],
+        boundBy: boundOfAll(writes.map((write) => boundsOf(policies, write))),
+        ...(reason === undefined ? {} : { reason }),
+        wide:
+          namespace === undefined && !(isNamed && (power.clusterScoped || resources.every(isClusterWide))),
+      };
+    },
+  );
 }
 
 /** What has no namespace is one object by its name; a RoleBinding of one name may be in each namespace. */

@@ -41,6 +41,8 @@ const ADMINISTRATORS: readonly string[] = [
   'system:cluster-admins',
   'kubeadm:cluster-admins',
 ];
+/** Users of the control plane with all rights, or who make tokens of all accounts. */
+const CONTROL_PLANE: readonly string[] = ['system:kube-controller-manager', 'system:apiserver'];
 /** The ConfigMap of kube-system that says on EKS who is administrator. */
 const IDENTITIES = 'aws-auth';
 const byAccounts: WayUp = ({ namespace }) => namespace === undefined || namespace === SYSTEM_NAMESPACE;
@@ -53,14 +55,30 @@ const WAYS_UP: Readonly<Record<string, WayUp>> = {
   'run-pods': byAccounts,
   exec: byAccounts,
   impersonate: ({ namespace, names, resources }) =>
-    (namespace === undefined && (names === undefined || names.some((one) => ADMINISTRATORS.includes(one)))) ||
+    (namespace === undefined && (names === undefined || names.some(isAdministrator))) ||
     (namespace === SYSTEM_NAMESPACE && resources.includes('serviceaccounts')),
   [ACT_AS_ADMIN]: always,
-  // Operators get the rights that they ask for.
-  'install-operators': unnamed,
+  // Operators get the rights that they ask for, wherever they are installed; a catalog alone installs none.
+  'install-operators': ({ resources }) => resources.some((one) => one !== 'catalogsources'),
   // A folder of the node as a volume, mounted by a pod of its own.
-  'write-volumes': (right, all) =>
-    unnamed(right, all) && all.some(({ power, boundBy }) => power === 'run-pods' && !boundBy.some(isClosed)),
+  'write-volumes': (right, all) => unnamed(right, all) && all.some(runsPods),
+  // What keeps its pods from being root of their node, taken away.
+  'write-namespaces': (right, all) =>
+    right.verbs.some(sets) &&
+    all.some(
+      (other) =>
+        runsPods(other) &&
+        meet(right, other) &&
+        (right.names === undefined || other.namespace === undefined || right.names.includes(other.namespace)),
+    ),
+  'loosen-pods': (right, all) => all.some((other) => runsPods(other) && meet(right, other)),
+  'write-logins': ({ resources, names }) =>
+    !resources.includes('groups') || names === undefined || names.some(isAdministrator),
+  // A bootstrap token, by which a node joins.
+  'write-secrets': (right, all) =>
+    byAccounts(right, all) &&
+    right.verbs.includes('create') &&
+    (right.names === undefined || right.names.some((one) => one.startsWith('bootstrap-token-'))),
   'write-config': (right, all) =>
     byAccounts(right, all) &&
     right.verbs.some(sets) &&
@@ -71,11 +89,47 @@ const WAYS_UP: Readonly<Record<string, WayUp>> = {
   escalate: (right, all) => byAccounts(right, all) && holds(all, 'write-roles'),
   bind: (right, all) =>
     byAccounts(right, all) &&
-    (right.names === undefined || right.names.includes('cluster-admin')) &&
+    (right.names === undefined || right.names.some(isStrongRole)) &&
     holds(all, 'write-bindings'),
 };
 
-function sets(verb: string): boolean {
+/** A name of an administrator, of an account where controllers live, or of the control plane itself. */
+function isAdministrator(name: string): boolean {
+  return (
+    ADMINISTRATORS.includes(name) ||
+    CONTROL_PLANE.includes(name) ||
+    name.startsWith(`system:serviceaccount:${SYSTEM_NAMESPACE}:`)
+  );
+}
+
+/** Roles of every cluster that give at least the Secrets and pods of a namespace. */
+const STRONG_ROLES: readonly string[] = ['cluster-admin', 'admin', 'edit', 'sudoer'];
+/** Of those that begin as the strong ones of the control plane do. */
+const WEAK_ROLES: readonly string[] = [
+  'system:auth-delegator',
+  'system:basic-user',
+  'system:discovery',
+  'system:image-puller',
+  'system:monitoring',
+  'system:public-info-viewer',
+  'system:service-account-issuer-discovery',
+];
+
+/** Whether the role is one of every cluster that leads to the rights of others wherever it is bound. */
+export function isStrongRole(name: string): boolean {
+  return STRONG_ROLES.includes(name) || (name.startsWith('system:') && !WEAK_ROLES.includes(name));
+}
+
+function runsPods({ power, boundBy }: Right): boolean {
+  return power === 'run-pods' && !boundBy.some(isClosed);
+}
+
+/** Whether both are of one place. */
+export function meet(a: Right, b: Right): boolean {
+  return a.namespace === undefined || b.namespace === undefined || a.namespace === b.namespace;
+}
+
+export function sets(verb: string): boolean {
   return verb === 'create' || verb === 'update' || verb === 'patch';
 }
 
@@ -90,7 +144,7 @@ function isWayUp(right: Right, all: readonly Right[]): boolean {
 }
 
 function holds(rights: readonly Right[], power: string): boolean {
-  return rights.some((right) => right.power === power);
+  return rights.some((right) => right.power === power && right.verbs.some(sets));
 }
 
 /** Asked for each request, whatever is in it. */
