@@ -7,6 +7,8 @@ export interface RequesterOptions {
   readonly cert?: string;
   readonly key?: string;
   readonly token?: string;
+  /** User whom each request is to be taken for. */
+  readonly as?: string;
 }
 
 export interface Answer {
@@ -28,7 +30,10 @@ export function requester(options: RequesterOptions): Requester {
     ca: options.ca,
     ...(options.cert === undefined ? {} : { cert: options.cert, key: options.key }),
   });
-  const authorization = options.token === undefined ? {} : { authorization: `Bearer ${options.token}` };
+  const authorization = {
+    ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+    ...(options.as === undefined ? {} : { 'impersonate-user': options.as }),
+  };
   return {
     request: (method, path, body, contentType = 'application/json') =>
       new Promise<Answer>((resolve, reject) => {

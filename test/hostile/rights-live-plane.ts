@@ -40,10 +40,19 @@ export async function furnish(plane: ControlPlane, folder: string): Promise<void
   }
 }
 
-/** Requests as that account. */
-export async function stolenToken(plane: ControlPlane, namespace: string, name: string): Promise<Requester> {
+/**
+ * Requests as that account.
+ *
+ * @param as whom it says to be
+ */
+export async function stolenToken(
+  plane: ControlPlane,
+  namespace: string,
+  name: string,
+  as?: string,
+): Promise<Requester> {
   const kubeconfig = parse(readFileSync(await plane.account(namespace, name), 'utf8'));
   const token: string =
     kubeconfig.users[0].user.token ?? readFileSync(kubeconfig.users[0].user.tokenFile, 'utf8');
-  return requester({ server: plane.server, ca: plane.ca, token });
+  return requester({ server: plane.server, ca: plane.ca, token, ...(as === undefined ? {} : { as }) });
 }

