@@ -1,5 +1,6 @@
 /** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
 
+import type { AddressPolicy } from '../http/addresses.ts';
 import { HttpClient } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import { HttpsEngine } from '../http/https-engine.ts';
@@ -11,7 +12,7 @@ import { reveal } from '../rules/redacted.ts';
 import { trimEndOf } from '../rules/text/trim.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
-import { serverAddresses } from './guarded-server.ts';
+import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
 import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
 import { queryText } from './query-text.ts';
 
@@ -82,6 +83,7 @@ export class Requester {
   readonly #server: string;
   readonly #client: HttpClient;
   readonly #closing = new AbortController();
+  #judged = false;
 
   constructor(options: RequesterOptions) {
     const { server, ca, serverName, proxy, addresses } = options.connection;
@@ -93,11 +95,20 @@ export class Requester {
         ...(serverName === undefined ? {} : { serverName }),
         ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
       }),
-      // Behind a proxy a name is the proxy's affair, which may know others than we do.
-      addresses !== undefined && proxy === undefined
-        ? { addressesFor: (url) => serverAddresses(url, addresses) }
-        : {},
+      addresses === undefined
+        ? {}
+        : {
+            addressesFor: (url) =>
+              proxy === undefined ? serverAddresses(url, addresses) : this.#proxied(url, addresses),
+          },
     );
+  }
+
+  /** Once: where a proxy is needed, names of others are often unknown, and it takes long to hear that. */
+  async #proxied(url: URL, policy: AddressPolicy): Promise<undefined> {
+    if (this.#judged) return;
+    await guardProxiedServer(url, policy);
+    this.#judged = true;
   }
 
   /** Ends what is under way, watches included; nothing is sent any more. */
