@@ -2,7 +2,7 @@
 import type { FleetProblem } from './fleet-problems.ts';
 import type { ClusterTop } from './fleet-schema.ts';
 import type { Section } from './fleet-sections.ts';
-import { ADMIN_KUBECONFIG, type ReconcilerSettings } from './shared/reconciler.ts';
+import { ADMIN_KUBECONFIG, OWN_KUBECONFIG, type ReconcilerSettings } from './shared/reconciler.ts';
 
 /** What is looked at, by the clusters' order. */
 export interface HostedFleet {
@@ -28,7 +28,7 @@ function accountMistakes(
   const management = tops.find(({ name, kind }) => kind === 'management' && name === cluster.management);
   const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
   if (serviceAccount === undefined || management === undefined) return [];
-  if (secret !== undefined && secret !== ADMIN_KUBECONFIG) return [];
+  if (secret !== ADMIN_KUBECONFIG) return [];
   return [
     {
       path: ['clusters', index, 'hostedCluster', 'serviceAccount'],
@@ -37,10 +37,7 @@ function accountMistakes(
   ];
 }
 
-/**
- * A reconciler that is the administrator of hosted clusters because nobody said otherwise. HyperShift makes no other kubeconfig, so that
- * nothing would run without it.
- */
+/** A reconciler whose way to hosted clusters nobody has said: HyperShift makes no kubeconfig but that of an administrator. */
 export function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
   return fleet.tops.flatMap((cluster, index) => {
     const secret = cluster.reconciler?.kubeconfigSecret ?? fleet.defaults?.kubeconfigSecret;
@@ -50,7 +47,7 @@ export function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
     return [
       {
         path: ['clusters', index, 'reconciler', 'kubeconfigSecret'],
-        text: `without it the reconciler comes to hosted clusters with Secret ${ADMIN_KUBECONFIG}, as system:admin: name a Secret with the kubeconfig of hostedCluster.serviceAccount, or write ${ADMIN_KUBECONFIG} to keep it so`,
+        text: `without it the reconciler comes to hosted clusters with Secret ${OWN_KUBECONFIG}, which HyperShift does not make: make it of hostedCluster.serviceAccount and write its name here, or write ${ADMIN_KUBECONFIG} to have it come as system:admin`,
       },
     ];
   });

@@ -145,7 +145,7 @@ const reconciler: z.ZodType<ReconcilerSettings, ReconcilerSettings> = z
       .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
       .exactOptional()
       .describe('Memory that a replica may use'),
-    kubeconfigSecret: dnsName().exactOptional().describe('Of hosted clusters; default admin-kubeconfig'),
+    kubeconfigSecret: dnsName().exactOptional().describe('Of hosted clusters; default pullwright-kubeconfig'),
     allowAddresses: z
       .array(networkField())
       .exactOptional()

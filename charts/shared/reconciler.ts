@@ -48,7 +48,7 @@ export interface ReconcilerSettings {
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error';
   /** Limit of memory. @default {'512Mi'} */
   readonly memoryLimit?: string;
-  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'admin-kubeconfig'} */
+  /** Secret of a control plane namespace that holds the hosted cluster's kubeconfig. @default {'pullwright-kubeconfig'} */
   readonly kubeconfigSecret?: string;
   /**
    * Networks that may be contacted whoever chose the name that leads there: loopback for API servers, private ones for registries
@@ -61,6 +61,8 @@ export interface ReconcilerSettings {
 
 /** HyperShift's own, of `system:admin`. */
 export const ADMIN_KUBECONFIG = 'admin-kubeconfig';
+/** Of an account that whoever runs the hosted cluster gave us; nobody is administrator because a fleet says nothing. */
+export const OWN_KUBECONFIG = 'pullwright-kubeconfig';
 
 const HEALTH_PORT = 8081;
 const METRICS_PORT = 8080;
@@ -145,9 +147,8 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings): Parameters<
         command: ['/usr/bin/pullwright', 'reconcile'],
         args: [
           `--config=${CONFIG_FOLDER}/config.yaml`,
-          ...(cluster.kind === 'management' ? ['--discover'] : []),
-          ...(cluster.kind === 'management' && settings.kubeconfigSecret !== undefined
-            ? [`--kubeconfig-secret=${settings.kubeconfigSecret}`]
+          ...(cluster.kind === 'management'
+            ? ['--discover', `--kubeconfig-secret=${settings.kubeconfigSecret ?? OWN_KUBECONFIG}`]
             : []),
           ...(settings.allowAddresses ?? []).map((one) => `--allow-address=${one}`),
           `--lease-namespace=${cluster.namespace}`,
@@ -259,7 +260,7 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
     resources: ['events'],
     verbs: ['create', 'patch'],
   };
-  const { kubeconfigSecret = ADMIN_KUBECONFIG } = settings;
+  const { kubeconfigSecret = OWN_KUBECONFIG } = settings;
   const kubeconfig = secretsByName([kubeconfigSecret], ['get']);
   const why = kubeconfigSecret === ADMIN_KUBECONFIG ? { reasons: ADMIN_REASONS } : {};
   const name = `${RECONCILER}-discovery`;

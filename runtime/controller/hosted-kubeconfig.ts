@@ -7,6 +7,8 @@ import type { Scope } from './contract.ts';
 
 /** HyperShift's key in every kubeconfig Secret. */
 const KEY = 'kubeconfig';
+/** The one that HyperShift makes, of `system:admin`. */
+const HYPERSHIFT_MAKES = 'admin-kubeconfig';
 /** On the Secret, `"true"`: a copy (restored, cloned) of another cluster, with the UIDs of that one, and yet one of its own. */
 export const CLONE_ANNOTATION = 'pullwright.dev/clone';
 
@@ -40,6 +42,9 @@ export async function readHostedKubeconfig(
   const state = secret === undefined ? 'it does not exist' : `it has no key "${KEY}"`;
   throw new PullwrightError(`Cannot read kubeconfig "Secret/${namespace}/${name}": ${state}`, {
     code: 'KubeconfigMissing',
-    hint: 'HyperShift makes it when the control plane is up',
+    hint:
+      name === HYPERSHIFT_MAKES
+        ? 'HyperShift makes it when the control plane is up'
+        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret by --kubeconfig-secret, such as ${HYPERSHIFT_MAKES}`,
   });
 }

@@ -123,17 +123,11 @@ const BAD: readonly Bad[] = [
   {
     name: "an account beside HyperShift's own kubeconfig",
     reason: 'the guard would name an account that writes nothing',
-    input: fleet({}, { hostedCluster: { serviceAccount: OWN_ACCOUNT } }),
-    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler\.kubeconfigSecret/,
-  },
-  {
-    name: 'the same, said by name',
-    reason: 'the default is written out',
     input: fleet(
       { reconciler: { kubeconfigSecret: 'admin-kubeconfig' } },
       { hostedCluster: { serviceAccount: OWN_ACCOUNT } },
     ),
-    says: /system:admin/,
+    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler\.kubeconfigSecret/,
   },
   {
     name: 'all Secrets beside control planes',
@@ -158,17 +152,25 @@ table(test, BAD, ({ input, says }) => {
   );
 });
 
-test('a reconciler that is the administrator of hosted clusters is pointed out, until the fleet says so', () => {
+test('a reconciler is administrator of hosted clusters where the fleet says so, and whose way there nobody said is pointed out', () => {
   const said = (...input: Parameters<typeof fleet>): readonly string[] =>
     readFleet(fleet(...input)).warnings.map(({ path, text }) => `${path.join('.')}: ${text}`);
   const [warning = '', ...more] = said({}, {});
   assert.match(
     warning,
-    /^clusters\.0\.reconciler\.kubeconfigSecret: without it the reconciler comes to hosted clusters with Secret admin-kubeconfig, as system:admin/,
+    /^clusters\.0\.reconciler\.kubeconfigSecret: without it the reconciler comes to hosted clusters with Secret pullwright-kubeconfig, which HyperShift does not make: .* or write admin-kubeconfig/,
   );
   assert.deepEqual(more, []);
   for (const kubeconfigSecret of ['admin-kubeconfig', 'pullwright-kubeconfig'])
     assert.deepEqual(said({ reconciler: { kubeconfigSecret } }, {}), []);
+  for (const discovery of [true, false]) {
+    const all = [...filesOf(fleet({ discovery }, {}))];
+    assert.ok(
+      all.every(([, text]) => !text.includes('admin-kubeconfig')),
+      `discovery: ${discovery}`,
+    );
+    assert.ok(all.some(([, text]) => text.includes('--kubeconfig-secret=pullwright-kubeconfig')));
+  }
 });
 
 test('verify beside the credential provider is told what it takes to be complete', () => {

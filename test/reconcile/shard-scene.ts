@@ -84,7 +84,7 @@ export class ShardScene {
     await management.apply({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 'admin-kubeconfig', namespace },
+      metadata: { name: 'pullwright-kubeconfig', namespace },
       data: { kubeconfig: Buffer.from(stub.kubeconfigOf(leadsTo)).toString('base64') },
     });
     await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
