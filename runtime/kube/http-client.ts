@@ -1,5 +1,4 @@
 /** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
-import { PullwrightError } from '../rules/errors.ts';
 import { describeObject, type KubeObject } from '../rules/kubernetes/object.ts';
 import type {
   ApplyOptions,
@@ -17,6 +16,8 @@ import { type Call, type JsonAnswer, Requester, type RequesterOptions } from './
 import {
   type Collection,
   describeCollection,
+  mayExist,
+  notServed,
   type ObjectRef,
   objectRef,
   type Resource,
@@ -60,6 +61,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async get(ref: ObjectRef): Promise<KubeObject | undefined> {
+    if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404] };
@@ -183,6 +185,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
+    if (!mayExist(ref)) return;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return;
     const body = { propagationPolicy: options.propagation ?? 'Background', ...preconditions(options) };
@@ -286,13 +289,4 @@ function selectorQuery(options: ListOptions): Record<string, string | undefined>
 
 function preconditions({ uid }: RemoveOptions): object {
   return uid === undefined ? {} : { preconditions: { uid } };
-}
-
-function notServed({ apiVersion, kind }: Collection): never {
-  throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the cluster does not serve it`, {
-    code: 'KindNotServed',
-    disposition: 'waiting',
-    afterMs: 60_000,
-    hint: 'Install its CustomResourceDefinition',
-  });
 }

@@ -1,4 +1,6 @@
 /** From kinds to URLs: what a cluster serves, asked once per API version and again when a kind is not known. */
+import { PullwrightError } from '../rules/errors.ts';
+import { isPathSegment } from '../rules/kubernetes/file-name.ts';
 import type { KubeObject } from '../rules/kubernetes/object.ts';
 
 /** Names an object for a request. */
@@ -60,10 +62,15 @@ export class ResourceMap {
     this.#known = new Map(Object.entries({ ...WELL_KNOWN, ...known }));
   }
 
-  /** Path of a collection, or undefined when the cluster does not serve the kind. */
+  /**
+   * Path of a collection, or undefined when the cluster does not serve the kind.
+   *
+   * @throws PullwrightError `UnsafeName` for a namespace that leads elsewhere
+   */
   async collectionPath(collection: Collection): Promise<string | undefined> {
     const resource = await this.#find(collection);
     if (resource === undefined) return undefined;
+    if (collection.namespace !== undefined) expectName('namespace', collection.namespace);
     const scope =
       resource.namespaced && collection.namespace !== undefined
         ? `/namespaces/${encodeURIComponent(collection.namespace)}`
@@ -71,8 +78,13 @@ export class ResourceMap {
     return `${groupPath(collection.apiVersion)}${scope}/${resource.plural}`;
   }
 
-  /** Path of one object, or undefined when the cluster does not serve the kind. */
+  /**
+   * Path of one object, or undefined when the cluster does not serve the kind.
+   *
+   * @throws PullwrightError `UnsafeName` for a name or namespace that leads elsewhere
+   */
   async objectPath(ref: ObjectRef): Promise<string | undefined> {
+    expectName('name', ref.name);
     const path = await this.collectionPath(ref);
     return path === undefined ? undefined : `${path}/${encodeURIComponent(ref.name)}`;
   }
@@ -95,6 +107,24 @@ interface ResourceList {
   }[];
 }
 
+/** Whether there may be an object of this name in this namespace; of others nobody needs to ask. */
+export function mayExist({ name, namespace }: ObjectRef): boolean {
+  return isPathSegment(name) && (namespace === undefined || isPathSegment(namespace));
+}
+
+/** Encoded, a step of a path would be the same step. */
+function expectName(what: string, text: string): void {
+  if (isPathSegment(text)) return;
+  throw new PullwrightError(
+    `Cannot ask for ${what} "${text.slice(0, 100)}": no object has it; expected a name without "/" and "%" that is neither empty nor a step of a path`,
+    {
+      code: 'UnsafeName',
+      disposition: 'terminal',
+      hint: 'Correct the name in the object that it comes from',
+    },
+  );
+}
+
 function groupPath(apiVersion: string): string {
   return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 }
@@ -108,4 +138,14 @@ export function objectRef({ apiVersion, kind, metadata }: KubeObject): ObjectRef
 /** `Secret in kube-system` */
 export function describeCollection({ kind, namespace }: Collection): string {
   return namespace === undefined ? kind : `${kind} in ${namespace}`;
+}
+
+/** @throws PullwrightError `KindNotServed` */
+export function notServed({ apiVersion, kind }: Collection): never {
+  throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the cluster does not serve it`, {
+    code: 'KindNotServed',
+    disposition: 'waiting',
+    afterMs: 60_000,
+    hint: 'Install its CustomResourceDefinition',
+  });
 }

@@ -12,6 +12,7 @@ import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.
 import { Requester } from '../../runtime/kube/requester.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
+import type { RegistryError } from '../../runtime/registry/registry-error.ts';
 import { RegistryTransport } from '../../runtime/registry/transport.ts';
 import { parseImageReference } from '../../runtime/rules/auth-lookup/image-reference.ts';
 import { redact } from '../../runtime/rules/redacted.ts';
@@ -48,6 +49,7 @@ const IN_URLS: readonly string[] = [
   'user@127.0.0.1',
 ];
 
+/** How many requests reached a server. */
 async function knocked(body: (server: TestServer, port: string) => Promise<void>): Promise<number> {
   let connections = 0;
   const server = await startServer((_request, response) => {
@@ -66,11 +68,10 @@ test('verify knocks at none that pods name', async () => {
       '--from',
       dump('spellings', deployment('web', 'probe', images, [])),
     );
-    const verdicts = report.images.map(({ image, attempts }) => [
-      image,
-      ...attempts.map(({ verdict }) => verdict),
-    ]);
-    assert.deepEqual(verdicts.toSorted(), images.map((image) => [image, 'NotAsked']).toSorted());
+    const verdicts = report.images.map(
+      ({ image, attempts }) => `${image} ${attempts.map(({ verdict }) => verdict).join()}`,
+    );
+    assert.deepEqual(new Set(verdicts), new Set(images.map((image) => `${image} NotAsked`)));
   });
   assert.equal(connections, 0);
 });
@@ -112,8 +113,8 @@ for (const [status, header] of [
         });
         const parsed = parseImageReference(`${outer.host}/team/app:1`);
         assert.ok(parsed.ok);
-        await assert.rejects(client.headManifest(parsed.reference), (error: { failure?: string }) => {
-          assert.ok(['NotAsked', 'Refused', 'Unreadable'].includes(error.failure ?? ''), String(error));
+        await assert.rejects(client.headManifest(parsed.reference), (error: RegistryError) => {
+          assert.ok(['NotAsked', 'Refused', 'Unreadable'].includes(error.failure), error.message);
           return true;
         });
         transport.close();

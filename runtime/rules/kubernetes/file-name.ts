@@ -1,4 +1,4 @@
-/** Names of objects as parts of a path: in one place, which refuses what would lead elsewhere. */
+/** Names of objects as parts of a path, of files and of the API: in one place, which refuses what would lead elsewhere. */
 import { PullwrightError } from '../errors.ts';
 
 /**
@@ -29,4 +29,23 @@ export function pathPart(what: string, text: string): string {
       hint: 'Correct the name in the document that it comes from',
     },
   );
+}
+
+/**
+ * Whether an object may have this name at all: whatever its kind, the API server takes none that is a step of a path or has one in it.
+ * Names that one object says of another (a pod of its Secrets) are not judged there, and hold anything.
+ *
+ * Source of the rule: `IsValidPathSegmentName` of apimachinery, and a name has to be there, since without it the path is that of all.
+ *
+ * @example
+ * ```ts
+ * import { isPathSegment } from './file-name.ts';
+ * import assert from 'node:assert/strict';
+ *
+ * assert.equal(isPathSegment('system:node-reader'), true);
+ * for (const name of ['', '.', '..', 'a/b', 'a%2fb']) assert.equal(isPathSegment(name), false);
+ * ```
+ */
+export function isPathSegment(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !name.includes('/') && !name.includes('%');
 }

@@ -2,7 +2,7 @@
  * What every Kubernetes object has: shapes, conditions, selectors, verdicts.
  *
  * - `conditions.ts`: Conditions as kstatus and kubectl understand them
- * - `file-name.ts`: Names of objects as parts of a path, in one place, which refuses what would lead elsewhere
+ * - `file-name.ts`: Names of objects as parts of a path, of files and of the API, in one place, which refuses what would lead elsewhere
  * - `global-pull-secret.ts`: Names of the global pull secret system, as HyperShift and its users know them
  * - `hypershift-operators.ts`: Which objects HyperShift's operators write
  * - `immutable-field.ts`: What to say of a field that the API server does not let anybody change
