@@ -128,6 +128,19 @@ test('the others go where the platform says, and to the API server', () => {
     assert.deepEqual(policies[name]?.egress?.[1]?.to, ['192.0.2.0/24', '10.0.0.1/32'].map(block), name);
 });
 
+for (const [name, clusters] of Object.entries(CLUSTERS))
+  test(`every rule says from whom or to where, but that of DNS, once the platform says its networks: ${name}`, () => {
+    const network = { apiServer: ['10.0.0.1'], egress: ['192.0.2.0/24'] };
+    const fleet = readFleet({ image: WORKLOAD_IMAGE, defaults: { network }, clusters });
+    const policies = policiesOf(renderFleet(fleet).clusters.flatMap(({ objects }) => objects));
+    for (const policy of policies) {
+      const { ingress = [], egress = [] } = specOf(policy);
+      for (const rule of ingress) assert.ok((rule.from ?? []).length > 0, policy.metadata.name);
+      const open = egress.filter(({ to }) => to === undefined);
+      assert.deepEqual(new Set(portsOf(open)), new Set([53, 5353]), policy.metadata.name);
+    }
+  });
+
 test("Google's metadata server is reached at its own addresses, and by no other port than its own", () => {
   for (const [name, { egress = [] }] of Object.entries(ruled())) {
     const free = egress.filter(({ to }) => to === undefined);
