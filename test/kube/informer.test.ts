@@ -1,126 +1,13 @@
 /** The informer against a scripted server: what the real one does only rarely. The real one is in test/reconcile. */
 import assert from 'node:assert/strict';
 import { ApiError } from '../../runtime/kube/api-error.ts';
-import type { KubeClient, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
-import {
-  Informer,
-  type InformerSink,
-  type InformerState,
-  type InformerTiming,
-} from '../../runtime/kube/informer.ts';
+import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
 import { PullwrightError } from '../../runtime/rules/errors.ts';
-import type { KubeObject } from '../../runtime/rules/kubernetes/object.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { suite } from '../support/suite.ts';
+import { events, expired, FAST, object, page, quiet, run } from './scripted-server.ts';
 
 const test = suite('Informer');
-
-const FAST = { backOff: { firstMs: 1, maxMs: 5 }, missingMs: 5, silenceMs: 50 };
-
-function object(name: string, resourceVersion: string): KubeObject {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, resourceVersion } };
-}
-
-/** What the server does at each request, in order; then it repeats the last. */
-interface Script {
-  readonly lists: readonly (() => ListPage)[];
-  readonly watches: readonly ((from: string) => AsyncGenerator<WatchEvent>)[];
-}
-
-class Recorder implements InformerSink {
-  readonly names = new Map<string, string>();
-  readonly states: InformerState[] = [];
-  replaced = 0;
-
-  replace(objects: readonly KubeObject[]): void {
-    this.replaced += 1;
-    this.names.clear();
-    for (const one of objects) this.set(one);
-  }
-
-  set({ metadata }: KubeObject): void {
-    this.names.set(metadata.name, metadata.resourceVersion ?? '');
-  }
-
-  delete({ metadata }: KubeObject): void {
-    this.names.delete(metadata.name);
-  }
-
-  state(state: InformerState): void {
-    this.states.push(state);
-  }
-}
-
-/** It does not know the version that it has just given. */
-function expired(): AsyncGenerator<WatchEvent> {
-  throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], disposition: 'retry' });
-}
-
-function run(
-  script: Script,
-  timing: Partial<InformerTiming> = FAST,
-): {
-  sink: Recorder;
-  informer: Informer;
-  watchedFrom: string[];
-  limits: unknown[];
-} {
-  const sink = new Recorder();
-  const watchedFrom: string[] = [];
-  const limits: unknown[] = [];
-  let [lists, watches] = [0, 0];
-  const client = {
-    list: (_collection: unknown, options: { limit?: number; next?: string }) => {
-      limits.push([options.limit, options.next]);
-      const answer = script.lists[Math.min(lists++, script.lists.length - 1)];
-      try {
-        return Promise.resolve(answer?.());
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-    watch: (_collection: unknown, options: { resourceVersion: string; signal: AbortSignal }) => {
-      watchedFrom.push(options.resourceVersion);
-      const answer = script.watches[Math.min(watches++, script.watches.length - 1)];
-      return Promise.resolve(untilAborted(answer?.(options.resourceVersion) ?? quiet(), options.signal));
-    },
-  } as unknown as KubeClient;
-  const collection = { apiVersion: 'v1', kind: 'ConfigMap' };
-  const informer = new Informer({ client, collection, selector: {}, sink, timing, random: () => 0 });
-  void informer.run();
-  return { sink, informer, watchedFrom, limits };
-}
-
-async function* untilAborted(
-  events: AsyncGenerator<WatchEvent>,
-  signal: AbortSignal,
-): AsyncGenerator<WatchEvent> {
-  const aborted = new Promise<'aborted'>((resolve) => {
-    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
-  });
-  for (;;) {
-    const next = await Promise.race([events.next(), aborted]);
-    if (next === 'aborted') throw new Error('aborted');
-    if (next.done === true) return;
-    yield next.value;
-  }
-}
-
-/** A watch on which nothing ever comes. */
-async function* quiet(): AsyncGenerator<WatchEvent> {
-  await new Promise(() => undefined);
-  yield { type: 'BOOKMARK', resourceVersion: 'never' };
-}
-
-async function* events(...list: WatchEvent[]): AsyncGenerator<WatchEvent> {
-  yield* list;
-}
-
-const page = (resourceVersion: string, ...names: string[]): ListPage => ({
-  items: names.map((name) => object(name, resourceVersion)),
-  resourceVersion,
-  bytes: names.length * 1000,
-});
 
 test('lists in pages and watches from where the list was taken', async () => {
   const { sink, informer, watchedFrom, limits } = run({
