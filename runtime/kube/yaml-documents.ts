@@ -1,5 +1,6 @@
 /** Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases without end. */
 import { type Document, LineCounter, parseAllDocuments, parseDocument, YAMLParseError } from 'yaml';
+import { yamlWords } from '../rules/text/yaml-mistake.ts';
 import { aliasTooMany, MOST_ALIASES, repeatedKeys } from '../rules/text/yaml-nodes.ts';
 import { KUBERNETES_SCHEMA } from './yaml-schema.ts';
 
@@ -41,7 +42,7 @@ function judged(document: Document, lines: LineCounter): Document {
   const errors = [...document.errors, ...repeated, ...many].sort((a, b) => a.pos[0] - b.pos[0]);
   for (const error of errors) {
     const { line, col } = lines.linePos(error.pos[0]);
-    error.message += ` at line ${line}, column ${col}`;
+    error.message = `${yamlWords(error.message)} at line ${line}, column ${col}`;
   }
   document.errors = errors;
   return document;

@@ -1,7 +1,10 @@
 /** What the first pass over readers that nobody had fuzzed found, made small, with what is answered since. */
 import assert from 'node:assert/strict';
+import { readFleetYaml } from '../../charts/fleet-yaml.ts';
+import { parseManifests } from '../../runtime/controller/manifests.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { loadedService } from '../../runtime/host/loaded-service.ts';
+import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { matchesImage } from '../../runtime/rules/auth-lookup/match-images.ts';
 import { goGlob } from '../../runtime/rules/go/glob.ts';
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
@@ -136,6 +139,25 @@ test('an image of more than 4,096 characters is refused: each of its parts would
     /"image" has 8004 characters, expected at most 4096/,
   );
 });
+
+const DEEP: Readonly<Record<string, string>> = {
+  lists: `a: ${'['.repeat(5000)}`,
+  'closed lists': `a: ${'['.repeat(5000)}${']'.repeat(5000)}`,
+  maps: `a: ${'{a: '.repeat(4000)}${'}'.repeat(4000)}`,
+  blocks: Array.from({ length: 3000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n'),
+  items: `${'- '.repeat(9000)}a`,
+};
+
+for (const [what, text] of Object.entries(DEEP))
+  test(`YAML of ${what} within each other is said to be nested too deeply, by every reader`, () => {
+    const words =
+      /Lists and maps stand within each other too deeply to be read, expected at most some hundred levels/;
+    assert.throws(() => parseYaml(text), words);
+    const [fleet] = readFleetYaml(text).problems;
+    assert.match(fleet?.text ?? '', words);
+    assert.ok(fleet?.line !== undefined);
+    assert.match(parseManifests(text, 'a.yaml').problems[0]?.message ?? '', words);
+  });
 
 interface Dump extends Case {
   readonly command: string;

@@ -7,6 +7,16 @@ const OWN_WORDS: Readonly<Record<string, string>> = {
   TAG_RESOLVE_FAILED: 'a tag (!) that there is not, or a value that does not fit its tag',
 };
 
+/** The library calls itself for each level: what ends it is the stack, wherever that is full. */
+const STACK_IS_FULL = /^Maximum call stack size exceeded|Stack overflow/;
+
+/** What the library says, or what to do where it ran out of stack. */
+export function yamlWords(message: string): string {
+  return STACK_IS_FULL.test(message)
+    ? 'Lists and maps stand within each other too deeply to be read, expected at most some hundred levels'
+    : message;
+}
+
 /**
  * One phrase, no longer than 200 characters, of an error of the YAML library.
  *
@@ -28,7 +38,7 @@ export function yamlMistake({
 }): string {
   const own = Object.hasOwn(OWN_WORDS, code) ? OWN_WORDS[code] : undefined;
   if (own !== undefined) return own;
-  const [line = ''] = message.split('\n');
+  const [line = ''] = yamlWords(message).split('\n');
   // After a word and a colon stands a piece of the text; ` : ` is the sign that is spoken of.
   const [words = ''] = line.split(/(?<=\S): | at line \d/);
   return words.replace(/["'].*["']/g, '…').slice(0, 200);
