@@ -1,6 +1,9 @@
 /** Answers that are read as they arrive: the pieces in which they come make no difference. */
+import { HttpError } from '../../runtime/http/http-error.ts';
 import { JsonItems } from '../../runtime/kube/json-items.ts';
+import { itemsOf } from '../../runtime/kube/kept-items.ts';
 import { jsonLines } from '../../runtime/kube/lines.ts';
+import { yamlMistake } from '../../runtime/rules/text/yaml-mistake.ts';
 import { jsonOf } from './corpus.ts';
 import { holds, type Parser } from './parser.ts';
 
@@ -57,6 +60,34 @@ export const STREAM_PARSERS: readonly Parser[] = [
       const whole = await read(bytes);
       holds((await read(bytes.subarray(0, half), bytes.subarray(half))) === whole, 'the pieces');
       return whole;
+    },
+  },
+  {
+    name: 'answer to a list',
+    corpus: [jsonOf({ kind: 'SecretList', items: [{ metadata: { name: 'a' } }, 7] }), '{"items":[]}'],
+    unit: '{"metadata":{}},',
+    run: async (text) => {
+      const source = async function* () {
+        yield new Uint8Array(Buffer.from(text));
+      };
+      try {
+        const { items, bytes } = await itemsOf(source(), 30_000, { keep: (item) => item, mostText: 100 });
+        holds(bytes <= 30_000, 'the bound');
+        return items;
+      } catch (error) {
+        if (error instanceof HttpError) return error.failure;
+        throw error;
+      }
+    },
+  },
+  {
+    name: 'mistake of YAML, in words that hold nothing of it',
+    corpus: ['Block scalar header includes extra characters: |c2VjcmV0', 'Unexpected "a" at line 1'],
+    unit: '" at line 1',
+    run: (text) => {
+      const said = yamlMistake({ code: 'UNEXPECTED_TOKEN', message: text });
+      holds(said.length <= 200, 'the length');
+      return said;
     },
   },
 ];
