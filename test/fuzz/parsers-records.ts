@@ -26,6 +26,7 @@ import { absenceFromError } from '../../runtime/rules/registry-overrides/olm-cat
 import { reportChanges } from '../../runtime/rules/report/diff.ts';
 import type { Report } from '../../runtime/rules/report/types.ts';
 import { readPageRequest } from '../../runtime/rules/report-page/request.ts';
+import { subjectName } from '../../runtime/rules/rights/grants.ts';
 import { grownRights } from '../../runtime/rules/rights/rights-growth.ts';
 import { readCanary } from '../../runtime/rules/rollout/canary.ts';
 import { plantedPassword } from '../support/canary.ts';
@@ -82,7 +83,10 @@ export const RECORD_PARSERS: readonly Parser[] = [
       }),
     ],
     unit: '{"account":"a"},',
-    run: (text) => grownRights([], valueOf(text)),
+    run: (text) => {
+      const accepted = valueOf(text);
+      return [grownRights([], accepted), subjectName(accepted, 'system:serviceaccount:a:b')];
+    },
   },
   {
     name: 'request for the page of a report',

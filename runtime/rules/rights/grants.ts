@@ -6,7 +6,7 @@
  */
 import { readSelector, selects } from '../kubernetes/label-selector.ts';
 import { describeObject, type KubeObject } from '../kubernetes/object.ts';
-import { isRecord, recordOf } from '../record.ts';
+import { isRecord, recordOf, textOf } from '../record.ts';
 
 /** One rule of a Role, as the API server reads it. */
 export interface RbacRule {
@@ -189,8 +189,8 @@ function subjectsOf(binding: KubeObject): readonly string[] {
     .filter(isRecord)
     .map(({ kind, namespace, name }) =>
       kind === 'ServiceAccount'
-        ? `ServiceAccount ${typeof namespace === 'string' ? namespace : (binding.metadata.namespace ?? 'default')}/${String(name)}`
-        : subjectName(kind, String(name)),
+        ? `ServiceAccount ${typeof namespace === 'string' ? namespace : (binding.metadata.namespace ?? 'default')}/${textOf(name)}`
+        : subjectName(kind, textOf(name)),
     );
 }
 
@@ -200,7 +200,7 @@ const USER_PREFIX = 'system:serviceaccount:';
 export function subjectName(kind: unknown, name: string): string {
   if (kind === 'User' && name.startsWith(USER_PREFIX))
     return `ServiceAccount ${name.slice(USER_PREFIX.length).replace(':', '/')}`;
-  return `${String(kind)} ${name}`;
+  return `${textOf(kind)} ${name}`;
 }
 
 function groupsOf(account: string): readonly string[] {
