@@ -12,6 +12,7 @@ import { type CommandTable, defineCommand } from './define.ts';
 import { outputFlag } from './flags/common.ts';
 import { type Flags, folder, several } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
+import { writeProblems } from './problems.ts';
 
 const TABLE = {
   name: 'import',
@@ -64,7 +65,10 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const folders: Folder[] = [];
   for (const path of values.from) folders.push(await readInput(path, io));
   const problems = folders.flatMap((folder) => folder.problems);
-  for (const { file, line, message } of problems) io.stderr.write(`${file}:${line}: ${message}\n`);
+  writeProblems(
+    io,
+    problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
+  );
   const imported = importObjects(folders.flatMap((folder) => folder.manifests.map(({ object }) => object)));
   const { notes } = imported;
   if (notes.length === 0)

@@ -8,6 +8,7 @@ import { type CommandTable, defineCommand } from './define.ts';
 import { type Flags } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { INPUT_FLAGS, readMirrorObjects } from './mirror-input.ts';
+import { writeProblems } from './problems.ts';
 
 const { cluster: _cluster, ...FLAGS } = INPUT_FLAGS;
 
@@ -40,7 +41,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const { found, problems } = await readMirrorObjects(values, io, [POLICY, SET]);
   const objects = found.map(({ object }) => object);
   const policies = objects.filter(({ kind }) => kind === POLICY.kind);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, problems);
   if (policies.length === 0)
     throw new PullwrightError('Cannot convert: there is no ImageContentSourcePolicy', {
       code: 'NothingToConvert',
@@ -59,7 +60,10 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
 function converted(policy: KubeObject, taken: Set<string>, io: CommandIo): readonly string[] {
   const { object, problems } = convertPolicy(policy, taken);
   taken.add(object.metadata.name);
-  for (const problem of problems) io.stderr.write(`left out: ${problem}\n`);
+  writeProblems(
+    io,
+    problems.map((problem) => `left out: ${problem}`),
+  );
   io.stdout.write(`---\n${toYaml(object)}`);
   return problems;
 }

@@ -42,6 +42,7 @@ import {
   searchOf,
 } from './mirror-input.ts';
 import { changesInUse, IN_USE_KINDS, inUseText, isHarmless } from './mirrors-in-use.ts';
+import { writeProblems } from './problems.ts';
 import { ACCESS_FLAGS, type AccessValues, readAuthFile, registryClient } from './registry-access.ts';
 import { hostedSecrets, ownPullSecret } from './release/inputs.ts';
 
@@ -141,8 +142,7 @@ async function run(
     );
   const reports = values.probe ? await probed(resolved, values, { cluster, io }) : resolved;
   io.stdout.write(render({ cluster: cluster.name, supposed, reports }, values.output, io.stdout.columns));
-  for (const problem of new Set([...input.problems, ...reports.flatMap((report) => report.problems)]))
-    io.stderr.write(`${problem}\n`);
+  writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
   return reports.every(isUsable) ? 0 : 1;
 }
 
@@ -151,7 +151,7 @@ async function showInUse(values: Values, images: readonly string[], io: CommandI
     throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
   const next = [hostedSecrets(values.cluster)];
   const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
-  for (const problem of input.problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, input.problems);
   const supposed = await supposedBy(values['what-if'], input);
   if (supposed === undefined) return 2;
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];

@@ -17,6 +17,7 @@ import { CLUSTER_FLAGS, outputFlag } from './flags/common.ts';
 import { type Flags, file, folder, several, text, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { readObjects, type SourceKind, type SourceObjects } from './object-source.ts';
+import { writeProblems } from './problems.ts';
 import { columnsOf } from './terminal.ts';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
@@ -90,7 +91,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const shown =
     values.baseline === undefined ? wanted : grownRights(wanted, await baselineOf(values.baseline));
   io.stdout.write(render(shown, values, io));
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, problems);
   const grown = values.baseline !== undefined && shown.length > 0;
   if (grown)
     io.stderr.write(`${shown.length} of ${rights.length} rights are more than ${values.baseline} says\n`);

@@ -30,6 +30,7 @@ import { type Flags, folder, toggle } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { readObjects, type SourceFlags, type SourceKind } from './object-source.ts';
 import { control } from './people.ts';
+import { writeProblems } from './problems.ts';
 import { columnsOf } from './terminal.ts';
 
 const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
@@ -117,7 +118,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     // That nothing is managed is known only of what could be read.
     const isKnown = rows.length > 0 || problems.length === 0;
     print(rows, { ...values, isKnown, redraw: values.watch && io.stdout.isTTY === true }, io);
-    for (const problem of problems) io.stderr.write(`${problem}\n`);
+    writeProblems(io, problems);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
     if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
   }

@@ -20,6 +20,7 @@ import { outputFlag } from './flags/common.ts';
 import { type Flags, folder, several } from './flags/flag.ts';
 import type { Given } from './flags/parse.ts';
 import { type PodPuller, parsePodName } from './pod-spec.ts';
+import { writeProblems } from './problems.ts';
 
 const TABLE = {
   name: 'test',
@@ -76,7 +77,7 @@ async function judgeFile(
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
   const { store, problems, notes, hosted } = await readFolders(dirs, { cluster });
-  for (const problem of [...problems, ...notes]) io.stderr.write(`${problem}\n`);
+  writeProblems(io, [...problems, ...notes]);
   return read.expectations.map((expectation) => {
     const failure = judgeOne(expectation, store, hosted);
     return { file, name: expectation.name, ...(failure === undefined ? {} : { failure }) };

@@ -34,8 +34,13 @@ export function dump(): string {
           containers: [{ name: EVIL, image: `quay.io/a:${EVIL}` }],
         },
         status: {
+          phase: 'Pending',
           containerStatuses: [
-            { name: EVIL, image: EVIL, state: { waiting: { reason: 'ErrImagePull', message } } },
+            {
+              name: EVIL,
+              image: EVIL,
+              state: { waiting: { reason: 'ErrImagePull', message: `${message}: unauthorized` } },
+            },
           ],
         },
       },

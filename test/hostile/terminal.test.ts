@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import type { CommandIo } from '../../runtime/commands/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { control, forPeople } from '../../runtime/commands/people.ts';
+import { COMMANDS as ALL_COMMANDS } from '../../runtime/commands/table.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { suite } from '../support/suite.ts';
 import { dump, EVIL, evilAnswer } from './evil-words.ts';
@@ -57,16 +58,17 @@ function obeyed(text: string): string | undefined {
 
 const COMMANDS: readonly (readonly string[])[] = [
   ['explain', `quay.io/a:${EVIL}`, '--from', from],
-  ['explain', 'quay.io/a/b:1', '--pod', 'web/web', '--from', from],
-  ['doctor', 'web/web', '--from', from],
-  ['doctor', `web/${EVIL}`, '--from', from],
+  ['explain', 'quay.io/a/b:1', '--pod', 'web', '--namespace', 'web', '--from', from],
+  ['doctor', 'web', '--namespace', 'web', '--from', from],
+  ['doctor', EVIL, '--namespace', 'web', '--from', from],
+  ['doctor', '--all', '--all-namespaces', '--from', from],
   ['mirrors', `quay.io/${EVIL}`, '--from', from],
   ['mirrors', 'quay.io/a@sha256:'.padEnd(81, '0'), '--from', from],
   ['status', '--from', from],
   ['validate', from],
   ['reconcile', '--from', from, '--dry-run'],
   ['reconcile', '--from', join(folder, EVIL)],
-  ['import', from],
+  ['import', '--from', from],
   ['rights', '--from', from],
   ['rights', '--from', join(folder, EVIL)],
   ['rights', '--from', from, '--baseline', join(folder, EVIL)],
@@ -78,9 +80,15 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['verify', `r.io/${EVIL}`, '--from', from],
   ['synth', '--fleet', join(folder, EVIL)],
   ['test', join(folder, EVIL)],
+  ['migrate-icsp', '--from', join(folder, EVIL)],
+  ['release', `quay.io/${EVIL}`, '--from', from],
   [EVIL],
-  ['explain', `--${EVIL}`],
+  // Whatever else a command takes, and those that come later.
+  ...Object.keys(ALL_COMMANDS).map((name) => [name, `--${EVIL}`]),
 ];
+
+/** The kubelet's plugin says no word of what it was started with. */
+const SILENT: readonly string[] = ['provider'];
 
 for (const args of COMMANDS)
   for (const isTTY of [true, false])
@@ -90,6 +98,8 @@ for (const args of COMMANDS)
       .slice(0, 90)} shows no control character${isTTY ? ' on a terminal' : ''}`, async () => {
       const { stdout, stderr } = await run(args, isTTY);
       assert.notEqual(stdout + stderr, '', 'the command says nothing');
+      if (!SILENT.includes(args[0] ?? ''))
+        assert.match(stdout + stderr, /(?:u001b|\\e)\[2J/, 'nothing that was planted came this far');
       assert.equal(obeyed(stdout), undefined, JSON.stringify(stdout.slice(0, 3000)));
       assert.equal(obeyed(stderr), undefined, JSON.stringify(stderr.slice(0, 3000)));
     });
@@ -170,6 +180,32 @@ test('a thousand broken entries fill no screen, and are counted', async () => {
     assert.ok(stdout.split('\n').length < 500, `${args[0]}: ${stdout.split('\n').length} lines`);
     // The status holds the first verdicts only and counts the others itself.
     assert.match(stdout, /\b[78]\d\d (?:more|others)\b/);
+  }
+});
+
+test('a thousand documents that cannot be read fill no screen, and each is said elsewhere', async () => {
+  const many = join(folder, 'unread');
+  mkdirSync(many);
+  for (let at = 0; at < 1000; at++) writeFileSync(join(many, `${at}.yaml`), 'kind: [');
+  for (const args of [
+    ['reconcile', '--from', many, '--dry-run'],
+    ['import', '--from', many],
+    ['doctor', 'web', '--namespace', 'web', '--from', many],
+    ['doctor', '--all', '--all-namespaces', '--from', many],
+    ['explain', 'quay.io/a', '--from', many],
+    ['mirrors', 'quay.io/a', '--from', many],
+    ['migrate-icsp', '--from', many],
+    ['status', '--from', many],
+    ['report', '--from', many],
+    ['rights', '--from', many],
+    ['verify', '--all-in-use', '--from', many],
+  ]) {
+    const shown = await run(args, true);
+    const lines = (shown.stdout + shown.stderr).split('\n').length;
+    assert.ok(lines < 500, `${args.join(' ')}: ${lines} lines\n${shown.stderr.slice(-500)}`);
+    assert.match(shown.stderr, /^\.\.\. and 801 more: 2>FILE keeps them all$/m, args.join(' '));
+    const written = await run(args, false);
+    assert.ok(written.stderr.split('\n').length > 1000, args.join(' '));
   }
 });
 

@@ -1,5 +1,5 @@
 /** Objects of a small cluster, and the engine over them, for tests of the reconciler. */
-import type { World } from '../../runtime/controller/contract.ts';
+import type { Reconciler, World } from '../../runtime/controller/contract.ts';
 import { withIdentity } from '../../runtime/controller/identity.ts';
 import { type OfflineResult, runOffline } from '../../runtime/controller/offline.ts';
 import { ObjectStore } from '../../runtime/controller/store.ts';
@@ -61,8 +61,12 @@ export interface Scene {
   registries(namespace: string, name: string): readonly string[] | undefined;
   status(kind: string, name: string, namespace?: string): ReportedStatus | undefined;
   /** Puts objects in (or takes them out, by `-kind/namespace/name`) and reconciles again. */
-  after(changes: readonly (KubeObject | { readonly gone: KubeObject })[]): Scene;
+  after(changes: readonly Change[]): Scene;
+  /** The same without a restart, so many seconds later. */
+  later(seconds: number, changes: readonly Change[]): Scene;
 }
+
+type Change = KubeObject | { readonly gone: KubeObject };
 
 export interface ReportedStatus {
   readonly conditions: readonly { type: string; status: string; reason: string; message: string }[];
@@ -85,13 +89,24 @@ export function scene(objects: readonly KubeObject[], options: Partial<Injection
   return reconciled(store, options);
 }
 
-function reconciled(store: ObjectStore, options: Partial<InjectionOptions>): Scene {
+function reconciled(
+  store: ObjectStore,
+  options: Partial<InjectionOptions>,
+  reconciler: Reconciler = pullSecretInjection(options),
+  now: Date = NOW,
+): Scene {
   const result = runOffline({
-    reconcilers: [pullSecretInjection(options)],
+    reconcilers: [reconciler],
     scope: SCOPE,
     stores: { hosted: store, management: store },
-    now: NOW,
+    now,
   });
+  const change = (changes: readonly Change[]): void => {
+    for (const one of changes) {
+      if ('gone' in one) store.delete({ ...(one.gone as KubeObject), ...(one.gone as KubeObject).metadata });
+      else store.set(withIdentity(one));
+    }
+  };
   const secret = (inNamespace: string, name: string): SecretObject | undefined =>
     store.get({ apiVersion: 'v1', kind: 'Secret', namespace: inNamespace, name }) as SecretObject | undefined;
   return {
@@ -107,12 +122,12 @@ function reconciled(store: ObjectStore, options: Partial<InjectionOptions>): Sce
         ...(inNamespace === undefined ? {} : { namespace: inNamespace }),
       })?.status as ReportedStatus | undefined,
     after: (changes) => {
-      for (const change of changes) {
-        if ('gone' in change)
-          store.delete({ ...(change.gone as KubeObject), ...(change.gone as KubeObject).metadata });
-        else store.set(withIdentity(change));
-      }
+      change(changes);
       return reconciled(store, options);
+    },
+    later: (seconds, changes) => {
+      change(changes);
+      return reconciled(store, options, reconciler, new Date(now.getTime() + seconds * 1000));
     },
   };
 }

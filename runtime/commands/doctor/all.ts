@@ -18,6 +18,7 @@ import type { CommandIo, ExitCode } from '../command.ts';
 import { readFolders, withDefaultAccount } from '../explain/folders.ts';
 import { nextNodeKinds, nodeObjects } from '../explain/node-kinds.ts';
 import { type ClusterAccess, namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
+import { writeProblems } from '../problems.ts';
 import { failingPods } from '../report/pods.ts';
 import { paintFor } from '../terminal.ts';
 import { clusterKinds } from './cluster-kinds.ts';
@@ -42,7 +43,7 @@ export async function examineAll(flags: AllFlags, args: readonly string[], io: C
   refuse(flags, args);
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
   const found = await read(flags, namespace, io);
-  for (const problem of found.problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, found.problems);
   const causes = podsByCause(examined(found, namespace, flags.from === undefined));
   io.stdout.write(FORMS[flags.output]({ causes, unread: found.problems, namespace, io }));
   return causes.length === 0 && found.problems.length === 0 ? 0 : 1;

@@ -16,6 +16,7 @@ import { type Flags, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { type ClusterAccess, namespaceOf, readObjects, type SourceObjects } from '../object-source.ts';
 import { findPod, type PodPuller, parsePodName } from '../pod-spec.ts';
+import { writeProblems } from '../problems.ts';
 import { paintFor } from '../terminal.ts';
 import { examineAll } from './all.ts';
 import { DOCTOR_FOLDER_KINDS, doctorKinds, doctorNext, lookAt } from './look.ts';
@@ -79,7 +80,7 @@ async function run({ flags, args }: Given<typeof TABLE.flags>, io: CommandIo): P
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
   const { store, problems, hosted } = await read(flags, puller, io);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, problems);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {
       code: 'PodUnreadable',

@@ -19,6 +19,7 @@ import { type Flags, file, text as textFlag, type ValuesOf } from '../flags/flag
 import type { Given } from '../flags/parse.ts';
 import { namespaceOf, readObjects } from '../object-source.ts';
 import { isPodName, type PodPuller, parsePodName } from '../pod-spec.ts';
+import { writeProblems } from '../problems.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { type ReadWorld, readFolders } from './folders.ts';
 import { explainIn, findWorld, kindsFor, nextKindsFor } from './world.ts';
@@ -100,7 +101,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const explanations = images.map(({ written, image }) =>
     withUnread(explainIn(world, image, { given: file, written }), unread),
   );
-  for (const line of [...problems, ...notes, ...world.notes]) io.stderr.write(`${line}\n`);
+  writeProblems(io, [...problems, ...notes, ...world.notes]);
   io.stdout.write(
     rendered(explanations, values.output, { paint: paintFor(io), places, columns: columnsOf(io) }),
   );

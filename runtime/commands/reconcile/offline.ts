@@ -13,6 +13,7 @@ import { toYaml } from '../../kube/yaml.ts';
 import { PullwrightError, UsageError } from '../../rules/errors.ts';
 import { redact } from '../../rules/redacted.ts';
 import type { CommandIo, ExitCode } from '../command.ts';
+import { writeProblems } from '../problems.ts';
 import { loadReconcilers, parseReconcileConfig } from './config.ts';
 import { parseFacts } from './offline-facts.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './offline-scope.ts';
@@ -100,7 +101,10 @@ async function inputFolder(path: string, kinds: ReadonlySet<string>, io: Command
 /** A document that cannot be read could be the very secret that is looked for, so nothing is judged without it. */
 function readable(folders: readonly Folder[], io: CommandIo): boolean {
   const problems = folders.flatMap((folder) => folder.problems);
-  for (const problem of problems) io.stderr.write(`${problem.file}:${problem.line}: ${problem.message}\n`);
+  writeProblems(
+    io,
+    problems.map(({ file, line, message }) => `${file}:${line}: ${message}`),
+  );
   if (problems.length > 0)
     io.stderr.write(
       `Cannot reconcile: ${problems.length} ${problems.length === 1 ? 'document' : 'documents'} cannot be read\n`,

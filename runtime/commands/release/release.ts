@@ -27,6 +27,7 @@ import { outputFlag } from '../flags/common.ts';
 import { type Flags, file, several, text as textFlag, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
 import { INPUT_API, INPUT_FLAGS, readMirrorInput } from '../mirror-input.ts';
+import { writeProblems } from '../problems.ts';
 import { ACCESS_FLAGS, credentialsFrom, readAuthFile, registryTransport } from '../registry-access.ts';
 import { hostedSecrets, ownPullSecret, RELEASE_KINDS, signatureJudge } from './inputs.ts';
 import {
@@ -157,7 +158,7 @@ async function openReader(values: Values, io: CommandIo): Promise<Reader> {
     );
   const next = [hostedSecrets(values.cluster)];
   const { cluster, problems } = await readMirrorInput(values, io, RELEASE_KINDS, next);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  writeProblems(io, problems);
   // HyperShift looks releases up by the sets of the cluster that runs the control plane; in any other there is only the one.
   const objects = cluster.management ?? cluster.objects;
   const rules = lookUpRules(objects, { tagMirrors: true });
@@ -174,8 +175,10 @@ async function openReader(values: Values, io: CommandIo): Promise<Reader> {
         { mirrors, overrides: registryOverrides },
         (place) => readRelease(client, referenceOf(place), values.arch),
       );
-      for (const { reference, message } of found.failures)
-        io.stderr.write(`skipped: ${reference}: ${message}\n`);
+      writeProblems(
+        io,
+        found.failures.map(({ reference, message }) => `skipped: ${reference}: ${message}`),
+      );
       return found;
     },
     signatureOf: await signatureJudge(values, objects),

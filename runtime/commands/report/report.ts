@@ -14,6 +14,7 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
 import { type Flags, file, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
+import { writeProblems } from '../problems.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { gatherCluster, gatherFolders } from './gather.ts';
 
@@ -57,7 +58,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const before = flags.diff === undefined ? undefined : { path: flags.diff, said: await earlier(flags.diff) };
   const made = await reportFrom(flags, io);
   const report = before === undefined ? made : withChanges(made, before.said, before.path);
-  for (const line of report.unread) io.stderr.write(`${line}\n`);
+  writeProblems(io, report.unread);
   if (flags.html !== undefined) await writePage(flags.html, report);
   io.stdout.write(printed(report, flags.markdown ? 'markdown' : flags.output, io));
   if (flags.html !== undefined) io.stderr.write(`Wrote ${flags.html}\n`);

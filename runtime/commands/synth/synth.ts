@@ -10,6 +10,7 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { outputFlag } from '../flags/common.ts';
 import { choice, type Flags, file, folder, toggle } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
+import { writeProblems } from '../problems.ts';
 import { printReport, reportCheck, type SynthResult } from './report.ts';
 
 const TABLE = {
@@ -101,7 +102,10 @@ function assertUsage(values: Given<typeof TABLE.flags>['flags'], to: string): vo
 async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {
   if (warnings.length === 0) return;
   const { describeProblem } = await import('../../../charts/fleet-problems.ts');
-  for (const problem of warnings) io.stderr.write(`warning: ${describeProblem(name, problem)}\n`);
+  writeProblems(
+    io,
+    warnings.map((problem) => `warning: ${describeProblem(name, problem)}`),
+  );
 }
 
 function print(tree: ManifestTree, io: CommandIo): ExitCode {

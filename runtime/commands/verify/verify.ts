@@ -17,6 +17,7 @@ import { type CommandTable, defineCommand } from '../define.ts';
 import { CLUSTER_FLAGS, fromFlag, outputFlag } from '../flags/common.ts';
 import { count, type Flags, several, text, toggle, type ValuesOf } from '../flags/flag.ts';
 import type { Given } from '../flags/parse.ts';
+import { writeProblems } from '../problems.ts';
 import { REACH_FLAGS } from '../registry-access.ts';
 import { columnsOf, paintFor } from '../terminal.ts';
 import { askRegistries } from './ask.ts';
@@ -105,8 +106,11 @@ async function run(
   needFolderForCluster(values);
   const settings = settingsOf(values, images);
   const { users, problems, hints } = await readWorldOfUse(values, images, io);
-  for (const hint of hints) io.stderr.write(`warning: ${hint}\n`);
-  for (const problem of problems) io.stderr.write(`${problem}\n`);
+  writeProblems(
+    io,
+    hints.map((hint) => `warning: ${hint}`),
+  );
+  writeProblems(io, problems);
   const asked = await askRegistries(users, {
     inUse: values['all-in-use'],
     flags: values,

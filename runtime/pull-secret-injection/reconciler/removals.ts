@@ -1,6 +1,6 @@
 /**
  * Copies that nobody took back and that would go all the same: the profile no longer selects the namespace, no longer names the
- * Secret, or names a source that is not granted. One or two go at once; many at once are held until the profile says that it is meant.
+ * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile says that it is meant.
  */
 import type { World } from '../../controller/contract.ts';
 import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../../rules/injection/profile.ts';
@@ -42,7 +42,10 @@ const NOTHING: Removal = { all: 0, gone: [] };
 export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   return goingIn(context, planned).filter((copy) => {
     const profile = profileBehind(context.world, copy);
-    return profile !== undefined && heldRemoval(context.world, profile, context.options)?.confirmed === false;
+    if (profile === undefined) return false;
+    const removal = heldRemoval(context.world, profile, context.options);
+    if (removal === undefined) goneLately(context, profile).set(idOf(copy), context.world.now.getTime());
+    return removal?.confirmed === false;
   });
 }
 
@@ -53,13 +56,42 @@ export function heldRemoval(
   options: InjectionOptions,
 ): HeldRemoval | undefined {
   const removal = removalsIn(world, options).get(profile.metadata.name) ?? NOTHING;
-  if (!removesMany(removal.gone.length, removal.all, options.removals)) return undefined;
+  if (removal.gone.length === 0) return undefined;
   const { uid = '' } = profile.metadata;
   const before = heldSince(profile);
+  const lately = goneLately({ world, options }, profile);
+  for (const one of removal.gone) lately.delete(one);
+  const many = removesMany(removal.gone.length + lately.size, removal.all + lately.size, options.removals);
+  // What is left of a removal that was held waits with it.
+  if (!many && before === undefined) return undefined;
   const since = before ?? timestamp(world.now);
   const hash = removalHash({ uid, spec: profile.spec, since });
   const confirmed = before === since && profile.metadata.annotations?.[CONFIRM_ANNOTATION] === hash;
   return { ...removal, hash, since, confirmed };
+}
+
+/** One change comes as many where somebody changes the labels of many namespaces by one command: so long they count as one. */
+const ONE_CHANGE_MS = 60_000;
+
+const lately = new WeakMap<InjectionOptions, Map<string, Map<string, number>>>();
+
+/** Copies of the profile that went a moment ago without a word, and when. */
+function goneLately(
+  { world, options }: Pick<CopyContext, 'world' | 'options'>,
+  { metadata }: KubeObject,
+): Map<string, number> {
+  const byProfile = lately.get(options) ?? new Map<string, Map<string, number>>();
+  lately.set(options, byProfile);
+  const id = JSON.stringify([world.scope.name, metadata.name, metadata.uid]);
+  const gone = byProfile.get(id) ?? new Map<string, number>();
+  const now = world.now.getTime();
+  for (const [one, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(one);
+  byProfile.set(id, gone);
+  return gone;
+}
+
+function idOf({ metadata }: SecretObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }
 
 /** Since when a removal of the profile is held, by what its status says. */
@@ -108,7 +140,7 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
       const removal = found.get(writer) ?? { all: 0, gone: [] };
       found.set(writer, removal);
       removal.all += 1;
-      if (going.has(copy)) removal.gone.push(`${namespace.metadata.name}/${copy.metadata.name}`);
+      if (going.has(copy)) removal.gone.push(idOf(copy));
     }
   }
   return found;
