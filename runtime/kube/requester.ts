@@ -14,6 +14,7 @@ import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { guardProxiedServer, serverAddresses } from './guarded-server.ts';
 import { type ItemsAnswer, itemsOf, type KeptItems } from './kept-items.ts';
+import { MOST_OBJECT_BYTES } from './list-pages.ts';
 import { queryText } from './query-text.ts';
 
 export interface RequesterOptions {
@@ -50,7 +51,7 @@ export interface Call {
   readonly signal?: AbortSignal;
   /** As that of the options, for this request alone. */
   readonly fence?: () => void;
-  /** A longer answer is refused. @default {268435456} */
+  /** A longer answer is refused. @default {32 MiB, and 256 MiB for items} */
   readonly maxBytes?: number;
 }
 
@@ -66,8 +67,10 @@ const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
-/** The largest list of a page that an API server gives, and to spare. */
-const MOST_BYTES = 256 * 1024 * 1024;
+/** The largest list of a page that an API server gives, and to spare: it is taken apart as it arrives. */
+const MOST_LIST_BYTES = 256 * 1024 * 1024;
+/** Why something was refused is said in a few words. */
+const MOST_WORDS_BYTES = 1024 * 1024;
 
 /** Failures that are the same a moment later. */
 const FOR_GOOD: readonly string[] = [
@@ -141,13 +144,18 @@ export class Requester {
   async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
     if (answer.status < 400) return answer.body;
-    const text = await answer.bytes(MOST_BYTES).catch(() => new Uint8Array());
-    throw refusal(call, answer, parsed(TEXT.decode(text)));
+    throw refusal(call, answer, parsed(await wordsOf(answer)));
   }
 
   async #jsonOnce(call: Call): Promise<JsonAnswer> {
-    const most = call.maxBytes ?? MOST_BYTES;
-    const answer = await this.#answered(call, (request) => this.#client.ask(request, most));
+    const most = call.maxBytes ?? MOST_OBJECT_BYTES;
+    const answer = await this.#answered(call, (request) =>
+      this.#client.read(request, async (found) => ({
+        status: found.status,
+        header: (name: string) => found.header(name),
+        text: found.status < 400 ? TEXT.decode(await found.bytes(most)) : await wordsOf(found),
+      })),
+    );
     const body = parsed(answer.text);
     if (answer.status >= 400 && call.allow?.includes(answer.status) !== true)
       throw refusal(call, answer, body);
@@ -157,14 +165,14 @@ export class Requester {
   }
 
   async #itemsOnce<T>(call: Call, kept: KeptItems<T>): Promise<ItemsAnswer<T>> {
-    const most = call.maxBytes ?? MOST_BYTES;
+    const most = call.maxBytes ?? MOST_LIST_BYTES;
     const answer = await this.#answered(call, (request) =>
       this.#client.read(request, async (found) => ({
         status: found.status,
         header: (name: string) => found.header(name),
         ...(found.status < 400
           ? await itemsOf(found.body, most, kept)
-          : { refused: parsed(TEXT.decode(await found.bytes(most))) }),
+          : { refused: parsed(await wordsOf(found)) }),
       })),
     );
     if ('refused' in answer) throw refusal(call, answer, answer.refused);
@@ -262,6 +270,11 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
   const { verb, subject } = call;
   const { status } = answer;
   return apiErrorOf({ verb, subject, status, body, ...(after === undefined ? {} : { retryAfterMs: after }) });
+}
+
+/** Of a refusal; none where they are too long or break off: the status says the most of it. */
+async function wordsOf(answer: HttpAnswer): Promise<string> {
+  return TEXT.decode(await answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array()));
 }
 
 function parsed(text: string): unknown {

@@ -140,4 +140,34 @@ test('a name that leads to an address which its author must not choose is not co
   server.close();
 });
 
+for (const [what, status, ask, code] of [
+  ['an object', 200, get, 'AnswerTooLarge'],
+  ['what was made', 201, create, 'AnswerTooLarge'],
+  ['the words of a refusal', 403, get, 'Forbidden'],
+] as const)
+  test(`${what} without end is cut off long before it fills the memory`, async () => {
+    let sent = 0;
+    const server = createServer({ cert, key }, (request, response) => {
+      request.resume();
+      response.writeHead(status, { 'content-type': 'application/json' });
+      const piece = `{"kind":"${'x'.repeat(1 << 20)}`;
+      const more = (): void => {
+        if (response.destroyed || sent > 200 * 2 ** 20) return;
+        sent += piece.length;
+        if (response.write(piece)) setImmediate(more);
+        else response.once('drain', more);
+      };
+      more();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = new HttpKubeClient({ connection: connection('127.0.0.1', port), userAgent: 'test' });
+    await assert.rejects(ask(client), { code });
+    assert.ok(sent < 64 * 2 ** 20, `${sent} bytes were taken`);
+    client.close();
+    server.close();
+    server.closeAllConnections();
+  });
+
 test.run();
