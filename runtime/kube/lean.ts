@@ -1,5 +1,6 @@
 /** Objects without what nobody here reads, so that a cache of many is small. */
 import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../rules/kubernetes/object.ts';
+import { lightObject } from './light.ts';
 
 /** Kinds of ours of which a field that the API server dropped must not go unseen. */
 const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);
@@ -9,7 +10,8 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
 
 /**
  * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
- * of a Node the list of its images and volumes (most of its bytes), and of a Secret who owns thousands of its keys.
+ * of a Node the list of its images and volumes (most of its bytes), of a Secret who owns thousands of its keys, and of what tenants make what is
+ * too much (`light.ts`).
  *
  * @example
  * ```ts
@@ -20,7 +22,8 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
  * assert.deepEqual(leanObject(node).status, { phase: 'x' });
  * ```
  */
-export function leanObject(object: KubeObject): KubeObject {
+export function leanObject(read: KubeObject): KubeObject {
+  const object = lightObject(read);
   const { managedFields, ...rest } = object.metadata;
   const { annotations } = rest;
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);

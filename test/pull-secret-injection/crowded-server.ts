@@ -155,13 +155,14 @@ export class CrowdedServer {
   }
 
   #list(plural: string, asked: Asked): [number, Json] {
-    const items = this.all(plural)
-      .filter((one) => asked.selects(one))
-      .map((one) => {
-        const { apiVersion: _version, kind: _kind, ...item } = asked.shown(one);
-        return item;
-      });
-    return [200, { metadata: { resourceVersion: String(this.#version) }, items }];
+    const all = this.all(plural).filter((one) => asked.selects(one));
+    const end = asked.from + asked.limit;
+    const items = all.slice(asked.from, end).map((one) => {
+      const { apiVersion: _version, kind: _kind, ...item } = asked.shown(one);
+      return item;
+    });
+    const more = end < all.length ? { continue: String(end) } : {};
+    return [200, { metadata: { resourceVersion: String(this.#version), ...more }, items }];
   }
 
   #watch(plural: string, watch: Watch): [number, undefined] {
@@ -178,9 +179,14 @@ export class CrowdedServer {
 class Asked {
   readonly #labels: readonly string[];
   readonly #metadataAlone: boolean;
+  /** Where the page begins, and how long it may be. */
+  readonly from: number;
+  readonly limit: number;
 
   constructor(url: URL, accept: string) {
     this.#labels = (url.searchParams.get('labelSelector') ?? '').split(',').filter((term) => term !== '');
+    this.from = Number(url.searchParams.get('continue') ?? 0);
+    this.limit = Number(url.searchParams.get('limit') ?? Number.POSITIVE_INFINITY);
     this.#metadataAlone = accept.includes('as=PartialObjectMetadata');
   }
 

@@ -222,37 +222,6 @@ test('another share, and another number', () => {
   assert.equal(copies(again.after(teams(3, { team: 'b' })), 4), 4);
 });
 
-test('namespaces that change within a minute are one change, and what is left of it waits until it is confirmed', () => {
-  const steps = (seconds: number): Scene => {
-    let seen = scene([...teams(12), team, quay]);
-    for (const one of teams(12, { team: 'b' })) seen = seen.later(seconds, [one]);
-    return seen;
-  };
-  assert.equal(copies(steps(7), 12), 0, 'no ten within a minute');
-  const quick = steps(1);
-  assert.equal(copies(quick, 12), 2, 'ten are never many, the eleventh is');
-  assert.equal(ready(statusOf(quick)), 'False RemovalHeld');
-  const old = quick.later(3600, []);
-  assert.equal(copies(old, 12), 2, 'they wait, however long');
-  assert.equal(copies(old.after([]), 12), 2, 'and a restart forgets nothing');
-  const hash = statusOf(old)?.heldRemoval;
-  const relabelled = (seen: Scene): KubeObject =>
-    changed(seen, {}, { 'pullwright.dev/confirm-removal': hash });
-  const confirmed = old.later(1, [relabelled(old)]);
-  assert.equal(copies(confirmed, 12), 0);
-  assert.equal(conditionOf(statusOf(confirmed), 'RemovalHeld'), undefined);
-});
-
-test('a namespace that gets its copy back is none of those that lost it', () => {
-  let seen = scene([...teams(12), team, quay]);
-  for (let round = 0; round < 20; round++) {
-    seen = seen.later(1, teams(1, { team: 'b' }));
-    assert.equal(copies(seen, 12), 11, `round ${round}`);
-    seen = seen.later(1, teams(1));
-    assert.equal(copies(seen, 12), 12, `round ${round}`);
-  }
-});
-
 interface OptionCase extends Case {
   readonly removals: unknown;
   readonly text: RegExp;

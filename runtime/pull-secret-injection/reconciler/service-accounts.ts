@@ -14,6 +14,7 @@ import type {
 } from '../../controller/contract.ts';
 import { OWNER_LABEL } from '../../controller/contract.ts';
 import { reportPullStatus } from '../../controller/pull-status.ts';
+import { isLeftOut } from '../../kube/light.ts';
 import type { LocalObjectReference } from '../../rules/injection/image-pull-secrets.ts';
 import type { PullSecretProfile } from '../../rules/injection/profile.ts';
 import {
@@ -173,7 +174,8 @@ function listAction(
   options: InjectionOptions,
 ): readonly Action[] {
   const { name, uid, resourceVersion } = account.metadata;
-  if (resourceVersion === undefined) return [];
+  // The list is written whole: of one that was not read whole, entries of others would be lost.
+  if (resourceVersion === undefined || isLeftOut(account)) return [];
   const present: AccountList = {
     references: referencesOf(account),
     ours: readAdded(account.metadata.annotations?.[ADDED_ANNOTATION]),
