@@ -93,7 +93,8 @@ else {
     line.repair();
     await eventually(() => assert.equal(consumer.connected(), true), within);
     await publisher.publish({ id: '2', body: 'two' });
-    await eventually(() => assert.deepEqual(got, ['one', 'two']), within);
+    // What was not confirmed when the line was cut comes again, before or after.
+    await eventually(() => assert.deepEqual([...new Set(got)].sort(), ['one', 'two']), within);
     await publisher.close();
     await consumer.close();
     line.close();

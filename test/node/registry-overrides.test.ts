@@ -36,6 +36,7 @@ imagePullSecrets: [pullwright-registry]
 clusters:
   - name: mgmt
     kind: management
+    reconciler: { kubeconfigSecret: admin-kubeconfig }
     systems: { registry-overrides: { catalogs: false } }
   - name: prod
     kind: hosted
