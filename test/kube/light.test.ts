@@ -141,6 +141,8 @@ table(test, rows, ({ object, stays }) => {
   }
 });
 
+const copiesOf = (length: number, value: object): object[] => Array.from({ length }, () => ({ ...value }));
+
 test('the heaviest that is kept of a pod, an account and a namespace is small', () => {
   const long = 'x'.repeat(100_000);
   const metadata = {
@@ -156,12 +158,12 @@ test('the heaviest that is kept of a pod, an account and a namespace is small', 
       kind: 'Pod',
       metadata,
       spec: {
-        containers: Array<object>(300).fill(container),
-        imagePullSecrets: Array<object>(3000).fill({ name: long }),
+        containers: copiesOf(300, container),
+        imagePullSecrets: copiesOf(3000, { name: long }),
       },
-      status: { containerStatuses: Array<object>(300).fill({ name: long, state }) },
+      status: { containerStatuses: copiesOf(300, { name: long, state }) },
     },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, secrets: Array<object>(3000).fill({ name: long }) },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, secrets: copiesOf(3000, { name: long }) },
     { apiVersion: 'v1', kind: 'Namespace', metadata },
     { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretClaim', metadata, spec: {} },
   ])
